@@ -24,7 +24,7 @@ export interface EvaluationOptions {
   readonly journal?: EpisodeJournal | undefined;
 }
 
-/** By which share there have to be more episodes for the returns to be looked at anew: fewer make no difference that one sees. */
+/** The returns are summarised anew once the number of episodes has grown by this share. A smaller growth changes nothing visible. */
 const SEEN_GROWTH = 1 / 64;
 
 /** One checkpoint on one suite until its stopping rule is satisfied. */
@@ -100,7 +100,7 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
     return returns;
   }
 
-  /** Once nothing more is offered. @param workOut works out here what takes long, when left out. */
+  /** Call it once no more episodes are offered. @param workOut computes what takes long; by default this thread does. */
   async official(workOut?: WorkOut): Promise<OfficialStatistics> {
     return workOut ? this.#fold.officialBy(workOut) : this.#fold.official();
   }

@@ -34,7 +34,7 @@ export type ComparisonSummary = z.infer<typeof comparisonSummarySchema>;
 
 const BEST_FIRST: readonly Verdict[] = ['promote', 'equivalent', 'inconclusive', 'regress'];
 
-/** What a pipeline may act on: whether there is a candidate to go on with. */
+/** Whether a pipeline may continue with a candidate. */
 export function findBestVerdict(verdicts: readonly Verdict[]): Verdict {
   return BEST_FIRST.find((verdict) => verdicts.includes(verdict)) ?? 'inconclusive';
 }

@@ -4,7 +4,7 @@ import { parseRecord, type Refusal } from './recorded-summary.ts';
 import { summariesSchema } from './summaries.ts';
 import { summarySchema, type Summary } from './summary.ts';
 
-/** What summaries that were kept add up to. */
+/** The document that several kept summaries give together. */
 export type ResultDocument =
   | { readonly kind: 'evaluation'; readonly summary: Summary }
   | { readonly kind: 'evaluations'; readonly summaries: readonly Summary[] }
@@ -13,7 +13,7 @@ export type ResultDocument =
 const OTHER: Refusal = { code: 'results.invalid', remedy: 'expected a summary of this version of Muster; evaluate again' };
 
 /**
- * @param kept one summary at least, unchecked, with the files that they stand in.
+ * @param kept at least one summary, unvalidated, with its file.
  * @throws InputError when one is not a summary of this version, or a comparison stands beside others.
  */
 export function toResultDocument(kept: readonly { readonly file: string; readonly summary: unknown }[]): ResultDocument {

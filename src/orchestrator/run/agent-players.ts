@@ -9,12 +9,12 @@ import type { Arm } from '../arm/arm.ts';
 import { awaitWork } from './await-work.ts';
 import type { Duty, Players, Replay, ReplayOrder } from './players.ts';
 
-/** An agent's part in a suite: acts on its tasks, and has what it leaves behind judged. */
+/** Acts on the tasks of a suite as an agent, and has each submission graded. */
 export interface AgentStage {
   /** Of the workspaces and the grading sandboxes. */
   state(): PoolState;
   /**
-   * One episode, from an untouched workspace to the verdict. `lost` when there is no verdict through no fault of the agent.
+   * One episode, from an untouched workspace to the verdict. `lost` when there is no verdict, and the agent did not cause that.
    *
    * @param agent digest. @param isKept whether there is a place for a transcript.
    * @throws InputError when the task, its verifier or the agent is broken, naming it; the signal's reason.
@@ -65,7 +65,7 @@ export class AgentPlayers implements Players {
         await duty.turns?.next();
         await duty.record([played]);
         if (played.outcome.kind !== 'lost') outcomes += 1;
-        // As when a sandbox was of no use: what fails again and again is to end the run.
+        // Counts as an unusable sandbox does: repeated failures end the run.
         else if (outcomes === 0) throw new InfrastructureError('sandbox.lost', played.outcome.detail);
         else return;
       }

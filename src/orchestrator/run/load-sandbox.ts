@@ -9,7 +9,7 @@ import type { RunnerSession } from '../../runner/session.ts';
 import { getBatching } from '../suite/play.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 
-/** What a sandbox is to play. */
+/** What a sandbox plays. */
 export interface LoadedContent {
   readonly suite: SuiteDefinition;
   /** The suite's own modules, when it ships any. */
@@ -18,7 +18,7 @@ export interface LoadedContent {
 }
 
 export interface LoadContext {
-  /** What the content brings into the sandbox, which was leased for it. */
+  /** What the content exposes the sandbox to; the lease was taken for it. */
   readonly exposure: Exposure;
   readonly distributor: Distributor;
   readonly clock: Clock;
@@ -35,7 +35,7 @@ export interface LoadWishes {
 /**
  * Delivers a policy and a suite's modules into a leased sandbox, and has its runner load them.
  *
- * @returns what the runner has to say of them, for people.
+ * @returns the runner's warnings, as text.
  * @throws InputError when the runner refuses them; InfrastructureError when it takes longer than it may; the signal's reason.
  */
 export async function loadSandbox(

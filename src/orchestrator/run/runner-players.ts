@@ -20,7 +20,7 @@ export interface RunnerPlayersOptions {
   readonly principal: string;
   readonly pool: Pool<RunnerSession>;
   readonly distributor: Distributor;
-  /** What the sandboxes are to have in memory from their beginning, when anything. Disposed of with the players. */
+  /** What new sandboxes have in memory from their start, if anything. It is disposed of with the players. */
   readonly sharing?: Sharing | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -79,7 +79,7 @@ export class RunnerPlayers implements Players {
   }
 }
 
-/** Waits for all of a block, and takes the outcome of one episode of it. */
+/** Waits for all episodes of a block, and takes the outcome of one. */
 async function collectEpisode(session: RunnerSession, index: EpisodeIndex, episodes: number, signal: AbortSignal): Promise<PlayedEpisode> {
   let found: PlayedEpisode | undefined;
   for (let left = episodes; left > 0;) {

@@ -13,7 +13,7 @@ import type { Duty } from './players.ts';
 import { UsageMeter } from './usage-meter.ts';
 import { RefusedCheckpointError } from './refused-checkpoint-error.ts';
 
-/** What a shift needs of the run that it works for. */
+/** What a shift needs of its run. */
 export interface ShiftContext extends LoadContext {
   readonly duty: Duty;
   readonly sharing?: Sharing | undefined;
@@ -21,7 +21,7 @@ export interface ShiftContext extends LoadContext {
   readonly pool: Pick<Pool<RunnerSession>, 'leased'>;
 }
 
-/** Ranges that a runner is sent before it has finished the first: it never waits for a round trip. */
+/** Ranges that a runner is sent before it has finished the first, so that it never waits for a round trip. */
 const RANGES_AHEAD = 2;
 
 /** The time that an arm has with one leased sandbox: loads the policy, then, once the run has begun, plays ranges until there are no more. */
@@ -108,7 +108,7 @@ export class Shift {
     return new InfrastructureError('runner.refused', `${error.message} (others have taken it)`, { cause: error });
   }
 
-  /** The pool hears of a runner's end before its last words have been read, or the other way round: both are waited for. */
+  /** The pool may learn of a runner's end before or after its last output has been read. This waits for both. */
   async #explainLoss(): Promise<InfrastructureError> {
     const reason = await raceWithAbort(this.#session.gone, this.#duty.over);
     await waitForAbort(this.#stop);
@@ -119,11 +119,11 @@ export class Shift {
     const { distributor } = this.#context;
     const isVerified = this.#isVerified;
     this.#duty.arm.addRemarks(await loadSandbox(this.#lease, this.#duty.arm, this.#context, this.#stop, { isVerified }));
-    // It has the file mapped. A sandbox that lasts would have the store keep every checkpoint that it has ever played.
+    // The runner has mapped the file. Otherwise the store would keep every checkpoint that a lasting sandbox has played.
     if (isVerified) await distributor.withdraw(this.#duty.arm.checkpoint, getPolicyInbox(this.#lease));
   }
 
-  /** Also when the lease is lost, the session is heard to its end: only then is it known what was not played. */
+  /** Reads the session to its end, also when the lease is lost: only then is it known what was not played. */
   async #play(): Promise<void> {
     let outcomes = 0;
     while (!this.#duty.over.aborted) {
@@ -144,7 +144,7 @@ export class Shift {
         );
       }
       await this.#duty.record(await this.#addUsage(played, closed !== undefined));
-      // The end of a runner is the pool's to notice and to count, before the lease is given back.
+      // The pool notices and counts the end of a runner before the lease is released.
       if (closed) await waitForAbort(this.#stop);
       if (closed && outcomes === 0) throw new InfrastructureError('sandbox.lost', closed.reason);
       if (closed) return;
@@ -152,14 +152,14 @@ export class Shift {
     }
   }
 
-  /** Measures no usage that would not be kept. */
+  /** Measures usage only where it is stored. */
   async #addUsage(played: readonly PlayedEpisode[], isOver: boolean): Promise<readonly PlayedEpisode[]> {
     if (played.length === 0 || !this.#duty.arm.isKept) return played;
     const usage = await this.#meter.read(this.#context.pool.leased, isOver, this.#context);
     return usage ? played.map((episode) => ({ ...episode, usage })) : played;
   }
 
-  /** A lease that was lost meanwhile has nothing to count; the session's end, which follows, says the rest. */
+  /** A lease that was lost meanwhile has nothing to count. The end of the session, which follows, gives the reason. */
   #count(episodes: number): void {
     try {
       this.#lease.countEpisodes(episodes);

@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../kernel/clock.ts';
 
-/** Of the hour for which what was used is safe from removal, so much may have gone by: it is little, and saves most of the marking. */
+/** What was used is safe from removal for an hour. A mark of this age still counts, which loses little of the hour and saves most of the marking. */
 const RECENT_MILLISECONDS = 60_000;
 /** A few hundred bytes each. */
 const MOST = 1000;
 
-/** What this process has marked as used a moment ago, by a name. Marking it again would be redundant. */
+/** Names that this process has recently marked as used, and need not mark again. */
 export class RecentMarks {
   readonly #clock: Clock;
   readonly #markedAt = new LRUCache<string, number>({ max: MOST });
