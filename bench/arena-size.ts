@@ -136,13 +136,13 @@ async function listAndExport(count: number, queries: number): Promise<Found> {
 async function exportAll(trajectories: Trajectories): Promise<number> {
   const begun = performance.now();
   let steps = 0;
-  let cursor: string | undefined;
+  let after: string | undefined;
   do {
-    const page = await trajectories.list({}, { limit: 100, ...(cursor === undefined ? {} : { cursor }) });
+    const page = await trajectories.list({}, { limit: 100, after });
     const read = await Promise.all(page.items.map((episode) => readSteps(trajectories, episode, 0, STEPS)));
     steps += read.reduce((sum, each) => sum + each.length, 0);
-    cursor = page.next;
-  } while (cursor !== undefined);
+    after = page.next;
+  } while (after !== undefined);
   return (1000 * steps) / (performance.now() - begun);
 }
 
