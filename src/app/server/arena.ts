@@ -22,7 +22,7 @@ import { attributeToOperator } from './server-templates.ts';
 import { createTimedId } from './timed-id.ts';
 
 /** Of one command a processor is busy for half of the time or more; the others of its time it waits for this process. */
-const STARTS_PER_PROCESSOR = 3;
+const STARTS_PER_PROCESSOR = 2;
 
 /** Episodes of agents on this server, with the sandboxes that they are played and graded in. Part of the composition root. */
 export interface Arena extends AsyncDisposable {
