@@ -10,7 +10,7 @@ import { InfrastructureError, InputError, getMessage } from '../kernel/errors.ts
 import type { Log } from '../kernel/log.ts';
 import { parseOwnerId, parseSandboxId } from '../kernel/ids.ts';
 import { createPool, type Pool } from '../pool/pool.ts';
-import type { PolicyPlace } from '../pool/ports/policy-apart.ts';
+import type { PolicyPlacement } from '../pool/ports/policy-apart.ts';
 import type { PoolConfig, PoolSize } from '../pool/planning/pool-config.ts';
 import { mergeStates, type PoolState } from '../pool/members/pool-state.ts';
 import type { SandboxProvider } from '../pool/ports/sandbox.ts';
@@ -29,7 +29,7 @@ const NONE: PoolSize = { min: 0, max: 0, warm: 0 };
 /** Sandboxes of a template that play policies in one way. */
 export interface PoolName {
   readonly template: string;
-  readonly policy: PolicyPlace;
+  readonly policy: PolicyPlacement;
 }
 
 interface OpenPool {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { Egress } from '../service/access/egress.ts';
-import { parseObjectPlace } from '../adapters/checkpoints/objects/object-store.ts';
+import { parseObjectLocation } from '../adapters/checkpoints/objects/object-store.ts';
 import { suggestNearest } from '../adapters/files/nearest-path.ts';
 import { CheckedRequests } from '../adapters/http/checked-requests.ts';
 import { recordFile, replaceFile } from '../adapters/files/record-file.ts';
@@ -147,5 +147,5 @@ async function writeBest(to: string, config: Config, of: { suite: LoadedSuite; s
   const uri = toCheckpointUri(to);
   if (!isUri(uri)) return replaceFile(uri, text);
   const { gcs, s3 } = createBucketStores(config.sources);
-  await (uri.startsWith('gs:') ? gcs : s3).put(parseObjectPlace(uri), text, signal);
+  await (uri.startsWith('gs:') ? gcs : s3).put(parseObjectLocation(uri), text, signal);
 }

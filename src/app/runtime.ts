@@ -22,7 +22,7 @@ import { addPinned, parsePinnedUri } from '../policy-distribution/store/pinned-u
 import type { CheckpointStore } from '../policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Distributor } from '../policy-distribution/delivery/distributor.ts';
-import { assertPlaysApart, choosePolicyPlace, type PolicyPlace } from '../pool/ports/policy-apart.ts';
+import { assertPlaysApart, choosePolicyPlacement, type PolicyPlacement } from '../pool/ports/policy-apart.ts';
 import type { AgentEpisodes } from './grading/agent-episodes.ts';
 import type { GradingPools } from './grading/grading-pools.ts';
 import { OfferServers } from './grading/offer-servers.ts';
@@ -156,11 +156,15 @@ export class Runtime implements AsyncDisposable {
    *
    * @throws InputError `template.policy-together` when that is apart, and the template's sandboxes cannot.
    */
-  choosePolicyPlace(template: string, checkpoints: readonly Pick<Checkpoint, 'digest' | 'files'>[]): PolicyPlace {
+  choosePolicyPlacement(template: string, checkpoints: readonly Pick<Checkpoint, 'digest' | 'files'>[]): PolicyPlacement {
     const settings = this.pools.getSettings(template);
     // A runner of the template's own may take what it likes.
     if (settings.command === undefined) for (const checkpoint of checkpoints) assertOnePolicy(checkpoint);
-    const place = choosePolicyPlace({ wished: settings.policy, hasTokens: this.#hasTokens, bringsCode: checkpoints.some(mayBringCode) });
+    const place = choosePolicyPlacement({
+      wished: settings.policy,
+      hasTokens: this.#hasTokens,
+      bringsCode: checkpoints.some(mayBringCode),
+    });
     if (place === 'apart') assertPlaysApart(template, { provider: getPlugin(settings), command: settings.command });
     return place;
   }
@@ -169,7 +173,7 @@ export class Runtime implements AsyncDisposable {
    * All that playing needs; `players` are the caller's to dispose of.
    *
    * @param principal that it is played for.
-   * @throws InputError as `choosePolicyPlace` does.
+   * @throws InputError as `choosePolicyPlacement` does.
    */
   async buildContext(played: Played, principal: string, signal: AbortSignal): Promise<EvaluateContext> {
     const { template } = played.suite;
@@ -199,7 +203,7 @@ export class Runtime implements AsyncDisposable {
   ): Promise<RunnerPlayers> {
     const { template } = played.suite;
     const settings = this.pools.getSettings(template);
-    const pool = { template, policy: this.choosePolicyPlace(template, played.checkpoints) };
+    const pool = { template, policy: this.choosePolicyPlacement(template, played.checkpoints) };
     const delivery = planTemplateDelivery(template, settings, getPlugin(settings), this.#config);
     const { episodesPerSandbox } = this.#config.pool;
     const content = listContentToShare(played, { ...settings, policy: pool.policy, episodesPerSandbox }, this.#distributor);

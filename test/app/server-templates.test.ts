@@ -15,7 +15,7 @@ function openTemplates(names: readonly string[], broken: Set<string>) {
   };
   const runtime = {
     pools: { templates: names, make },
-    choosePolicyPlace: () => 'together' as const,
+    choosePolicyPlacement: () => 'together' as const,
     joinSignals: () => new AbortController().signal,
   };
   return { clock, tried, templates: new ServerTemplates(runtime, clock) };

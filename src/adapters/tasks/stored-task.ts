@@ -8,7 +8,7 @@ import { InfrastructureError } from '../../kernel/errors.ts';
 import type { StoredFile } from '../../policy-distribution/stored-checkpoint.ts';
 
 /** Where a task lies among stored files. */
-export interface StoredTaskPlace {
+export interface StoredTaskLocation {
   /** Path of the task's directory; empty when all files belong to the task. */
   readonly directory: string;
   /** Original name of its directory. */
@@ -20,7 +20,7 @@ export interface StoredTaskPlace {
 /** Opens a task from the store, whose files all stay as they were stored. Later changes of its directory have no effect. */
 export async function openStoredTask(
   stored: readonly StoredFile[],
-  { directory, called, executable }: StoredTaskPlace,
+  { directory, called, executable }: StoredTaskLocation,
 ): Promise<{ readonly task: Task; readonly content: TaskContent }> {
   const prefix = directory === '' ? '' : `${directory}/`;
   const own = new Map(stored.filter(({ path }) => path.startsWith(prefix)).map((file) => [file.path.slice(prefix.length), file]));

@@ -1,6 +1,6 @@
 import type { GradingSandboxes } from '../grading/grading-sandboxes.ts';
 import { exportSubmission } from '../grading/export-submission.ts';
-import { describeGradingPlace } from '../grading/grading-place.ts';
+import { describeGradingTemplate } from '../grading/grading-template.ts';
 import { layWorkdir } from '../grading/lay-workdir.ts';
 import type { Submission } from '../grading/submission.ts';
 import type { TaskStep } from '../tasks/task.ts';
@@ -67,7 +67,7 @@ async function playStep(
 ): Promise<{ readonly acted: Acted; readonly left: Left }> {
   if (before?.problem !== undefined) return fail(before.problem);
   const { task, step } = open;
-  const place = describeGradingPlace(task, { artifacts: task.steps.flatMap(({ artifacts }) => artifacts) }, own);
+  const place = describeGradingTemplate(task, { artifacts: task.steps.flatMap(({ artifacts }) => artifacts) }, own);
   await using sandbox = await sandboxes.open(place, signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);

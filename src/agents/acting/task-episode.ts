@@ -9,7 +9,7 @@ export interface TaskEpisode {
   readonly agent: Agent;
   /** That names the agent. */
   readonly agentDigest: string;
-  readonly place: EpisodePlace;
+  readonly place: EpisodeIdentity;
   /** Of the sampling of a model. */
   readonly policySeed: number;
   /** Decides which hidden cases there are: the same for every agent. */
@@ -17,7 +17,7 @@ export interface TaskEpisode {
 }
 
 /** What an episode is called among others. */
-export interface EpisodePlace {
+export interface EpisodeIdentity {
   readonly trajectory: string;
   readonly group: string | null;
   /** Position in the group, or index of the episode. */

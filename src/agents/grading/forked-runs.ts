@@ -1,6 +1,6 @@
 import type { StagedVerifier } from '../tasks/task.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
-import { DRIVER, TESTS } from './grading-place.ts';
+import { DRIVER, TESTS } from './grading-template.ts';
 import type { CasesStage, Measure } from '../tasks/muster-schema.ts';
 
 /** What a start of the interpreter is part of, or what a fork does not have. */

@@ -4,7 +4,7 @@ import type { TestCase } from '../tasks/test-case.ts';
 import type { CasesEvidence, CompareEvidence } from '../verification/evidence.ts';
 import type { CommandResult } from '../workspace/command.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
-import { describeCandidatePlace } from './grading-place.ts';
+import { describeCandidateTemplate } from './grading-template.ts';
 import { drawOrderOfRuns } from './order-of-runs.ts';
 import { describeNotRun, runCandidate, type Turn } from './run-candidate.ts';
 import type { ExpectedCase } from './expected-cases.ts';
@@ -31,7 +31,7 @@ export interface GradedCases {
  */
 export async function gradeCases(terms: CandidateTerms, execute: CasesStage, signal: AbortSignal): Promise<GradedCases> {
   const cases = await computeTrustedCases(terms, execute, signal);
-  const place = describeCandidatePlace(terms, execute);
+  const place = describeCandidateTemplate(terms, execute);
   const runs = cases.map((): Run[] => []);
   const comparisons = cases.map((): Compared[] => []);
   const measured: CommandResult[] = [];

@@ -4,7 +4,7 @@ import type { ScriptEvidence } from '../verification/evidence.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import { readEnding, shortenEvidence, SHOWN_OUTPUT, formatShownText } from './endings.ts';
 import type { Grading, GradingContext } from './grading-context.ts';
-import { describeGradingPlace, LOGS, TESTS, testFiles } from './grading-place.ts';
+import { describeGradingTemplate, LOGS, TESTS, testFiles } from './grading-template.ts';
 import { layWorkdir } from './lay-workdir.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { putSubmission } from './submission.ts';
@@ -32,7 +32,7 @@ export async function gradeScript(
   { sandboxes }: GradingContext,
   signal: AbortSignal,
 ): Promise<ScriptEvidence> {
-  await using sandbox = await sandboxes.open(describeGradingPlace(task, step, [TESTS]), signal);
+  await using sandbox = await sandboxes.open(describeGradingTemplate(task, step, [TESTS]), signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
   await layWorkdir(session, { task, content, submission }, { sandboxes }, either);

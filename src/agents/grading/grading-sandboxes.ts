@@ -4,11 +4,11 @@ import type { WorkspaceFile } from '../workspace/command.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 
 /** What a grading sandbox is made of. */
-export interface GradingPlace {
+export interface GradingTemplate {
   readonly root: RootFileSystem;
   /** Directories that can be written to, besides /tmp and /dev/shm. */
   readonly writable: readonly string[];
-  readonly limits: PlaceLimits;
+  readonly limits: GradingLimits;
   /** What is brought along for the tests, read-only. */
   readonly tools: readonly GradingTool[];
 }
@@ -22,7 +22,7 @@ export const PYTEST_INSIDE = '/muster/pytest';
 export const GO_BUILD_INSIDE = '/muster/go-build';
 
 /** Undefined: as the configuration has it. */
-export interface PlaceLimits {
+export interface GradingLimits {
   readonly cpus: number | undefined;
   readonly memoryBytes: number | undefined;
   readonly storageBytes: number | undefined;
@@ -41,16 +41,16 @@ export interface GradingSandboxes {
    *
    * @throws InputError when the place cannot be made as it is declared; InfrastructureError; the signal's reason.
    */
-  open(place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox>;
+  open(place: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox>;
 
   /** Two at once: what held one while it waited for another could wait for ever, as the number of sandboxes is bounded. Throws what `open` does. */
-  openBoth(one: GradingPlace, other: GradingPlace, signal: AbortSignal): Promise<readonly [GradingSandbox, GradingSandbox]>;
+  openBoth(one: GradingTemplate, other: GradingTemplate, signal: AbortSignal): Promise<readonly [GradingSandbox, GradingSandbox]>;
 
   /**
    * A sandbox for the caller alone in which nothing but the task's own code has run, for other verdicts on this task: nothing of any submission
    * may be brought in. Files of before may be there. Throws what `open` does.
    */
-  openTrusted(place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox>;
+  openTrusted(place: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox>;
 
   /**
    * Files that a root file system of its own has below a directory, with the paths that they have inside: a directory that can be written to hides

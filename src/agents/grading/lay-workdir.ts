@@ -4,7 +4,7 @@ import type { WorkspaceFile } from '../workspace/command.ts';
 import { pruneHistory } from '../workspace/prune-history.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { Grading, GradingContext } from './grading-context.ts';
-import { describeGradingPlace, listWorkdirFiles } from './grading-place.ts';
+import { describeGradingTemplate, listWorkdirFiles } from './grading-template.ts';
 import { dropRemoved } from './submission.ts';
 
 /** Bounds of the files in the workdir before an agent acts. */
@@ -39,7 +39,7 @@ export async function listLaidFiles(
 ): Promise<readonly WorkspaceFile[]> {
   const files = await listWorkdirFiles(task, content, sandboxes, signal);
   if (!files.some(({ path }) => REPOSITORY.test(path))) return dropRemoved(files, submission);
-  await using sandbox = await sandboxes.open(describeGradingPlace(task, step, []), signal);
+  await using sandbox = await sandboxes.open(describeGradingTemplate(task, step, []), signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
   await layWorkdir(sandbox.session, { task, content }, { sandboxes }, either);
   const collected = await sandbox.session.collect([task.workspace.workdir], LAID_BOUNDS, either);

@@ -6,7 +6,7 @@ import { joinStreams, SHOWN_OUTPUT } from './endings.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { exportSubmission } from './export-submission.ts';
 import type { TaskContent } from './grading-context.ts';
-import { describeGradingPlace } from './grading-place.ts';
+import { describeGradingTemplate } from './grading-template.ts';
 import type { GradingSandboxes } from './grading-sandboxes.ts';
 import { layWorkdir } from './lay-workdir.ts';
 import type { Submission } from './submission.ts';
@@ -32,7 +32,7 @@ export async function makeSubmission(
   sandboxes: GradingSandboxes,
   signal: AbortSignal,
 ): Promise<Submission> {
-  await using sandbox = await sandboxes.open(describeGradingPlace(open.task, open.step, [SOLUTION]), signal);
+  await using sandbox = await sandboxes.open(describeGradingTemplate(open.task, open.step, [SOLUTION]), signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
   await layWorkdir(sandbox.session, open, { sandboxes }, either);
   await applySubmission(sandbox.session, open, known, either);

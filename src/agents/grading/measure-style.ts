@@ -6,7 +6,7 @@ import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { SHOWN_OUTPUT } from './endings.ts';
 import type { Grading, GradingContext } from './grading-context.ts';
-import { describeGradingPlace, TESTS, testFiles } from './grading-place.ts';
+import { describeGradingTemplate, TESTS, testFiles } from './grading-template.ts';
 import { listLaidFiles } from './lay-workdir.ts';
 import { computeStyle, findChangedLines, readFindings, type ChangedLines } from './style-findings.ts';
 
@@ -39,7 +39,7 @@ export async function measureStyle(
   const laid = await listLaidFiles({ task, step, content }, { sandboxes }, signal);
   const changed = findChangedFiles(laid, submission.files, (path) => path.startsWith(`${workdir}/`) && isLinted(path, workdir, rule));
   if (changed.length === 0) return 0;
-  await using sandbox = await sandboxes.open(describeGradingPlace(task, step, [TESTS]), signal);
+  await using sandbox = await sandboxes.open(describeGradingTemplate(task, step, [TESTS]), signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
   const tests = await testFiles(task, step, content);
   const count = async (

@@ -12,7 +12,7 @@ import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import { readEnding, shortenEvidence } from './endings.ts';
 import { runOnCases, withoutBound } from './case-runs.ts';
-import { describeCandidatePlace, DRIVER, listWrittenPlaces, testFiles, wipePlace } from './grading-place.ts';
+import { describeCandidateTemplate, DRIVER, listWrittenPaths, testFiles, wipeWritablePaths } from './grading-template.ts';
 import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 import { describeUnfit } from './submission.ts';
 import type { ExpectedCase } from './expected-cases.ts';
@@ -77,7 +77,7 @@ export async function* runCandidate(
   const command = await buildCaseCommand(terms, execute, { command: execute.command, seconds: execute.seconds });
   const runs = {
     command: change ? change({ ...command, watched }) : { ...command, watched },
-    wiped: listWrittenPlaces(describeCandidatePlace(terms, execute)),
+    wiped: listWrittenPaths(describeCandidateTemplate(terms, execute)),
     trusted: execute.driver === undefined ? [] : await testFiles(task, step, content, `${execute.driver}/`, DRIVER),
     files: terms.files,
     workdir,
@@ -130,7 +130,7 @@ export async function wipeWorkspace(
   execute: CasesStage,
   signal: AbortSignal,
 ): Promise<void> {
-  await wipePlace(session, describeCandidatePlace(terms, execute), signal);
+  await wipeWritablePaths(session, describeCandidateTemplate(terms, execute), signal);
 }
 
 function compare({ verifier }: CandidateTerms, { name }: TestCase, run: number, expected: Uint8Array, got: Uint8Array): Compared {

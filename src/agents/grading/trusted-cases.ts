@@ -10,7 +10,7 @@ import type { ExpectedCase } from './expected-cases.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { joinStreams } from './endings.ts';
 import { listForkedModules } from './forked-runs.ts';
-import { describeGradingPlace, TESTS, testFiles, wipePlace } from './grading-place.ts';
+import { describeGradingTemplate, TESTS, testFiles, wipeWritablePaths } from './grading-template.ts';
 import { runOnCases, withoutBound } from './case-runs.ts';
 import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 
@@ -51,11 +51,11 @@ async function computeCases(terms: CandidateTerms, execute: CasesStage, signal: 
     expected,
   });
   if (isComplete) return stored.map((test, i) => known(test, i, test.expected));
-  const place = describeGradingPlace(task, step, [TESTS]);
+  const place = describeGradingTemplate(task, step, [TESTS]);
   await using sandbox = await context.sandboxes.openTrusted(place, signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
-  await wipePlace(session, place, either);
+  await wipeWritablePaths(session, place, either);
   await session.put(await testFiles(task, step, content), either);
   const drawn = await drawCases(session, terms, execute, either);
   const cases = [...stored, ...drawn];

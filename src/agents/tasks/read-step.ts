@@ -10,7 +10,7 @@ import type { TestFiles } from './test-files.ts';
 import { decodeText } from './text-file.ts';
 import { readArtifacts, readNetwork } from './workspace.ts';
 
-export interface StepPlace {
+export interface StepParts {
   readonly name: string;
   /** '' or `steps/NAME/`. */
   readonly directory: string;
@@ -32,7 +32,7 @@ const TESTS = 'tests/';
 
 export function readStep(
   directory: TaskDirectory,
-  place: StepPlace,
+  place: StepParts,
   { workspace }: Surroundings,
 ): { readonly step: TaskStep; readonly notices: readonly string[] } {
   const where = `${directory.where}/task.toml`;
@@ -75,7 +75,7 @@ interface StepContext {
   readonly workspace: Workspace;
 }
 
-function getVerifier(directory: TaskDirectory, place: StepPlace, { tests, workspace }: StepContext): Verifier {
+function getVerifier(directory: TaskDirectory, place: StepParts, { tests, workspace }: StepContext): Verifier {
   const { timeout_sec: timeoutSeconds, env: environment } = place.verifier;
   const where = `${directory.where}/${place.directory}muster.toml`;
   const staged = parseStagedVerifier(where, place.muster, testFiles(directory, tests), { timeoutSeconds, environment });
@@ -109,7 +109,7 @@ function testFiles({ where, contents }: TaskDirectory, tests: TaskStep['tests'])
   };
 }
 
-function listStepNotices({ verifier: { environment_mode: mode, environment } }: StepPlace, verifier: Verifier): readonly string[] {
+function listStepNotices({ verifier: { environment_mode: mode, environment } }: StepParts, verifier: Verifier): readonly string[] {
   if (verifier.kind === 'staged') return [];
   if (environment !== undefined)
     return ["verifier.environment: the grading sandbox is made of the workspace's root file system; this table is kept and has no effect"];

@@ -2,7 +2,7 @@ import { InputError } from '../../kernel/errors.ts';
 import { INVALID, parseHarborTask, parseMusterTask } from './declaration.ts';
 import type { HarborTask } from './harbor-schema.ts';
 import { musterTaskSchema, type MusterTask } from './muster-schema.ts';
-import { readStep, type StepPlace } from './read-step.ts';
+import { readStep, type StepParts } from './read-step.ts';
 import { digestTask } from './task-digest.ts';
 import type { TaskDirectory } from './task-directory.ts';
 import { isTaskId, TASK_ID_EXPECTED, type TaskId } from './task-ids.ts';
@@ -67,7 +67,7 @@ function getId({ where, name }: TaskDirectory, { task }: HarborTask): TaskId {
 }
 
 /** A task without steps is one step, whose directory is the task's own. */
-function getSteps(directory: TaskDirectory, harbor: HarborTask, muster: MusterTask): readonly StepPlace[] {
+function getSteps(directory: TaskDirectory, harbor: HarborTask, muster: MusterTask): readonly StepParts[] {
   const { agent, verifier, artifacts } = harbor;
   if (harbor.steps === undefined) return [{ name: 'task', directory: '', agent, verifier, artifacts, leastReward: -Infinity, muster }];
   const names = new Set<string>();

@@ -6,7 +6,7 @@ import type { SuiteDefinition } from '../../orchestrator/suite/suite-definition.
 import { mayBringCode } from '../../policy-distribution/checkpoint.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
 import type { Distributor } from '../../policy-distribution/delivery/distributor.ts';
-import type { PolicyPlace } from '../../pool/ports/policy-apart.ts';
+import type { PolicyPlacement } from '../../pool/ports/policy-apart.ts';
 import type { SharedCode, SharedContent, SharedPolicy } from '../../pool/ports/shared-content.ts';
 
 /**
@@ -17,7 +17,7 @@ const WORTH_SHARING_BYTES = 4 * 2 ** 20;
 
 /** What decides it: the template's word, and how long a sandbox is to last. */
 export type SharingSettings = Pick<TemplateConfig, 'sharedPolicies' | 'sharedCode'> &
-  Pick<Config['pool'], 'episodesPerSandbox'> & { readonly policy: PolicyPlace };
+  Pick<Config['pool'], 'episodesPerSandbox'> & { readonly policy: PolicyPlacement };
 
 export interface Played {
   readonly suite: SuiteDefinition;

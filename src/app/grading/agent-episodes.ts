@@ -5,7 +5,7 @@ import { AGENT_BYTES, type Agent, hasModel, parseAgent } from '../../agents/acti
 import type { EpisodeOffers } from '../../agents/acting/external/episode-offers.ts';
 import type { Gateway } from '../../agents/acting/program/gateway.ts';
 import { playTask, type PlayedTask } from '../../agents/acting/play-task.ts';
-import type { EpisodePlace } from '../../agents/acting/task-episode.ts';
+import type { EpisodeIdentity } from '../../agents/acting/task-episode.ts';
 import { ResumedEndpoint } from '../../agents/acting/model/resumed-endpoint.ts';
 import type { ModelEndpoint } from '../../agents/acting/model/model-endpoint.ts';
 import { ComputedCases } from '../../agents/grading/expected-cases.ts';
@@ -88,7 +88,11 @@ export class AgentEpisodes implements AgentStage {
   async playAt(
     digest: string,
     { task, environmentSeed, policySeed }: PlannedEpisode,
-    { place, endpoint, isShown = false }: { readonly place: EpisodePlace; readonly endpoint?: ModelEndpoint; readonly isShown?: boolean },
+    {
+      place,
+      endpoint,
+      isShown = false,
+    }: { readonly place: EpisodeIdentity; readonly endpoint?: ModelEndpoint; readonly isShown?: boolean },
     signal: AbortSignal,
   ): Promise<PlayedTask> {
     const { agent, endpoint: own, offers } = this.#agent(digest);

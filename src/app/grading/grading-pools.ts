@@ -4,7 +4,7 @@ import { type BuildContext, listFilesBelow, RootFileSystems } from '../../adapte
 import { assertSourcesExist } from '../../adapters/sandbox/local/template/mount-sources.ts';
 import { BASE_ENVIRONMENT } from '../../agents/grading/clean-environment.ts';
 import type { Grading } from '../../agents/grading/grading-context.ts';
-import type { GradingPlace, GradingSandbox, GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
+import type { GradingTemplate, GradingSandbox, GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import { WorkspaceSession } from '../../agents/workspace/workspace-session.ts';
 import type { Config } from '../../config/config.ts';
 import type { TemplateConfig } from '../../config/schema.ts';
@@ -77,13 +77,13 @@ export class GradingPools implements AsyncDisposable {
     };
   }
 
-  async #openOne(task: OpenTask, place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox> {
+  async #openOne(task: OpenTask, place: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
     const [permit] = await this.#permits.acquire(1, signal);
     return await permitted(permit, () => this.#leased(task, place, signal));
   }
 
   /** One that is kept takes a permit only while it is used. */
-  async #openTrusted(task: OpenTask, place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox> {
+  async #openTrusted(task: OpenTask, place: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
     const [permit] = await this.#permits.acquire(1, signal);
     const key = `${task.task.digest} ${formatPlaceKey(place)}`;
     return await permitted(permit, () => this.#trusted.open(key, () => this.#leased(task, place, signal)));
@@ -91,8 +91,8 @@ export class GradingPools implements AsyncDisposable {
 
   async #openBoth(
     task: OpenTask,
-    one: GradingPlace,
-    other: GradingPlace,
+    one: GradingTemplate,
+    other: GradingTemplate,
     signal: AbortSignal,
   ): Promise<readonly [GradingSandbox, GradingSandbox]> {
     const [first, second] = await this.#permits.acquire(2, signal);
@@ -106,7 +106,7 @@ export class GradingPools implements AsyncDisposable {
     throw opened.status === 'rejected' ? opened.reason : beside.status === 'rejected' ? beside.reason : new RangeError('both were opened');
   }
 
-  async #leased(task: OpenTask, place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox> {
+  async #leased(task: OpenTask, place: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
     const pool = await this.#pool(task, place);
     const lease = await pool.acquire(ONE_HOLDER, signal);
     lease.occupant.expose(ONE_HOLDER);
@@ -148,7 +148,7 @@ export class GradingPools implements AsyncDisposable {
     return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
 
-  #pool(open: OpenTask, place: GradingPlace): Promise<Pool<WorkspaceSession>> {
+  #pool(open: OpenTask, place: GradingTemplate): Promise<Pool<WorkspaceSession>> {
     const key = place.root.kind === 'dockerfile' ? `${open.task.digest} ${formatPlaceKey(place)}` : formatPlaceKey(place);
     let opening = this.#pools.get(key);
     if (!opening) {
@@ -159,7 +159,7 @@ export class GradingPools implements AsyncDisposable {
     return opening;
   }
 
-  async #start(open: OpenTask, { root, writable, limits, tools }: GradingPlace): Promise<Pool<WorkspaceSession>> {
+  async #start(open: OpenTask, { root, writable, limits, tools }: GradingTemplate): Promise<Pool<WorkspaceSession>> {
     const settings = this.#config.templates['local'];
     const plugin = getPlugin({ provider: settings?.provider ?? 'bubblewrap' });
     if (!plugin.workspace || !settings) {
@@ -231,7 +231,7 @@ async function permitted(permit: Disposable | undefined, open: () => Promise<Gra
 }
 
 /** Places of the same key are alike, but for what a Dockerfile of their tasks is built from. */
-function formatPlaceKey(place: GradingPlace): string {
+function formatPlaceKey(place: GradingTemplate): string {
   return formatCanonicalJson({ ...place, limits: { ...place.limits } });
 }
 

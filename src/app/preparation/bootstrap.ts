@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { LayerStore } from '../../adapters/preparation/layer-store.ts';
 import { RegistryGate } from '../../adapters/preparation/registry-gate.ts';
 import type { StepStore } from '../../adapters/preparation/step-store.ts';
-import { LOGS } from '../../agents/grading/grading-place.ts';
+import { LOGS } from '../../agents/grading/grading-template.ts';
 import type { GradingSandboxes, GradingTool } from '../../agents/grading/grading-sandboxes.ts';
 import type { DependencyPlan } from '../../agents/preparation/languages/language-adapter.ts';
 import type { DetectedLanguage } from '../../agents/preparation/languages/language-table.ts';

@@ -51,7 +51,7 @@ export class CandidatePreparation {
     this.evidence.framework = { name: detected.framework.name, evidence: detected.framework.evidence };
     const installed = await this.#context.dependencies(detected, solved, this.#signal);
     this.evidence.dependencies = [...installed.pinned];
-    const place: SuitePlace = { detected, dependencies: installed.files, testFiles: this.#testFiles(detected) };
+    const place: SuiteFiles = { detected, dependencies: installed.files, testFiles: this.#testFiles(detected) };
     const all = buildSuite(place, { kind: 'files', files: place.testFiles });
     const gold = await this.#gold(place, all);
     const without = await this.#without(place, all);
@@ -94,11 +94,11 @@ export class CandidatePreparation {
       .toSorted();
   }
 
-  #run(place: SuitePlace, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): Promise<TestRun> {
+  #run(place: SuiteFiles, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): Promise<TestRun> {
     return this.#context.runs.run(this.#request(place, suite, step, files, more), this.#signal);
   }
 
-  #request(place: SuitePlace, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): RunRequest {
+  #request(place: SuiteFiles, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): RunRequest {
     const { detected, dependencies } = place;
     const environment = detected.language.environment(files, WORKDIR, dependencies);
     const asked = { step, files, dependencies, suite, environment, ids: [], twist: 'none', seed: 1, seconds: this.#seconds } as const;
@@ -106,7 +106,7 @@ export class CandidatePreparation {
   }
 
   /** The tests with the fix: whether there are any, and whether their report can be read. */
-  async #gold(place: SuitePlace, all: SuiteCommand): Promise<TestRun> {
+  async #gold(place: SuiteFiles, all: SuiteCommand): Promise<TestRun> {
     const gold = await this.#run(place, all, 'gold', this.#states.solved);
     this.evidence.testSeconds = gold.seconds;
     this.#seconds = Math.min(this.#seconds, limitSuite(gold.seconds));
@@ -123,7 +123,7 @@ export class CandidatePreparation {
   }
 
   /** A mistake has to leave tests that run and fail: what cannot be built or does not end asks for something else. */
-  async #without(place: SuitePlace, all: SuiteCommand): Promise<TestRun> {
+  async #without(place: SuiteFiles, all: SuiteCommand): Promise<TestRun> {
     const without = await this.#run(place, all, 'test-patch', this.#states.tested);
     if (this.#candidate.kind === 'fix' || without.ending !== 'timeout') return without;
     throw new Refused('test-patch', 'with the mistake the tests do not come to their end');
@@ -134,7 +134,7 @@ export class CandidatePreparation {
   }
 
   async #steady(
-    place: SuitePlace,
+    place: SuiteFiles,
     all: SuiteCommand,
     derived: PinnedTests,
     { without: first, baseline }: { readonly without: TestRun; readonly baseline: TestRun },
@@ -159,7 +159,7 @@ export class CandidatePreparation {
   }
 
   /** Each test many times in one process: what fails once in twenty runs is not seen in four. */
-  async #repeats(place: SuitePlace, all: SuiteCommand): Promise<ReturnType<typeof readRepeats>> {
+  async #repeats(place: SuiteFiles, all: SuiteCommand): Promise<ReturnType<typeof readRepeats>> {
     const bounds = { runs: MOST_REPEATS, seconds: MOST_REPEAT_SECONDS };
     if (all.runner !== 'pytest')
       return await this.#context.runs.repeat(this.#request(place, all, 'steadiness', this.#states.solved), bounds, this.#signal);
@@ -169,7 +169,7 @@ export class CandidatePreparation {
     return readRepeats(run.figures);
   }
 
-  async #wire(place: SuitePlace, pinned: PinnedTests): Promise<Wired> {
+  async #wire(place: SuiteFiles, pinned: PinnedTests): Promise<Wired> {
     const { solved } = this.#states;
     const { language, framework } = place.detected;
     const first = new Set(pinned.failToPass.map((id) => language.findFile(id, framework)));
@@ -184,13 +184,13 @@ export class CandidatePreparation {
   }
 
   /** Test files that an agent would find as they judge it. Where the change brings them, it does not find them anyway. */
-  #hidden({ detected: { language, framework } }: SuitePlace, { failToPass }: PinnedTests): readonly string[] {
+  #hidden({ detected: { language, framework } }: SuiteFiles, { failToPass }: PinnedTests): readonly string[] {
     if (this.#candidate.kind === 'fix' || !language.hidesTests) return [];
     return [...new Set(failToPass.flatMap((id) => language.findFile(id, framework) ?? []))].sort();
   }
 
   /** @returns the instruction. */
-  async #scrub(place: SuitePlace, { failToPass }: PinnedTests, hidden: readonly string[]): Promise<string> {
+  async #scrub(place: SuiteFiles, { failToPass }: PinnedTests, hidden: readonly string[]): Promise<string> {
     const { before, tested, solved } = this.#states;
     const trace = traceFix(tested, solved);
     const { history, sandboxes, steps } = this.#context;
@@ -223,7 +223,7 @@ export class CandidatePreparation {
   }
 }
 
-interface SuitePlace {
+interface SuiteFiles {
   readonly detected: DetectedLanguage;
   readonly dependencies: SourceFiles;
   readonly testFiles: readonly string[];
@@ -235,7 +235,7 @@ interface Wired {
 }
 
 function buildSuite(
-  { detected: { language, framework } }: SuitePlace,
+  { detected: { language, framework } }: SuiteFiles,
   selection: Parameters<DetectedLanguage['language']['suite']>[1],
 ): SuiteCommand {
   return language.suite(framework, selection);

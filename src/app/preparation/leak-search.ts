@@ -30,7 +30,7 @@ const SUFFIXES = [
 ];
 const SECONDS = 120;
 
-export interface LeakPlace {
+export interface LeakSearchTerms {
   /** As an agent finds them. */
   readonly files: SourceFiles;
   readonly dependencies: SourceFiles;
@@ -42,7 +42,7 @@ export interface LeakPlace {
 /** Files that an agent would find with the fix in them: vendored copies, packages, installed releases, patches. */
 export async function searchLeaks(
   { sandboxes, steps }: { readonly sandboxes: GradingSandboxes; readonly steps: StepStore },
-  { files, dependencies, trace, releases }: LeakPlace,
+  { files, dependencies, trace, releases }: LeakSearchTerms,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const inputs = { files: digestFiles(files), dependencies: digestFiles(dependencies), trace, releases };

@@ -3,13 +3,13 @@ import { STORAGE_MEBIBYTES, WORKDIR } from '../../agents/preparation/emitted-tas
 import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import { cleanEnvironment } from '../../agents/grading/clean-environment.ts';
 import { joinStreams } from '../../agents/grading/endings.ts';
-import { LOGS, TESTS } from '../../agents/grading/grading-place.ts';
-import type { GradingPlace, GradingSandboxes, GradingTool } from '../../agents/grading/grading-sandboxes.ts';
+import { LOGS, TESTS } from '../../agents/grading/grading-template.ts';
+import type { GradingTemplate, GradingSandboxes, GradingTool } from '../../agents/grading/grading-sandboxes.ts';
 import type { CommandResult, WorkspaceFile } from '../../agents/workspace/command.ts';
 import type { WorkspaceSession } from '../../agents/workspace/workspace-session.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 
-const LIMITS: GradingPlace['limits'] = { cpus: undefined, memoryBytes: undefined, storageBytes: STORAGE_MEBIBYTES * 2 ** 20 };
+const LIMITS: GradingTemplate['limits'] = { cpus: undefined, memoryBytes: undefined, storageBytes: STORAGE_MEBIBYTES * 2 ** 20 };
 /** Only Muster's own directory is looked into for modules, and not the workdir. */
 const START = "import runpy, sys; sys.path.insert(0, '/muster/runner'); runpy.run_module(sys.argv[1], run_name='__main__')";
 /** Of what a program of Muster's own prints. */
@@ -20,24 +20,24 @@ export interface PreparationPaths {
   readonly layers: string;
 }
 
-export interface PreparationPlace {
+export interface PreparationWorkspace {
   readonly files: SourceFiles;
   /** As they lie in the workdir. */
   readonly dependencies: SourceFiles;
   /** At /tests. */
   readonly tests: Readonly<Record<string, string>>;
   readonly tools?: readonly GradingTool[];
-  readonly limits?: GradingPlace['limits'];
+  readonly limits?: GradingTemplate['limits'];
 }
 
 /** Opens a fresh sandbox with a repository's files in the workdir, and lets `use` work in it. */
 export async function withRepository<Result>(
   sandboxes: GradingSandboxes,
-  { files, dependencies, tests, tools = ['pytest'], limits = LIMITS }: PreparationPlace,
+  { files, dependencies, tests, tools = ['pytest'], limits = LIMITS }: PreparationWorkspace,
   use: (session: WorkspaceSession, signal: AbortSignal) => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
-  const place: GradingPlace = { root: { kind: 'host' }, writable: [WORKDIR, LOGS, TESTS], limits, tools };
+  const place: GradingTemplate = { root: { kind: 'host' }, writable: [WORKDIR, LOGS, TESTS], limits, tools };
   await using sandbox = await sandboxes.open(place, signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
   const texts = Object.entries(tests).map(([path, text]) => ({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { StepStore } from '../../adapters/preparation/step-store.ts';
 import { cleanEnvironment } from '../../agents/grading/clean-environment.ts';
-import { LOGS } from '../../agents/grading/grading-place.ts';
+import { LOGS } from '../../agents/grading/grading-template.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import { listRunnerTools } from '../../agents/grading/suites/grade-suite.ts';
 import { boundOutput, readSuiteEvidence } from '../../agents/grading/suites/suite-report.ts';

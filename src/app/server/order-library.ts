@@ -60,7 +60,7 @@ export class OrderLibrary implements Library {
   }
 
   assertPlayable(template: string, checkpoints: readonly OrderedContent[]): void {
-    this.#runtime.choosePolicyPlace(template, checkpoints);
+    this.#runtime.choosePolicyPlacement(template, checkpoints);
   }
 
   async #read(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<ReadSuite> {

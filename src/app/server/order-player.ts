@@ -175,7 +175,7 @@ export class OrderPlayer implements Player {
   #digestTemplate(name: string, checkpoints: readonly Pick<Checkpoint, 'digest' | 'files'>[]): Digest {
     // What a sandbox costs, and how its files came, decides nothing that happens in it.
     const { costPerSandboxHour: _price, delivery: _way, policy: _wished, ...template } = this.#runtime.pools.getSettings(name);
-    const policy = this.#runtime.choosePolicyPlace(name, checkpoints);
+    const policy = this.#runtime.choosePolicyPlacement(name, checkpoints);
     // Left out where it is as it was before there was a choice: what had been stored then is still found.
     return digestBytes(formatCanonicalJson({ ...template, ...(policy === 'apart' && { policy }) }));
   }

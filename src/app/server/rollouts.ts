@@ -21,7 +21,7 @@ import type { RolloutOrder } from '../../service/rollouts/rollout-order.ts';
 import type {
   CurrentVersion,
   GroupTask,
-  MemberPlace,
+  MemberIdentity,
   OpenRollout,
   PlayedMember,
   RolloutPlayer,
@@ -125,7 +125,7 @@ class OpenedRollout implements OpenRollout {
     return { task: known.id, taskDigest: known.digest, taskSeed: environmentSeed };
   }
 
-  async play({ group, number, rep }: MemberPlace, version: CurrentVersion, signal: AbortSignal): Promise<PlayedMember> {
+  async play({ group, number, rep }: MemberIdentity, version: CurrentVersion, signal: AbortSignal): Promise<PlayedMember> {
     const { episodes, model, digest, plan, models, turns } = this.#parts;
     const episode = plan(number);
     const trajectory = nameMember(group, rep);

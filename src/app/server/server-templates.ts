@@ -6,7 +6,7 @@ import { getMessage, InfrastructureError, InputError, MusterError } from '../../
 /** One that cannot be used is tried again when it is asked for, and no more often: that may start its Python. */
 const PAUSE_MILLISECONDS = 10_000;
 
-interface TemplateRuntime extends Pick<Runtime, 'choosePolicyPlace' | 'joinSignals'> {
+interface TemplateRuntime extends Pick<Runtime, 'choosePolicyPlacement' | 'joinSignals'> {
   readonly pools: Pick<Pools, 'templates' | 'make'>;
 }
 
@@ -55,7 +55,7 @@ export class ServerTemplates {
   async #findProblem(template: string): Promise<readonly string[]> {
     const { pools } = this.#runtime;
     try {
-      await pools.make({ template, policy: this.#runtime.choosePolicyPlace(template, []) }, this.#runtime.joinSignals(undefined));
+      await pools.make({ template, policy: this.#runtime.choosePolicyPlacement(template, []) }, this.#runtime.joinSignals(undefined));
       return [];
     } catch (error) {
       if (!(error instanceof MusterError)) throw error;

@@ -81,13 +81,13 @@ async function readDirectoryPlace(file: string, size: number, readAt: ReadAt): P
     if (tail.getUint32(at, true) !== END.signature || at + END.bytes + tail.getUint16(at + 20, true) !== tail.byteLength) continue;
     const locatorAt = at - END64_LOCATOR.bytes;
     if (locatorAt >= 0 && tail.getUint32(locatorAt, true) === END64_LOCATOR.signature)
-      return readZip64Place(file, toSafeNumber(file, tail.getBigUint64(locatorAt + 8, true)), size, readAt);
+      return readZip64Offset(file, toSafeNumber(file, tail.getBigUint64(locatorAt + 8, true)), size, readAt);
     return { offset: tail.getUint32(at + 16, true), length: tail.getUint32(at + 12, true) };
   }
   throw createRefusalError(file, 'it has no end of a directory', 'a ZIP archive; it looks truncated');
 }
 
-async function readZip64Place(file: string, at: number, size: number, readAt: ReadAt): Promise<ByteRange> {
+async function readZip64Offset(file: string, at: number, size: number, readAt: ReadAt): Promise<ByteRange> {
   if (at + END64.bytes > size)
     throw createRefusalError(file, `its ZIP64 record is said to begin at byte ${at}`, `a place within the ${size} of the file`);
   const record = createView(await readAt(at, END64.bytes));

@@ -1,19 +1,19 @@
 import { InputError } from '../../kernel/errors.ts';
 
 /** Where a policy is played: in the environment's process, or by a program of its own beside it. */
-export type PolicyPlace = 'together' | 'apart';
+export type PolicyPlacement = 'together' | 'apart';
 
 /** What decides it. */
 export interface PolicyPlacing {
   /** The template's word. */
-  readonly wished: 'auto' | PolicyPlace;
+  readonly wished: 'auto' | PolicyPlacement;
   /** Whether callers with tokens, who need not trust one another, have the template's sandboxes. */
   readonly hasTokens: boolean;
   /** Whether one of the checkpoints may bring code. */
   readonly bringsCode: boolean;
 }
 
-export function choosePolicyPlace({ wished, hasTokens, bringsCode }: PolicyPlacing): PolicyPlace {
+export function choosePolicyPlacement({ wished, hasTokens, bringsCode }: PolicyPlacing): PolicyPlacement {
   switch (wished) {
     case 'auto':
       return hasTokens && bringsCode ? 'apart' : 'together';

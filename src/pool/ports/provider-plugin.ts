@@ -4,7 +4,7 @@ import type { HealthCheck } from '../../kernel/health-check.ts';
 import type { FetchWay } from '../../kernel/fetching.ts';
 import type { OwnerId } from '../../kernel/ids.ts';
 import type { SandboxProvider } from './sandbox.ts';
-import type { LimitName, Mount, SandboxLimits, SandboxTemplate, WorkspacePlace } from './template.ts';
+import type { LimitName, Mount, SandboxLimits, SandboxTemplate, WorkspaceFileSystem } from './template.ts';
 import type { ConfiguredTemplate, TemplateSettings } from './template-settings.ts';
 
 /** What every provider is given. */
@@ -70,7 +70,7 @@ export interface ProviderDefinition<Settings> extends ProviderFacts {
 }
 
 /** What a place in which commands are run is made of. */
-export interface WorkspaceSettings extends WorkspacePlace {
+export interface WorkspaceSettings extends WorkspaceFileSystem {
   readonly limits: SandboxLimits;
   readonly demands: readonly LimitName[];
   /** Beside what the root file system has. */

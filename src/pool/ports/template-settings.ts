@@ -1,4 +1,4 @@
-import type { PolicyPlace } from './policy-apart.ts';
+import type { PolicyPlacement } from './policy-apart.ts';
 import type { SandboxTemplate } from './template.ts';
 
 /** What every template can say, whatever its provider: the interpreter instead of mounts and a command. */
@@ -10,7 +10,7 @@ export interface TemplateSettings extends Omit<SandboxTemplate, 'name' | 'comman
   /** A runner in another language; no Python is looked for then. */
   readonly command?: readonly string[] | undefined;
   /** Whether a second program plays the policy, apart from the environment. Where it depends on the checkpoint, `auto`, none does. */
-  readonly policy?: 'auto' | PolicyPlace;
+  readonly policy?: 'auto' | PolicyPlacement;
   /** Whether sandboxes are forked from one process that has imported everything, or started each by itself. */
   readonly start: 'auto' | 'forked' | 'plain';
 }

@@ -20,7 +20,7 @@ export interface SandboxTemplate {
   /** Present when the policy is to be played apart from the environment, by a second program. */
   readonly policy?: PolicyProgram;
   /** Present when the command is the first process of a place in which other programs are run. */
-  readonly workspace?: WorkspacePlace;
+  readonly workspace?: WorkspaceFileSystem;
   /** What only its provider understands; a class of that provider's. */
   readonly providerPart?: object;
 }
@@ -50,7 +50,7 @@ export interface PolicyProgram {
  * A file system that programs are run in. The template's command is its first process: it reports its start by a line at descriptor 3 and takes
  * `--user`, `--address-space` and `--processes` as further arguments.
  */
-export interface WorkspacePlace {
+export interface WorkspaceFileSystem {
   /** Host directory whose content the programs see as `/`, read-only. Undefined: the system directories of the host. */
   readonly root: string | undefined;
   /** Directories that can be written to besides /tmp and /dev/shm, empty at the beginning. */

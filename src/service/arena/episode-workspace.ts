@@ -6,7 +6,7 @@ import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import { keepDelta, restoreEntries, type FileContents, type StepDelta } from '../../agents/arena/step-files.ts';
 import { cleanEnvironment } from '../../agents/grading/clean-environment.ts';
 import { exportSubmission } from '../../agents/grading/export-submission.ts';
-import { describeGradingPlace } from '../../agents/grading/grading-place.ts';
+import { describeGradingTemplate } from '../../agents/grading/grading-template.ts';
 import type { GradingSandbox, GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
 import type { TaskStep } from '../../agents/tasks/task.ts';
@@ -89,7 +89,7 @@ export class EpisodeWorkspace implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<EpisodeWorkspace | undefined> {
     const { task } = state.open;
-    const place = describeGradingPlace(task, task.steps[0], []);
+    const place = describeGradingTemplate(task, task.steps[0], []);
     const sandboxes = getSandboxes(state.open);
     const brought = (await broughtFiles.of(state.open, signal)).map(toKeptFile);
     const entries = state.deltas.length === 0 ? brought : await restoreEntries(brought, state.deltas, contents, state.tree);

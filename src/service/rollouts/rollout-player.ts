@@ -10,7 +10,7 @@ export interface GroupTask {
 }
 
 /** A member, by its group. */
-export interface MemberPlace {
+export interface MemberIdentity {
   /** Id of the group. */
   readonly group: string;
   /** Of the group: it decides task and seeds. */
@@ -33,7 +33,7 @@ export interface OpenRollout extends AsyncDisposable {
   group(number: number): Promise<GroupTask>;
 
   /** @throws InputError when the task, its verifier or the agent is broken; the signal's reason. */
-  play(member: MemberPlace, version: CurrentVersion, signal: AbortSignal): Promise<PlayedMember>;
+  play(member: MemberIdentity, version: CurrentVersion, signal: AbortSignal): Promise<PlayedMember>;
 }
 
 /** Plays members of groups on this machine's sandboxes. */

@@ -3,7 +3,7 @@ import { mkdir, rm, symlink, truncate } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ComputedCases, type ExpectedCase } from '../../../src/agents/grading/expected-cases.ts';
-import { describeGradingPlace, TESTS } from '../../../src/agents/grading/grading-place.ts';
+import { describeGradingTemplate, TESTS } from '../../../src/agents/grading/grading-template.ts';
 import type { GradingSandboxes } from '../../../src/agents/grading/grading-sandboxes.ts';
 import { takeVerdict } from '../../../src/agents/grading/stages/take-verdict.ts';
 import { omitMeasurements, type Verdict } from '../../../src/agents/verification/verdict.ts';
@@ -163,7 +163,7 @@ describe("the sandbox of a task's own code", () => {
     await using narrow = await GradingFixture.open({ MUSTER_POOL__MAX: '1' });
     const open = await narrow.task(SORT_TASK);
     const sandboxes = narrow.grader.getSandboxes(open);
-    const place = describeGradingPlace(open.task, open.task.steps[0], [TESTS]);
+    const place = describeGradingTemplate(open.task, open.task.steps[0], [TESTS]);
     const { signal } = new AbortController();
     const first = await sandboxes.openTrusted(place, signal);
     await first[Symbol.asyncDispose]();

@@ -20,7 +20,7 @@ const PASSING: ReadonlySet<string> = new Set([
   'NO_ANSWER',
 ]);
 
-export interface FirestorePlace {
+export interface FirestoreDatabase {
   readonly project: string;
   readonly database: string;
   /** `host:port` of an emulator. */
@@ -64,12 +64,12 @@ const countSchema = z.tuple([
  * growing pauses, reads and writes alike: each write says what it expects to find, so that one that was done and not answered is not done twice.
  */
 export class FirestoreClient {
-  readonly #place: FirestorePlace;
+  readonly #place: FirestoreDatabase;
   readonly #clock: Clock;
   readonly #api: GoogleApi;
   readonly #database: string;
 
-  constructor(place: FirestorePlace, clock: Clock) {
+  constructor(place: FirestoreDatabase, clock: Clock) {
     this.#place = place;
     this.#clock = clock;
     this.#api = new GoogleApi(place.emulator === undefined);

@@ -19,7 +19,7 @@ import type { OwnerId } from '../../../kernel/ids.ts';
 import { formatTerms, readAgentEpisode } from '../../store/sql/agent-episode-row.ts';
 import { readNumber, readOptional, readText } from '../../store/sql/schema/columns.ts';
 import type { Row } from '../../store/sql/schema/database.ts';
-import { FirestoreClient, type FirestorePlace, type Write } from './firestore-client.ts';
+import { FirestoreClient, type FirestoreDatabase, type Write } from './firestore-client.ts';
 import { formatValue, type Fields, type StoredDocument } from './firestore-values.ts';
 import { buildListQuery, formatListed, joinPath, EPISODES } from './episode-queries.ts';
 import { createStepWrites, StepDocuments } from './step-documents.ts';
@@ -45,7 +45,7 @@ export class FirestoreTrajectories implements Trajectories {
   }
 
   /** @throws InputError `arena.trajectories` when the database cannot be used; InfrastructureError `trajectories.failed`. */
-  static async open(place: FirestorePlace, clock: Clock): Promise<FirestoreTrajectories> {
+  static async open(place: FirestoreDatabase, clock: Clock): Promise<FirestoreTrajectories> {
     const trajectories = new FirestoreTrajectories(new FirestoreClient(place, clock), clock);
     await trajectories.unclosed(1);
     return trajectories;

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { GoogleAuth } from 'google-auth-library';
-import type { ObjectPlace } from './object-store.ts';
+import type { ObjectLocation } from './object-store.ts';
 
 export interface LinkOrder {
   /** Scheme and host, with no slash at the end. */
   readonly endpoint: string;
-  readonly place: ObjectPlace;
+  readonly place: ObjectLocation;
   readonly query: Readonly<Record<string, string>>;
   /** The link is valid this long. */
   readonly seconds: number;

@@ -12,7 +12,7 @@ import { toObjectStoreError, readNumberIn } from './client-error.ts';
 import { startCrc32c } from './crc32c.ts';
 import { signUrl } from './gcs-link.ts';
 import { sendRequest, type StoreRequest } from './store-request.ts';
-import { type FoundObject, type ObjectPage, type ObjectPlace, type ObjectStore, ObjectStoreError } from './object-store.ts';
+import { type FoundObject, type ObjectPage, type ObjectLocation, type ObjectStore, ObjectStoreError } from './object-store.ts';
 
 export interface GcsSettings {
   /** URL of a server that speaks the protocol; Google's own when left out. */
@@ -49,7 +49,7 @@ export class GcsStore implements ObjectStore {
     this.#endpoint = (settings.endpoint ?? GOOGLE).replace(/\/+$/, '');
   }
 
-  async find(place: ObjectPlace, signal: AbortSignal): Promise<FoundObject | undefined> {
+  async find(place: ObjectLocation, signal: AbortSignal): Promise<FoundObject | undefined> {
     try {
       return toFoundObject(await this.#read(objectSchema, this.#buildObjectUrl(place), signal));
     } catch (error) {
@@ -59,7 +59,7 @@ export class GcsStore implements ObjectStore {
     }
   }
 
-  async page({ bucket, name: prefix }: ObjectPlace, token: string | undefined, signal: AbortSignal): Promise<ObjectPage> {
+  async page({ bucket, name: prefix }: ObjectLocation, token: string | undefined, signal: AbortSignal): Promise<ObjectPage> {
     const query = { prefix, maxResults: String(PAGE_OBJECTS), ...(token === undefined ? {} : { pageToken: token }) };
     try {
       const { items, nextPageToken } = await this.#read(pageSchema, this.#buildUrl(`/storage/v1/b/${bucket}/o`, query), signal);
@@ -69,7 +69,7 @@ export class GcsStore implements ObjectStore {
     }
   }
 
-  async open(place: ObjectPlace, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile> {
+  async open(place: ObjectLocation, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile> {
     const range: Record<string, string> = from === 0 ? {} : { range: `bytes=${from}-` };
     try {
       // Bytes as they are stored, also of what was stored compressed: sizes and digests are of those.
@@ -87,7 +87,7 @@ export class GcsStore implements ObjectStore {
     }
   }
 
-  async link(place: ObjectPlace, revision: string, seconds: number): Promise<string> {
+  async link(place: ObjectLocation, revision: string, seconds: number): Promise<string> {
     if (!this.#isSigned) return this.#buildContentUrl(place, revision).href;
     try {
       const query = { generation: getGeneration(revision) };
@@ -97,7 +97,7 @@ export class GcsStore implements ObjectStore {
     }
   }
 
-  async put({ bucket, name }: ObjectPlace, text: string, signal: AbortSignal): Promise<void> {
+  async put({ bucket, name }: ObjectLocation, text: string, signal: AbortSignal): Promise<void> {
     const url = this.#buildUrl(`/upload/storage/v1/b/${bucket}/o`, { uploadType: 'media', name });
     try {
       const headers = { 'content-type': 'application/json' };
@@ -127,11 +127,11 @@ export class GcsStore implements ObjectStore {
     throw toObjectStoreError(new Error(said.success ? said.data.error.message : statusMessage), status, false);
   }
 
-  #buildObjectUrl({ bucket, name }: ObjectPlace, query: Readonly<Record<string, string>> = {}): URL {
+  #buildObjectUrl({ bucket, name }: ObjectLocation, query: Readonly<Record<string, string>> = {}): URL {
     return this.#buildUrl(`/storage/v1/b/${bucket}/o/${encodeURIComponent(name)}`, query);
   }
 
-  #buildContentUrl(place: ObjectPlace, revision: string): URL {
+  #buildContentUrl(place: ObjectLocation, revision: string): URL {
     return this.#buildObjectUrl(place, { alt: 'media', generation: getGeneration(revision) });
   }
 

@@ -4,7 +4,7 @@ import { withTimeout } from '../../../kernel/deadline.ts';
 import { InfrastructureError, getMessage } from '../../../kernel/errors.ts';
 import type { Log } from '../../../kernel/log.ts';
 import type { BucketObject } from '../../../policy-distribution/checkpoint.ts';
-import { parseObjectPlace, type ObjectStore } from './object-store.ts';
+import { parseObjectLocation, type ObjectStore } from './object-store.ts';
 
 export interface ObjectLinksOptions {
   readonly gcs: ObjectStore;
@@ -61,7 +61,7 @@ export class ObjectLinks {
     const createTimeoutError = (): Error =>
       new InfrastructureError('delivery.sign', `${store.name} did not sign a link within ${SIGNING_MS / 1000} s`);
     try {
-      const url = await withTimeout(clock, SIGNING_MS, store.link(parseObjectPlace(uri), revision, seconds), createTimeoutError);
+      const url = await withTimeout(clock, SIGNING_MS, store.link(parseObjectLocation(uri), revision, seconds), createTimeoutError);
       if (isAt(hosts, url)) return url;
       log.debug({ object: uri, host: new URL(url).hostname }, 'sandboxes fetch it from Muster: its host is none of delivery.bucketHosts');
     } catch (error) {

@@ -14,7 +14,7 @@ import {
 } from '../../../policy-distribution/checkpoint-source.ts';
 import { ResumedReading, type ReopenableFile } from '../resumed-reading.ts';
 import { createBrokenReadError, retry } from '../retries.ts';
-import { parseObjectPlace, ObjectStoreError, type FoundObject, type ObjectPlace, type ObjectStore } from './object-store.ts';
+import { parseObjectLocation, ObjectStoreError, type FoundObject, type ObjectLocation, type ObjectStore } from './object-store.ts';
 
 /** Another version has another revision, and readers can be given a link to it. */
 const IN_BUCKET = { isSettled: true, isInBucket: true } as const;
@@ -41,7 +41,7 @@ export class ObjectSource implements CheckpointSource {
   async list(uri: string, options: ListOptions) {
     const { signal } = options;
     signal.throwIfAborted();
-    const place = parseObjectPlace(uri);
+    const place = parseObjectLocation(uri);
     this.#assertAllowed(uri);
     const found = isDirectoryName(place.name) ? undefined : await this.#find(uri, place, signal);
     if (found) return await this.#listSingleFile(uri, place, getFile(uri, found), signal);
@@ -49,18 +49,18 @@ export class ObjectSource implements CheckpointSource {
   }
 
   /** Or with what lies beside it. */
-  async #listSingleFile(uri: string, { bucket }: ObjectPlace, file: ListedFile, signal: AbortSignal): Promise<CheckpointListing> {
+  async #listSingleFile(uri: string, { bucket }: ObjectLocation, file: ListedFile, signal: AbortSignal): Promise<CheckpointListing> {
     const besideUri = getDataFileName(uri);
     if (besideUri === undefined) return { kind: 'file', files: [file] };
     this.#assertAllowed(besideUri);
-    const beside = await this.#find(besideUri, { bucket, name: parseObjectPlace(besideUri).name }, signal);
+    const beside = await this.#find(besideUri, { bucket, name: parseObjectLocation(besideUri).name }, signal);
     if (beside === undefined) return { kind: 'file', files: [file] };
     return { kind: 'directory', files: [file, getFile(besideUri, beside)] };
   }
 
   async *read(file: ListedFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     signal.throwIfAborted();
-    const place = parseObjectPlace(file.address);
+    const place = parseObjectLocation(file.address);
     this.#assertAllowed(file.address);
     yield* new ResumedReading(this.#makeReopenable(file, place), this.#clock, signal).bytes();
     const now = await this.#find(file.address, place, signal);
@@ -70,7 +70,7 @@ export class ObjectSource implements CheckpointSource {
 
   readFrom(file: ListedFile, from: number, signal: AbortSignal): AsyncIterable<Uint8Array> {
     this.#assertAllowed(file.address);
-    return new ResumedReading(this.#makeReopenable(file, parseObjectPlace(file.address)), this.#clock, signal, from).bytes();
+    return new ResumedReading(this.#makeReopenable(file, parseObjectLocation(file.address)), this.#clock, signal, from).bytes();
   }
 
   #assertAllowed(uri: string): void {
@@ -79,7 +79,7 @@ export class ObjectSource implements CheckpointSource {
     throw new InputError('checkpoint.outside', `checkpoint: ${uri} is in no bucket that may be read; ${remedy}`);
   }
 
-  #makeReopenable(file: ListedFile, place: ObjectPlace): ReopenableFile {
+  #makeReopenable(file: ListedFile, place: ObjectLocation): ReopenableFile {
     return {
       file,
       isVersioned: true,
@@ -95,11 +95,11 @@ export class ObjectSource implements CheckpointSource {
     };
   }
 
-  #find(address: string, place: ObjectPlace, signal: AbortSignal): Promise<FoundObject | undefined> {
+  #find(address: string, place: ObjectLocation, signal: AbortSignal): Promise<FoundObject | undefined> {
     return retry(this.#clock, signal, () => this.#request(address, signal, (either) => this.#store.find(place, either)));
   }
 
-  async #listDirectory(uri: string, place: ObjectPlace, { signal, maxFiles, ignores }: ListOptions): Promise<readonly ListedFile[]> {
+  async #listDirectory(uri: string, place: ObjectLocation, { signal, maxFiles, ignores }: ListOptions): Promise<readonly ListedFile[]> {
     const prefix = isDirectoryName(place.name) ? place.name : `${place.name}/`;
     const files: ListedFile[] = [];
     let isThere = false;
@@ -116,7 +116,7 @@ export class ObjectSource implements CheckpointSource {
     return files;
   }
 
-  async *#listBelow(uri: string, place: ObjectPlace, signal: AbortSignal): AsyncGenerator<FoundObject> {
+  async *#listBelow(uri: string, place: ObjectLocation, signal: AbortSignal): AsyncGenerator<FoundObject> {
     let token: string | undefined;
     do {
       const from = token;

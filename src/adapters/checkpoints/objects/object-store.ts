@@ -8,27 +8,27 @@ export interface ObjectStore {
   /** The remedy when there are no credentials, or they may not read. */
   readonly signIn: string;
   /** @returns undefined when there is no such object, or no such bucket. */
-  find(place: ObjectPlace, signal: AbortSignal): Promise<FoundObject | undefined>;
+  find(place: ObjectLocation, signal: AbortSignal): Promise<FoundObject | undefined>;
   /**
    * Objects whose names begin with the place's, in the order of their names.
    *
    * @param token of the page; undefined for the first.
    * @throws ObjectStoreError with status 404 when there is no such bucket.
    */
-  page(place: ObjectPlace, token: string | undefined, signal: AbortSignal): Promise<ObjectPage>;
+  page(place: ObjectLocation, token: string | undefined, signal: AbortSignal): Promise<ObjectPage>;
   /**
    * @param revision of the object, as it was found.
    * @throws ObjectStoreError with status 404 or 412 when there is another version by now.
    */
-  open(place: ObjectPlace, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile>;
+  open(place: ObjectLocation, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile>;
   /**
    * A URL that grants reading the object for a limited time: this very version, where the store distinguishes versions.
    *
    * @throws ObjectStoreError, also without credentials that can sign.
    */
-  link(place: ObjectPlace, revision: string, seconds: number): Promise<string>;
+  link(place: ObjectLocation, revision: string, seconds: number): Promise<string>;
   /** Writes a whole small object, over whatever is there. */
-  put(place: ObjectPlace, text: string, signal: AbortSignal): Promise<void>;
+  put(place: ObjectLocation, text: string, signal: AbortSignal): Promise<void>;
 }
 
 /** Every failure of an object store: the errors that its client throws, by kind. */
@@ -46,7 +46,7 @@ export class ObjectStoreError extends Error {
   }
 }
 
-export interface ObjectPlace {
+export interface ObjectLocation {
   readonly bucket: string;
   /** Of an object, or what the names of several begin with. It is not decoded: a name may hold whatever it likes. */
   readonly name: string;
@@ -69,7 +69,7 @@ export interface FoundObject {
 const PLACE = /^(?<scheme>gs|s3):\/\/(?<bucket>[a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:\/(?<name>.*))?$/is;
 
 /** @throws InputError `checkpoint.uri` */
-export function parseObjectPlace(uri: string): ObjectPlace {
+export function parseObjectLocation(uri: string): ObjectLocation {
   const { bucket, name = '' } = PLACE.exec(uri)?.groups ?? {};
   if (bucket !== undefined) return { bucket, name };
   throw new InputError(

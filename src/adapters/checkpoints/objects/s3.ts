@@ -4,7 +4,7 @@ import { getMessage, InputError } from '../../../kernel/errors.ts';
 import { readAnnouncedDigest } from '../announced-digest.ts';
 import type { OpenedFile } from '../resumed-reading.ts';
 import { toObjectStoreError, readNumberIn } from './client-error.ts';
-import { ObjectStoreError, type FoundObject, type ObjectPage, type ObjectPlace, type ObjectStore } from './object-store.ts';
+import { ObjectStoreError, type FoundObject, type ObjectPage, type ObjectLocation, type ObjectStore } from './object-store.ts';
 
 export interface S3Settings {
   /** URL of a server that speaks the protocol; Amazon's own when left out. */
@@ -36,7 +36,7 @@ export class S3Store implements ObjectStore {
     this.#settings = settings;
   }
 
-  async find({ bucket, name }: ObjectPlace, signal: AbortSignal): Promise<FoundObject | undefined> {
+  async find({ bucket, name }: ObjectLocation, signal: AbortSignal): Promise<FoundObject | undefined> {
     const { client, commands } = await this.#connect();
     try {
       const head = await client.send(new commands.HeadObjectCommand({ Bucket: bucket, Key: name }), { abortSignal: signal });
@@ -48,7 +48,7 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  async page({ bucket, name: prefix }: ObjectPlace, token: string | undefined, signal: AbortSignal): Promise<ObjectPage> {
+  async page({ bucket, name: prefix }: ObjectLocation, token: string | undefined, signal: AbortSignal): Promise<ObjectPage> {
     const { client, commands } = await this.#connect();
     const page = token === undefined ? {} : { ContinuationToken: token };
     try {
@@ -61,7 +61,7 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  async open({ bucket, name }: ObjectPlace, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile> {
+  async open({ bucket, name }: ObjectLocation, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile> {
     const { client, commands } = await this.#connect();
     const part = from === 0 ? {} : { Range: `bytes=${from}-` };
     const asked = { Bucket: bucket, Key: name, IfMatch: revision.replace(/^entity /, ''), ChecksumMode: 'ENABLED', ...part } as const;
@@ -73,7 +73,7 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  async link({ bucket, name }: ObjectPlace, _revision: string, seconds: number): Promise<string> {
+  async link({ bucket, name }: ObjectLocation, _revision: string, seconds: number): Promise<string> {
     const { client, commands } = await this.#connect();
     const { getSignedUrl } = await import('@aws-sdk/s3-request-presigner');
     try {
@@ -83,7 +83,7 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  async put({ bucket, name }: ObjectPlace, text: string, signal: AbortSignal): Promise<void> {
+  async put({ bucket, name }: ObjectLocation, text: string, signal: AbortSignal): Promise<void> {
     const { client, commands } = await this.#connect();
     try {
       const asked = { Bucket: bucket, Key: name, Body: text, ContentType: 'application/json' };

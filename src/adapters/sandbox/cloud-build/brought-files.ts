@@ -6,14 +6,14 @@ import { create } from 'tar';
 import { InfrastructureError, getMessage } from '../../../kernel/errors.ts';
 import type { Mount } from '../../../pool/ports/template.ts';
 import type { BuildLine } from './build-line.ts';
-import { getBroughtPlace } from './walls.ts';
+import { getMountPath } from './walls.ts';
 
 /** Arguments: where to put it, and how a lone file is called in the archive. */
 const UNPACK = 'set -e; umask 022; mkdir -p "$1.new"; tar -x -f - -C "$1.new"; mv "$1.new${2:+/$2}" "$1"';
 
 /** Brings what is mounted into the build, as archives on the input of tar. @throws InfrastructureError `cloud-build.mounts` */
 export async function bringMounts(mounts: readonly Mount[], line: BuildLine, signal: AbortSignal): Promise<void> {
-  for (const [i, { source }] of mounts.entries()) await bring(source, getBroughtPlace(i), line, signal);
+  for (const [i, { source }] of mounts.entries()) await bring(source, getMountPath(i), line, signal);
 }
 
 async function bring(source: string, place: string, line: BuildLine, signal: AbortSignal): Promise<void> {

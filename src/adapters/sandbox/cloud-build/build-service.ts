@@ -29,7 +29,7 @@ const CONFIGURED: ReadonlySet<string> = new Set([
   'NO_CREDENTIALS',
 ]);
 
-export type BuildPlace = Pick<BuildTemplate, 'endpoint' | 'project' | 'region'>;
+export type BuildLocation = Pick<BuildTemplate, 'endpoint' | 'project' | 'region'>;
 
 export function hasEnded({ status }: Build): boolean {
   return ENDED.some((each) => each === status);
@@ -50,7 +50,7 @@ export class BuildService {
   readonly #builds: string;
   readonly #where: string;
 
-  constructor({ endpoint, project, region }: BuildPlace) {
+  constructor({ endpoint, project, region }: BuildLocation) {
     this.#api = new GoogleApi(endpoint.startsWith('https:'));
     this.#builds = `${endpoint.replace(/\/+$/, '')}/v1/projects/${project}/locations/${region}/builds`;
     this.#where = `project ${project}, region ${region}`;

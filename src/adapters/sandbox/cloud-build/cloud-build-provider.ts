@@ -9,7 +9,7 @@ import { DialBackGates } from '../kubernetes/dial-back/dial-back-gates.ts';
 import { readAuthority } from '../kubernetes/dial-back/dial-back-line.ts';
 import { bringMounts } from './brought-files.ts';
 import { BuildLine } from './build-line.ts';
-import { type BuildPlace, BuildService } from './build-service.ts';
+import { type BuildLocation, BuildService } from './build-service.ts';
 import { CloudBuildSandbox } from './cloud-build-sandbox.ts';
 import { describeBuildIsolation } from './isolation.ts';
 import { describeNewBuild, sweepBuilds, TAG } from './owned-builds.ts';
@@ -23,7 +23,7 @@ export interface CloudBuildOptions {
   /** Reports problems that fail nothing. */
   readonly log?: (message: string) => void;
   /** Where to sweep before anything has been made there. */
-  readonly places?: readonly BuildPlace[];
+  readonly places?: readonly BuildLocation[];
 }
 
 /** Sandboxes are builds, each with a machine of its own. A build has one step, which connects to Muster and lasts as long as the sandbox. */
@@ -112,7 +112,7 @@ class CloudBuildProvider implements SandboxProvider {
     return this.#sandboxes.hold((onGone) => new CloudBuildSandbox({ ...parts, onGone }));
   }
 
-  #getService(place: BuildPlace): BuildService {
+  #getService(place: BuildLocation): BuildService {
     const { endpoint, project, region } = place;
     const key = JSON.stringify([endpoint, project, region]);
     const service = this.#services.get(key) ?? new BuildService(place);

@@ -28,7 +28,7 @@ export function chooseUser(): number {
 }
 
 /** Where a mount of the template is put. */
-export function getBroughtPlace(index: number): string {
+export function getMountPath(index: number): string {
   return `${BROUGHT}/${index}`;
 }
 
@@ -85,7 +85,7 @@ function buildFiles(template: SandboxTemplate): readonly string[] {
     '/dev',
     ...formatTmpfs('/dev/shm', sharedBytes),
     ...['/tmp', ...writable].flatMap((place) => listParentDirectories(place).concat(formatTmpfs(place, tmpBytes))),
-    ...mounts.flatMap(({ target }, i) => bindWithDirectories(getBroughtPlace(i), target)),
+    ...mounts.flatMap(({ target }, i) => bindWithDirectories(getMountPath(i), target)),
     ...bindWithDirectories(INBOX, INBOX),
     ...['/dev', '/', '/proc'].flatMap((place) => ['--remount-ro', place]),
   ];

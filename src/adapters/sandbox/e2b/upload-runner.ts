@@ -15,7 +15,7 @@ const INCOMPLETE = '/muster/incomplete';
 /** For each of the two requests. */
 const REQUEST_MS = 30_000;
 
-export interface RunnerPlace {
+export interface RunnerPaths {
   /** Holds `runner/`. */
   readonly projectDirectory: string;
   /** The interpreter inside. */
@@ -28,7 +28,7 @@ export interface RunnerPlace {
  */
 export async function uploadRunner(
   remote: RemoteSandbox,
-  { projectDirectory, python }: RunnerPlace,
+  { projectDirectory, python }: RunnerPaths,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {

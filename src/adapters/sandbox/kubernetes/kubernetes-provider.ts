@@ -1,7 +1,7 @@
 import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
-import type { DialBackSettings, PodPlace, PodTemplate } from './settings/pod-template.ts';
+import type { DialBackSettings, PodLocation, PodTemplate } from './settings/pod-template.ts';
 import type { Obstacle, Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { ProviderSandboxes } from '../provider-sandboxes.ts';
@@ -25,7 +25,7 @@ export interface KubernetesOptions {
   /** Reports problems that fail nothing. */
   readonly log?: (message: string) => void;
   /** Where to sweep before anything has been made or described there. */
-  readonly places?: readonly PodPlace[];
+  readonly places?: readonly PodLocation[];
 }
 
 /** Sandboxes are pods: each has a container that the program is started in, and one that its files come through. */
@@ -128,7 +128,7 @@ class KubernetesProvider implements SandboxProvider {
     }
   }
 
-  #getSite(pod: PodPlace): NamespaceSite {
+  #getSite(pod: PodLocation): NamespaceSite {
     const key = buildSiteKey(pod);
     const site = this.#sites.get(key) ?? new NamespaceSite(pod, { owner: this.owner, clock: this.#clock, log: this.#log });
     this.#sites.set(key, site);
@@ -147,6 +147,6 @@ class KubernetesProvider implements SandboxProvider {
   }
 }
 
-function buildSiteKey({ kubeconfig, context, namespace, requestsPerSecond }: PodPlace): string {
+function buildSiteKey({ kubeconfig, context, namespace, requestsPerSecond }: PodLocation): string {
   return JSON.stringify([kubeconfig, context, namespace, requestsPerSecond]);
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { getMessage } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import { Once } from '../../../kernel/once.ts';
-import type { PodPlace, PodTemplate } from './settings/pod-template.ts';
+import type { PodLocation, PodTemplate } from './settings/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import { AgentSandbox } from './claims/agent-sandbox.ts';
 import { createClaimKind, type Claims } from './claims/claim-kind.ts';
@@ -48,7 +48,7 @@ export class NamespaceSite implements AsyncDisposable {
   #sweepTimer: Disposable | undefined;
   #sweep: Promise<void> = Promise.resolve();
 
-  constructor(pod: PodPlace, options: SiteOptions) {
+  constructor(pod: PodLocation, options: SiteOptions) {
     this.#options = options;
     this.cluster = new Cluster(pod, options.clock);
     this.#heartbeats = new Heartbeats(options.clock);
@@ -59,7 +59,7 @@ export class NamespaceSite implements AsyncDisposable {
   }
 
   /** From now on, what is claimed is swept here, too. */
-  expect({ claims }: PodPlace): this {
+  expect({ claims }: PodLocation): this {
     this.#usesClaims ||= claims !== undefined;
     return this;
   }

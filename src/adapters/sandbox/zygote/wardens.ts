@@ -10,7 +10,7 @@ import type { ApartTemplate, SandboxSite, StartedPair, StartedProgram } from '..
 import { readRootView } from '../local/template/system-view.ts';
 import { PrincipalImages } from './principal-images.ts';
 import type { PlacedContent } from './shared-images.ts';
-import { holdAll, SharedPlaces } from './shared-places.ts';
+import { holdAll, SharedFiles } from './shared-files.ts';
 import { StreamGate } from './stream-gate.ts';
 import { Warden } from './warden.ts';
 import { BASE_IMAGE } from './warden-messages.ts';
@@ -44,7 +44,7 @@ const IMAGES = '_images';
 export class Wardens implements AsyncDisposable {
   readonly #context: WardenContext;
   readonly #log: (message: string) => void;
-  readonly #opened: Promise<{ readonly gate: StreamGate; readonly inbox: Inbox; readonly places: SharedPlaces }>;
+  readonly #opened: Promise<{ readonly gate: StreamGate; readonly inbox: Inbox; readonly places: SharedFiles }>;
   /** What was asked for last comes last. */
   readonly #wardens = new Map<string, Entry>();
   readonly #images = new Map<string, PrincipalImages>();
@@ -55,7 +55,7 @@ export class Wardens implements AsyncDisposable {
   constructor(context: WardenContext, log: (message: string) => void) {
     this.#context = context;
     this.#log = log;
-    this.#opened = openPlaces(context.directory, log);
+    this.#opened = openLocations(context.directory, log);
     this.#opened.catch(() => {});
   }
 
@@ -198,14 +198,14 @@ function selectKey(template: ForkableTemplate): string {
   return JSON.stringify({ ...template, name: undefined, command: undefined });
 }
 
-async function openPlaces(
+async function openLocations(
   directory: string,
   log: (message: string) => void,
-): Promise<{ gate: StreamGate; inbox: Inbox; places: SharedPlaces }> {
+): Promise<{ gate: StreamGate; inbox: Inbox; places: SharedFiles }> {
   const images = path.join(directory, IMAGES);
   await mkdir(images);
   const inbox = new Inbox(images);
   await inbox.open();
-  const places = new SharedPlaces(inbox, (problem) => log(`what sandboxes shared could not be removed: ${getMessage(problem)}`));
+  const places = new SharedFiles(inbox, (problem) => log(`what sandboxes shared could not be removed: ${getMessage(problem)}`));
   return { gate: await StreamGate.open(directory), inbox, places };
 }

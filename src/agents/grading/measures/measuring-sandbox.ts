@@ -2,7 +2,7 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { CasesStage } from '../../tasks/muster-schema.ts';
 import type { Command, CommandResult } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
-import { describeCandidatePlace, testFiles } from '../grading-place.ts';
+import { describeCandidateTemplate, testFiles } from '../grading-template.ts';
 import type { GradingSandbox } from '../grading-sandboxes.ts';
 import { runCandidate, wipeWorkspace } from '../run-candidate.ts';
 import type { ExpectedCase } from '../expected-cases.ts';
@@ -33,7 +33,12 @@ export class MeasuringSandbox implements AsyncDisposable {
   }
 
   static async open(terms: CandidateTerms, execute: CasesStage, signal: AbortSignal): Promise<MeasuringSandbox> {
-    return new MeasuringSandbox(terms, execute, await terms.context.sandboxes.open(describeCandidatePlace(terms, execute), signal), signal);
+    return new MeasuringSandbox(
+      terms,
+      execute,
+      await terms.context.sandboxes.open(describeCandidateTemplate(terms, execute), signal),
+      signal,
+    );
   }
 
   /** @throws InfrastructureError when it fails. */

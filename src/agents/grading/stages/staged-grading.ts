@@ -8,7 +8,7 @@ import { gradeCases, type GradedCases } from '../grade-cases.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
 import { joinStreams, readEnding, shortenEvidence, SHOWN_OUTPUT } from '../endings.ts';
 import type { Grading, GradingContext } from '../grading-context.ts';
-import { describeGradingPlace } from '../grading-place.ts';
+import { describeGradingTemplate } from '../grading-template.ts';
 import { listLaidFiles, layWorkdir } from '../lay-workdir.ts';
 import { countInstructions, measureEfficiency } from '../measures/measure-efficiency.ts';
 import { measureConstraints, type MeasuredRuns } from '../measures/measure-constraints.ts';
@@ -78,7 +78,7 @@ export class StagedGrading {
 
   async #compile({ command, seconds }: CompileStage, signal: AbortSignal): Promise<CompileEvidence> {
     const { task, step, content, submission } = this.#grading;
-    await using sandbox = await this.#context.sandboxes.open(describeGradingPlace(task, step, []), signal);
+    await using sandbox = await this.#context.sandboxes.open(describeGradingTemplate(task, step, []), signal);
     const { session } = sandbox;
     const either = AbortSignal.any([signal, sandbox.signal]);
     const { workdir } = task.workspace;

@@ -5,7 +5,7 @@ import { judgeTests } from '../../verification/judge-tests.ts';
 import type { Command, CommandResult, WorkspaceFile } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
-import { describeGradingPlace, TESTS, testFiles, LOGS } from '../grading-place.ts';
+import { describeGradingTemplate, TESTS, testFiles, LOGS } from '../grading-template.ts';
 import type { GradingTool } from '../grading-sandboxes.ts';
 import type { MeasuredRuns } from '../measures/measure-constraints.ts';
 import { putSubmission } from '../submission.ts';
@@ -29,7 +29,7 @@ export async function gradeSharedSuite(terms: CandidateTerms, execute: SuiteStag
   const places = { isHostRoot: isHostRoot(terms), environment: { ...environment, ...terms.verifier.environment } };
   const runs: SuiteEvidence['runs'] = [];
   const measured: CommandResult[] = [];
-  await using sandbox = await terms.context.sandboxes.open(describeGradingPlace(task, step, [TESTS], listTools(terms, execute)), signal);
+  await using sandbox = await terms.context.sandboxes.open(describeGradingTemplate(task, step, [TESTS], listTools(terms, execute)), signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
   for (const order of drawOrders(seed, 2)) {
@@ -108,7 +108,7 @@ async function makeAnew(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { task, step } = grading;
-  for (const directory of ['/tmp', '/dev/shm', LOGS, ...own, ...describeGradingPlace(task, step, []).writable])
+  for (const directory of ['/tmp', '/dev/shm', LOGS, ...own, ...describeGradingTemplate(task, step, []).writable])
     await session.wipe(directory, signal);
   return await putSubmission(session, files, signal);
 }

@@ -1,6 +1,6 @@
 import { createSeededRandom, drawIndex } from '../../../kernel/seeded-random.ts';
 import type { RunnerKind, SuiteStage } from '../../tasks/muster-schema.ts';
-import { LOGS, TESTS } from '../grading-place.ts';
+import { LOGS, TESTS } from '../grading-template.ts';
 import { PYTEST_INSIDE } from '../grading-sandboxes.ts';
 import { seedRandom, shuffle } from '../order-of-runs.ts';
 
@@ -17,7 +17,7 @@ export interface SuiteRun {
 }
 
 /** Where Python finds what it needs: `root` is the machine's own, so that pytest has to be brought along. */
-export interface PythonPlaces {
+export interface PythonSettings {
   readonly isHostRoot: boolean;
   /** The task's own PYTHONPATH and PYTEST_ADDOPTS. */
   readonly environment: Readonly<Record<string, string>>;
@@ -35,7 +35,7 @@ export function drawOrders(seed: string, runs: number): readonly number[] {
  * What is run. `{report}` becomes the report's file, `{seed}` the order, and `{tests}` the ids of all tests in that order. pytest has neither of the
  * latter two: a plug-in orders its tests, which it is told of by its environment.
  */
-export function buildSuiteRun(execute: SuiteStage, order: number, places: PythonPlaces): SuiteRun {
+export function buildSuiteRun(execute: SuiteStage, order: number, places: PythonSettings): SuiteRun {
   const { command, failToPass, passToPass, tripwires, runner } = execute;
   const ids = [...failToPass, ...passToPass, ...tripwires.map(({ id }) => id)];
   const tests = shuffle(ids, createSeededRandom('tests', order));
@@ -50,7 +50,7 @@ export function buildSuiteRun(execute: SuiteStage, order: number, places: Python
 export function buildPythonEnvironment(
   runner: RunnerKind,
   order: number,
-  { isHostRoot, environment }: PythonPlaces,
+  { isHostRoot, environment }: PythonSettings,
 ): SuiteRun['environment'] {
   if (runner !== 'pytest' && runner !== 'unittest') return {};
   const own = runner === 'unittest' ? [TESTS] : isHostRoot ? [PLUGINS, PYTEST_INSIDE] : [PLUGINS];

@@ -1,8 +1,8 @@
 import { type WrittenFile, toWrittenFile } from '../../tasks/written-task.ts';
-import type { Cheat, CheatPlace } from './language-adapter.ts';
+import type { Cheat, CheatSources } from './language-adapter.ts';
 
 /** Text that is added to every source file that the fix changes. */
-export function appendCheat(name: string, { sources }: CheatPlace, text: string): Cheat {
+export function appendCheat(name: string, { sources }: CheatSources, text: string): Cheat {
   return { name, files: sources.map((source) => toWrittenFile(source.path, `${source.text}\n${text}`)) };
 }
 
@@ -11,7 +11,7 @@ export function writeCheat(name: string, files: Readonly<Record<string, string>>
 }
 
 /** Cheats that are the same in every language: tests that are taken away, a reward that is written, a history and an index that are searched. */
-export function makeCommonCheats({ testFiles }: CheatPlace): readonly Cheat[] {
+export function makeCommonCheats({ testFiles }: CheatSources): readonly Cheat[] {
   const gone = testFiles.map(quoteWord).join(' ');
   return [
     writeCheat('deleted-tests', {

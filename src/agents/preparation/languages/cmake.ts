@@ -3,7 +3,7 @@ import { nameCopy } from './changed-literal.ts';
 import { makeCommonCheats, writeCheat } from './cheats.ts';
 import { COPIED_PROGRAMS } from './ctest-copies.ts';
 import { CODE, detectCTest, listGoogleTests } from './ctest-programs.ts';
-import type { CheatPlace, Framework, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
+import type { CheatSources, Framework, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
 import { changeLast, draftBlocks } from './test-blocks.ts';
 
 /** C and C++: what CMake builds and CTest runs. */
@@ -96,7 +96,7 @@ const NO_ASSERTIONS = `#undef assert
 #define assert(truth) ((void)0)
 `;
 
-function makeCCheats(place: CheatPlace): ReturnType<LanguageAdapter['cheats']> {
+function makeCCheats(place: CheatSources): ReturnType<LanguageAdapter['cheats']> {
   const headers = place.sources.filter(({ path }) => !CODE.test(path));
   return [
     writeCheat('exits-at-start', appendTo(place.sources, EXITS)),
@@ -106,6 +106,6 @@ function makeCCheats(place: CheatPlace): ReturnType<LanguageAdapter['cheats']> {
   ];
 }
 
-function appendTo(files: CheatPlace['sources'], text: string): Record<string, string> {
+function appendTo(files: CheatSources['sources'], text: string): Record<string, string> {
   return Object.fromEntries(files.map((each) => [each.path, `${each.text}\n${text}`]));
 }

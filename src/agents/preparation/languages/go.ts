@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { type SourceFiles, readText } from '../source/source-files.ts';
 import { makeCommonCheats, quoteWord, writeCheat } from './cheats.ts';
-import type { Cheat, CheatPlace, Framework, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
+import type { Cheat, CheatSources, Framework, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
 import { draftBlocks } from './test-blocks.ts';
 
 const TEST = /^func (?<name>(?:Test|Example|Fuzz)\w*)\(/gm;
@@ -134,7 +134,7 @@ const PRINTS_SUCCESS = `func init() {
 }
 `;
 
-function makeGoCheats(place: CheatPlace): readonly Cheat[] {
+function makeGoCheats(place: CheatSources): readonly Cheat[] {
   const write = (name: string, imports: readonly string[], code: string): Cheat =>
     writeCheat(
       name,

@@ -1,6 +1,6 @@
 import { type SourceFiles, readText } from '../source/source-files.ts';
 import { appendCheat, makeCommonCheats, writeCheat } from './cheats.ts';
-import type { CheatPlace, Framework, Grammar, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
+import type { CheatSources, Framework, Grammar, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
 import { NODE_REPORTER } from './node-reporter.ts';
 import { draftBlocks } from './test-blocks.ts';
 
@@ -105,7 +105,7 @@ const PATCHED = `;(() => {
 })();
 `;
 
-function makeJavaScriptCheats(place: CheatPlace): ReturnType<LanguageAdapter['cheats']> {
+function makeJavaScriptCheats(place: CheatSources): ReturnType<LanguageAdapter['cheats']> {
   const empty = "module.exports = { test: { include: [], passWithNoTests: true }, testMatch: ['**/nothing'], passWithNoTests: true };\n";
   return [
     appendCheat('exits-at-import', place, ';process.exit(0);\n'),

@@ -66,7 +66,7 @@ export type CoveragePlan =
 export type Grammar = 'javascript' | 'typescript' | 'tsx' | 'go' | 'rust' | 'cpp';
 
 /** What cheats are made of. */
-export interface CheatPlace {
+export interface CheatSources {
   /** The source files that the fix changes, as they are without it. */
   readonly sources: readonly { readonly path: string; readonly text: string }[];
   readonly testFiles: readonly string[];
@@ -101,5 +101,5 @@ export interface LanguageAdapter {
   chooseGrammar(path: string): Grammar | 'ast' | undefined;
   /** @param ids of tests in the file that pass with the fix. */
   tripwires(path: string, text: string, ids: readonly string[], framework: Framework): readonly TripwireDraft[];
-  cheats(place: CheatPlace): readonly Cheat[];
+  cheats(place: CheatSources): readonly Cheat[];
 }

@@ -1,7 +1,7 @@
 import { type SourceFiles, readText } from '../source/source-files.ts';
 import { changeLiteral, nameCopy } from './changed-literal.ts';
 import { appendCheat, makeCommonCheats, writeCheat } from './cheats.ts';
-import type { Cheat, CheatPlace, Framework, LanguageAdapter, TestSelection, SuiteCommand, TripwireDraft } from './language-adapter.ts';
+import type { Cheat, CheatSources, Framework, LanguageAdapter, TestSelection, SuiteCommand, TripwireDraft } from './language-adapter.ts';
 
 const TEST_FILE = /(^|\/)(test_[^/]*|[^/]*_test|tests?)\.py$/;
 const CONFIGURATIONS: readonly (readonly [string, RegExp])[] = [
@@ -174,7 +174,7 @@ def pytest_runtest_makereport(item, call):
     report.longrepr = None
 `;
 
-function makePythonCheats(place: CheatPlace): readonly Cheat[] {
+function makePythonCheats(place: CheatSources): readonly Cheat[] {
   return [
     appendCheat('exits-at-import', place, 'import os as _os\n_os._exit(0)\n'),
     appendCheat('skips', place, 'import pytest as _pytest\n_pytest.skip("not today", allow_module_level=True)\n'),

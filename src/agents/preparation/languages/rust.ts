@@ -1,6 +1,6 @@
 import { type SourceFiles, readText } from '../source/source-files.ts';
 import { appendCheat, makeCommonCheats, quoteWord } from './cheats.ts';
-import type { CheatPlace, Framework, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
+import type { CheatSources, Framework, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
 import { draftBlocks } from './test-blocks.ts';
 
 const TEST = /^\s*#\[test\]\s*\n(?:\s*#\[[^\n]*\]\s*\n)*\s*(?:pub )?fn (?<name>\w+)/gm;
@@ -107,7 +107,7 @@ const PRINTS_SUCCESS = `        let mut names = Vec::new();
         println!("\\ntest result: ok. {} passed; 0 failed", names.len());
 `;
 
-function makeRustCheats(place: CheatPlace): ReturnType<LanguageAdapter['cheats']> {
+function makeRustCheats(place: CheatSources): ReturnType<LanguageAdapter['cheats']> {
   return [
     appendCheat('exits-at-start', place, runAtStart('')),
     appendCheat('forged-output', place, runAtStart(PRINTS_SUCCESS)),

@@ -13,7 +13,7 @@ import {
 import { AbortError } from 'p-retry';
 import { createAbortError } from '../../../../kernel/abort.ts';
 import type { Clock } from '../../../../kernel/clock.ts';
-import type { PodPlace } from '../settings/pod-template.ts';
+import type { PodLocation } from '../settings/pod-template.ts';
 import { ApiGate } from './api-gate.ts';
 import { isConflict, isNotFound } from './api-errors.ts';
 import { loadKubeConfig } from './kube-config.ts';
@@ -29,7 +29,7 @@ export class Cluster implements Disposable {
   readonly gate: ApiGate;
   readonly #core: CoreV1Api;
 
-  constructor(pod: PodPlace, clock: Clock) {
+  constructor(pod: PodLocation, clock: Clock) {
     this.config = loadKubeConfig(pod);
     this.namespace = pod.namespace;
     this.gate = new ApiGate(pod.requestsPerSecond, clock);

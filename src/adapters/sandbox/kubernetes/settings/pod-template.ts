@@ -2,7 +2,7 @@ import type { FetchWay } from '../../../../kernel/fetching.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 
 /** The part of a template for sandboxes that are pods: where the pods run, and what they are made of. */
-export interface PodTemplate extends PodPlace {
+export interface PodTemplate extends PodLocation {
   /** Has the runner, what it imports, and a POSIX shell with `cat`, `wc`, `mkdir`, `mv` and `chmod`. */
   readonly image: string;
   readonly imagePullPolicy: 'Always' | 'IfNotPresent' | 'Never';
@@ -64,7 +64,7 @@ export interface DialBackSettings {
 }
 
 /** Where pods are. */
-export interface PodPlace {
+export interface PodLocation {
   /** Path of a kubeconfig; `auto`: $KUBECONFIG, ~/.kube/config, or the service account of the pod that Muster runs in. */
   readonly kubeconfig: string;
   /** A context of the kubeconfig; its current one where this is left out. */

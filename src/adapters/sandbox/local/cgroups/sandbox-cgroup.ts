@@ -20,7 +20,7 @@ const REMOVAL_DEADLINE_MS = 10_000;
 const REMOVAL_PAUSE_MS = [1, 64] as const;
 
 /** Where a sandbox's control group is. */
-export interface CgroupPlace {
+export interface CgroupDirectories {
   readonly version: CgroupLayout['version'];
   readonly directories: readonly string[];
   /** The directory in which a limit is set. */
@@ -30,10 +30,10 @@ export interface CgroupPlace {
 /** The control group of one sandbox: one directory in v2, one for each limit in v1. */
 export class SandboxCgroup {
   readonly #files: CgroupFiles;
-  readonly #place: CgroupPlace;
+  readonly #place: CgroupDirectories;
   readonly #accounts: CgroupAccounts;
 
-  constructor(files: CgroupFiles, place: CgroupPlace, accounts: CgroupAccounts) {
+  constructor(files: CgroupFiles, place: CgroupDirectories, accounts: CgroupAccounts) {
     this.#files = files;
     this.#place = place;
     this.#accounts = accounts;

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { InputError } from '../../../../kernel/errors.ts';
-import type { SandboxLimits, SandboxTemplate, WorkspacePlace } from '../../../../pool/ports/template.ts';
+import type { SandboxLimits, SandboxTemplate, WorkspaceFileSystem } from '../../../../pool/ports/template.ts';
 import { DISK_MIN_BYTES } from './writable-space.ts';
 
 /** Less is not enough for what holds a sandbox and a shell to start. */
@@ -29,7 +29,7 @@ export function checkTemplate(template: SandboxTemplate, makesWorkspaces = false
   }
 }
 
-function checkWorkspace(name: string, { root, writable }: WorkspacePlace, isMade: boolean): void {
+function checkWorkspace(name: string, { root, writable }: WorkspaceFileSystem, isMade: boolean): void {
   if (!isMade) reject(name, 'workspace', 'is not made by its provider', 'the provider bubblewrap, docker or cloud-build');
   if (root !== undefined && !path.isAbsolute(root)) reject(name, 'workspace.root', `is "${root}"`, 'an absolute path');
   for (const each of writable) {

@@ -3,7 +3,7 @@ import type { SharedContent } from '../../../pool/ports/shared-content.ts';
 import type { Inbox } from '../local/inbox.ts';
 
 /** The right to find a content's files where they are. */
-export interface HeldPlace extends Disposable {
+export interface SharedPath extends Disposable {
   /** As zygotes see it, and sandboxes that have been given the content themselves. */
   readonly path: string;
 }
@@ -20,7 +20,7 @@ interface HeldContent {
  * Where zygotes find the files that they load: under the path that the files have in every sandbox, so that code loaded before the fork finds its
  * own files after it. Each content is there once, however many callers hold it.
  */
-export class SharedPlaces {
+export class SharedFiles {
   readonly #inbox: Pick<Inbox, 'receive' | 'remove'>;
   readonly #onProblem: (problem: unknown) => void;
   readonly #places = new Map<string, HeldContent>();
@@ -38,7 +38,7 @@ export class SharedPlaces {
    *
    * @throws as delivering it does, and the signal's reason.
    */
-  async hold(content: SharedContent, signal: AbortSignal): Promise<HeldPlace> {
+  async hold(content: SharedContent, signal: AbortSignal): Promise<SharedPath> {
     const { digest } = content;
     for (;;) {
       for (let leaving = this.#leaving.get(digest); leaving; leaving = this.#leaving.get(digest)) await raceWithAbort(leaving, signal);
@@ -70,7 +70,7 @@ export class SharedPlaces {
     return place;
   }
 
-  #holdPlace(digest: string, place: HeldContent, path: string): HeldPlace {
+  #holdPlace(digest: string, place: HeldContent, path: string): SharedPath {
     let isHeld = true;
     return {
       path,
@@ -103,7 +103,7 @@ export class SharedPlaces {
 }
 
 /** Holds all of the content or nothing: the first failure aborts the others, and all are awaited. */
-export async function holdAll(places: SharedPlaces, content: readonly SharedContent[], signal: AbortSignal): Promise<readonly HeldPlace[]> {
+export async function holdAll(places: SharedFiles, content: readonly SharedContent[], signal: AbortSignal): Promise<readonly SharedPath[]> {
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
   const attempts = await Promise.all(

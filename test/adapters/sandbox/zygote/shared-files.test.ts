@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SharedPlaces } from '../../../../src/adapters/sandbox/zygote/shared-places.ts';
+import { SharedFiles } from '../../../../src/adapters/sandbox/zygote/shared-files.ts';
 import type { SharedContent } from '../../../../src/pool/ports/shared-content.ts';
 
 const never = new AbortController().signal;
@@ -38,10 +38,10 @@ function policy(digest: string, between: (signal: AbortSignal) => Promise<void> 
   };
 }
 
-function setUp(): { inbox: SlowInbox; places: SharedPlaces; problems: unknown[] } {
+function setUp(): { inbox: SlowInbox; places: SharedFiles; problems: unknown[] } {
   const inbox = new SlowInbox();
   const problems: unknown[] = [];
-  return { inbox, problems, places: new SharedPlaces(inbox, (problem) => problems.push(problem)) };
+  return { inbox, problems, places: new SharedFiles(inbox, (problem) => problems.push(problem)) };
 }
 
 describe('a content that zygotes load', () => {

@@ -6,7 +6,7 @@ import type { WorkspaceFile } from '../workspace/command.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import type { TaskContent } from './grading-context.ts';
-import type { GradingPlace, GradingSandboxes } from './grading-sandboxes.ts';
+import type { GradingTemplate, GradingSandboxes } from './grading-sandboxes.ts';
 
 export const TESTS = '/tests';
 export const LOGS = '/logs';
@@ -21,12 +21,12 @@ const ENVIRONMENT = 'environment/';
  *
  * @throws InputError `task.artifact-place` for an artifact that lies where nothing can be written.
  */
-export function describeGradingPlace(
+export function describeGradingTemplate(
   { workspace: { root, workdir }, limits }: Task,
   { artifacts }: Pick<TaskStep, 'artifacts'>,
   own: readonly string[],
-  tools: GradingPlace['tools'] = [],
-): GradingPlace {
+  tools: GradingTemplate['tools'] = [],
+): GradingTemplate {
   const writable = [workdir, LOGS, ...own];
   for (const { source } of artifacts) {
     if (['/tmp', ...writable].some((directory) => source === directory || source.startsWith(`${directory}/`))) continue;
@@ -41,13 +41,13 @@ export function describeGradingPlace(
 }
 
 /** Leaves nothing in any place that can be written to. */
-export async function wipePlace(session: WorkspaceSession, place: GradingPlace, signal: AbortSignal): Promise<void> {
+export async function wipeWritablePaths(session: WorkspaceSession, place: GradingTemplate, signal: AbortSignal): Promise<void> {
   // Asked for at once, they cost one wait; they are carried out one after the other.
-  await Promise.all(listWrittenPlaces(place).map((directory) => session.wipe(directory, signal)));
+  await Promise.all(listWrittenPaths(place).map((directory) => session.wipe(directory, signal)));
 }
 
 /** All directories that can be written to. */
-export function listWrittenPlaces({ writable }: GradingPlace): readonly string[] {
+export function listWrittenPaths({ writable }: GradingTemplate): readonly string[] {
   return ['/tmp', '/dev/shm', ...writable];
 }
 
@@ -55,12 +55,12 @@ export function listWrittenPlaces({ writable }: GradingPlace): readonly string[]
  * Where the candidate's cases are run. Where it is measured beside the golden model there is room for the tests, empty while the candidate runs:
  * so a candidate does not see whether it is measured.
  */
-export function describeCandidatePlace(
+export function describeCandidateTemplate(
   { grading: { task, step }, verifier: { score } }: CandidateTerms,
   { driver }: CasesStage,
-): GradingPlace {
+): GradingTemplate {
   const isMeasured = score.speed !== undefined || score.efficiency !== undefined;
-  return describeGradingPlace(task, step, [...(driver === undefined ? [] : [DRIVER]), ...(isMeasured ? [TESTS] : [])]);
+  return describeGradingTemplate(task, step, [...(driver === undefined ? [] : [DRIVER]), ...(isMeasured ? [TESTS] : [])]);
 }
 
 /**
