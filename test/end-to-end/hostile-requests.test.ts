@@ -45,10 +45,10 @@ describe('the memory of a server stays bounded', () => {
     const connections = await opened(server, CONNECTIONS);
     const almost = head([`Content-Length: ${MEGABYTE}`]) + '['.repeat(MEGABYTE - 1);
     await Promise.all(connections.map(async (connection) => connection.send(almost)));
-    await eventually(
-      'every submission beyond the bound is refused with the reason',
-      () => connections.filter(({ status }) => status === 503).length >= CONNECTIONS - 64,
-    );
+    const isOpen = ({ status, isClosed }: RawConnection): boolean => status === undefined && !isClosed;
+    await eventually('every submission beyond the bound is refused', () => connections.filter(isOpen).length <= 64);
+    // A connection that still sends when it is closed may be reset, and its answer is lost.
+    expect(new Set(connections.flatMap(({ status }) => status ?? []))).toEqual(new Set([503]));
     expect((await server.memory.peak()) - before).toBeLessThan(MOST_FOR_SLOW_BYTES);
     await server.expectAlive();
     closeAll(connections);
