@@ -14,21 +14,13 @@ export class GradingTime {
     this.#clock = clock;
     this.#deadline = clock.now() + seconds * 1000;
     this.sandboxes = {
-      open: (place, signal) =>
-        this.#pause(
-          () => sandboxes.open(place, signal),
-          (sandbox) => [sandbox],
-        ),
+      open: (template, signal) => this.#pause(() => sandboxes.open(template, signal), alone),
       openBoth: (one, other, signal) =>
         this.#pause(
           () => sandboxes.openBoth(one, other, signal),
           (both) => both,
         ),
-      openTrusted: (place, signal) =>
-        this.#pause(
-          () => sandboxes.openTrusted(place, signal),
-          (sandbox) => [sandbox],
-        ),
+      openTrusted: (template, signal) => this.#pause(() => sandboxes.openTrusted(template, signal), alone),
       rootFiles: (root, directory, signal) =>
         this.#pause(
           () => sandboxes.rootFiles(root, directory, signal),
@@ -50,4 +42,8 @@ export class GradingTime {
     for (const sandbox of list(opened)) this.#opened.push({ sandbox, waitedBefore: sandbox.session.waitedSeconds });
     return opened;
   }
+}
+
+function alone(sandbox: GradingSandbox): readonly GradingSandbox[] {
+  return [sandbox];
 }
