@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { mkdir, readdir, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { hasErrno } from '../../../../kernel/errno.ts';
 
 /** The kernel's control-group file system, as far as it is used: a seam, because its directories fill themselves. */
@@ -30,8 +29,7 @@ export const kernelCgroupFiles: CgroupFiles = {
   },
   async read(path) {
     try {
-      // The kernel answers from memory: it takes a twentieth of the processor time that a trip through the pool of threads takes.
-      return readFileSync(path, 'utf8');
+      return await readFile(path, 'utf8');
     } catch (error) {
       // A group that is removed between open and read answers ENODEV.
       if (hasErrno(error, 'ENOENT', 'ENODEV')) return undefined;
