@@ -26,7 +26,7 @@ export const sandboxTimelineSchema = z
     seconds: z.number().min(0).describe('since the beginning'),
     sliceSeconds: z.number().positive().describe('length of a slice'),
     lanes: z.array(laneSchema).describe('in the order in which the evaluation got them'),
-    left: count.describe('further sandboxes, which are left out'),
+    left: count.describe('how often it got one of further sandboxes, which are left out'),
   })
   .describe('which sandbox has played when');
 
@@ -36,7 +36,7 @@ export type SandboxTimelineDocument = z.infer<typeof sandboxTimelineSchema>;
 const MOST_SLICES = 120;
 /** A slice is never shorter. */
 const FIRST_SLICE_SECONDS = 0.5;
-/** Of sandboxes: those that an evaluation has had after so many are counted only. */
+/** Sandboxes that have a lane. Of further ones only how often the evaluation got one is counted. */
 const MOST_LANES = 500;
 
 interface Slice {

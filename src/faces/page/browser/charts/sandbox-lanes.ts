@@ -26,14 +26,14 @@ export function renderSandboxes(timeline: SandboxTimelineDocument): TemplateResu
   const { lanes, seconds } = timeline;
   if (lanes.length === 0) return nothing;
   const shown = lanes.slice(-MOST_SHOWN);
-  const left = timeline.left + lanes.length - shown.length;
+  const isCut = timeline.left > 0 || lanes.length > shown.length;
   const span: Span = [Math.min(...shown.map(({ from }) => from)), Math.max(...shown.map(({ until }) => until ?? seconds))];
   return html`<section class="card" aria-labelledby="sandboxes">
     <div class="head">
       <h2 id="sandboxes">Sandboxes</h2>
       <p class="muted">
         ${formatDuration(span[1] - span[0])} from left to right; the darker, the busier; red where episodes
-        failed.${left > 0 ? html` ${formatCount(left)} others are not shown.` : nothing}
+        failed.${isCut ? ' Others are not shown.' : nothing}
       </p>
     </div>
     <div class="scroll tall" tabindex="0" role="region" aria-label="Table of sandboxes">
