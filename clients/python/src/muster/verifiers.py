@@ -8,7 +8,7 @@ MUSTER_URL and MUSTER_TOKEN name the server.
 """
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import CallToolResult, TextContent, Tool
@@ -56,7 +56,7 @@ class MusterToolset(Toolset[SharedToolsetConfig, MusterState]):
 
     def register(self, mcp: MCPServer) -> None:
         # The handlers of the protocol call these methods: the tools differ from rollout to rollout.
-        server = cast(Any, mcp)
+        server: Any = mcp
         server.list_tools = self._with_state(self.list_tools)
         server.call_tool = self._with_state(self.call_tool)
 

@@ -19,6 +19,17 @@ from tests.agentic.tiny_chat import END, SAYINGS, TASK, tiny_tokenizer
 from tests.real_server import RealServer
 
 WORDS = 32
+# Trainings of a few seconds on a processor, which leave nothing behind.
+SMALL: dict[str, Any] = {
+    "per_device_train_batch_size": 8,
+    "learning_rate": 1e-2,
+    "logging_steps": 1,
+    "beta": 0.0,
+    "report_to": "none",
+    "save_strategy": "no",
+    "use_cpu": True,
+    "bf16": False,
+}
 
 
 def trainer(source: MusterRollouts, directory: Path) -> GRPOTrainer:
@@ -30,16 +41,9 @@ def trainer(source: MusterRollouts, directory: Path) -> GRPOTrainer:
     model = GPT2LMHeadModel(GPT2Config(vocab_size=WORDS, n_layer=1, n_head=2, n_embd=16, n_positions=64, eos_token_id=1, bos_token_id=1))
     options = GRPOConfig(
         output_dir=str(directory),
-        per_device_train_batch_size=8,
         num_generations=4,
         max_steps=2,
-        learning_rate=1e-2,
-        logging_steps=1,
-        beta=0.0,
-        report_to="none",
-        save_strategy="no",
-        use_cpu=True,
-        bf16=False,
+        **SMALL,
     )
     rows = Dataset.from_list([{"prompt": "w3"}] * 16)
     return GRPOTrainer(model, muster_reward, args=options, train_dataset=rows, processing_class=tokenizer, rollout_func=source)
@@ -85,18 +89,11 @@ def test_a_model_that_trl_samples_acts_in_the_arena_and_learns_what_is_rewarded(
     model = talkative_model(tokenizer)
     options = GRPOConfig(
         output_dir=str(tmp_path / "out"),
-        per_device_train_batch_size=8,
         num_generations=8,
         max_steps=1,
         max_completion_length=512,
         max_tool_calling_iterations=4,
-        learning_rate=1e-2,
-        logging_steps=1,
-        beta=0.0,
-        report_to="none",
-        save_strategy="no",
-        use_cpu=True,
-        bf16=False,
+        **SMALL,
         seed=3,
     )
     rows = Dataset.from_list([{"prompt": [{"role": "user", "content": ""}], "task": TASK}] * 16)
