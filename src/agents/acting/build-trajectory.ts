@@ -6,16 +6,16 @@ import type { TaskEpisode } from './task-episode.ts';
 
 /** The record of an episode; undefined when no model acted in it. @param verdict undefined when there is none. */
 export function buildTrajectory(
-  episode: Pick<TaskEpisode, 'task' | 'agentDigest' | 'place' | 'policySeed' | 'environmentSeed'>,
+  episode: Pick<TaskEpisode, 'task' | 'agentDigest' | 'identity' | 'policySeed' | 'environmentSeed'>,
   { course, stopReason }: Acted,
   verdict: Verdict | undefined,
   { startedAt, endedAt }: { readonly startedAt: Date; readonly endedAt: Date },
 ): Trajectory | undefined {
   if (course === undefined) return undefined;
-  const { task, agentDigest, place, policySeed, environmentSeed } = episode;
+  const { task, agentDigest, identity, policySeed, environmentSeed } = episode;
   return {
     format: TRAJECTORY_FORMAT,
-    ...place,
+    ...identity,
     task: task.id,
     taskDigest: task.digest,
     seed: policySeed,

@@ -37,7 +37,7 @@ const NOTHING_DONE: Acts = { actions: 0, stopReason: 'script-ended', course: und
  * Plays the steps of a task one after the other. Each has a workspace that holds what the step before has left, and is judged when that workspace
  * is gone: so no step holds a sandbox while it waits for another. The task ends with a step whose reward is below what the task asks for.
  *
- * @throws InputError when a place cannot be made as it is declared; InfrastructureError; the signal's reason.
+ * @throws InputError when a sandbox cannot be made as the task declares it; InfrastructureError; the signal's reason.
  */
 export async function playSteps(
   open: Omit<OpenStep, 'step'>,
@@ -67,11 +67,11 @@ async function playStep(
 ): Promise<{ readonly acted: Acted; readonly left: Left }> {
   if (before?.problem !== undefined) return fail(before.problem);
   const { task, step } = open;
-  const place = describeGradingTemplate(task, { artifacts: task.steps.flatMap(({ artifacts }) => artifacts) }, own);
-  await using sandbox = await sandboxes.open(place, signal);
+  const template = describeGradingTemplate(task, { artifacts: task.steps.flatMap(({ artifacts }) => artifacts) }, own);
+  await using sandbox = await sandboxes.open(template, signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
-  const kept = ['/tmp', ...place.writable].filter((directory) => !own.includes(directory));
+  const kept = ['/tmp', ...template.writable].filter((directory) => !own.includes(directory));
   const hasNext = step !== task.steps.at(-1);
   const changes = new WorkspaceChanges(session, kept, { isKept: hasNext, isShown: showsChanges });
   await changes.beginEmpty(either);

@@ -60,8 +60,8 @@ export async function playTask(episode: TaskEpisode, context: PlayContext, signa
     const times = { startedAt, endedAt: context.clock.date() };
     const trajectories = played.flatMap(({ step, acted, verdict }) => {
       const isOnly = task.steps.length === 1;
-      const trajectory = isOnly ? episode.place.trajectory : `${episode.place.trajectory}-${step.name}`;
-      return buildTrajectory({ ...episode, place: { ...episode.place, trajectory } }, acted, verdict, times) ?? [];
+      const trajectory = isOnly ? episode.identity.trajectory : `${episode.identity.trajectory}-${step.name}`;
+      return buildTrajectory({ ...episode, identity: { ...episode.identity, trajectory } }, acted, verdict, times) ?? [];
     });
     return { ...getPlayed(task, played), trajectories, transcript: context.isShown ? buildTranscript(played) : undefined };
   } catch (error) {

@@ -9,7 +9,7 @@ export interface TaskEpisode {
   readonly agent: Agent;
   /** That names the agent. */
   readonly agentDigest: string;
-  readonly place: EpisodeIdentity;
+  readonly identity: EpisodeIdentity;
   /** Of the sampling of a model. */
   readonly policySeed: number;
   /** Decides which hidden cases there are: the same for every agent. */

@@ -31,11 +31,11 @@ export interface GradedCases {
  */
 export async function gradeCases(terms: CandidateTerms, execute: CasesStage, signal: AbortSignal): Promise<GradedCases> {
   const cases = await computeTrustedCases(terms, execute, signal);
-  const place = describeCandidateTemplate(terms, execute);
+  const template = describeCandidateTemplate(terms, execute);
   const runs = cases.map((): Run[] => []);
   const comparisons = cases.map((): Compared[] => []);
   const measured: CommandResult[] = [];
-  await using sandbox = await terms.context.sandboxes.open(place, signal);
+  await using sandbox = await terms.context.sandboxes.open(template, signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
   let unrun = AFTER_MEMORY;
   const order = drawOrderOfRuns(cases.length, execute.repeated, terms.grading.seed);

@@ -39,9 +39,9 @@ export interface GradingSandboxes {
   /**
    * A sandbox in which nothing has been before, for the caller alone. It is gone when it is disposed of.
    *
-   * @throws InputError when the place cannot be made as it is declared; InfrastructureError; the signal's reason.
+   * @throws InputError when a sandbox cannot be made as the template declares it; InfrastructureError; the signal's reason.
    */
-  open(place: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox>;
+  open(template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox>;
 
   /** Two at once: what held one while it waited for another could wait for ever, as the number of sandboxes is bounded. Throws what `open` does. */
   openBoth(one: GradingTemplate, other: GradingTemplate, signal: AbortSignal): Promise<readonly [GradingSandbox, GradingSandbox]>;
@@ -50,7 +50,7 @@ export interface GradingSandboxes {
    * A sandbox for the caller alone in which nothing but the task's own code has run, for other verdicts on this task: nothing of any submission
    * may be brought in. Files of before may be there. Throws what `open` does.
    */
-  openTrusted(place: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox>;
+  openTrusted(template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox>;
 
   /**
    * Files that a root file system of its own has below a directory, with the paths that they have inside: a directory that can be written to hides

@@ -41,9 +41,9 @@ export function describeGradingTemplate(
 }
 
 /** Leaves nothing in any place that can be written to. */
-export async function wipeWritablePaths(session: WorkspaceSession, place: GradingTemplate, signal: AbortSignal): Promise<void> {
+export async function wipeWritablePaths(session: WorkspaceSession, template: GradingTemplate, signal: AbortSignal): Promise<void> {
   // Asked for at once, they cost one wait; they are carried out one after the other.
-  await Promise.all(listWrittenPaths(place).map((directory) => session.wipe(directory, signal)));
+  await Promise.all(listWrittenPaths(template).map((directory) => session.wipe(directory, signal)));
 }
 
 /** All directories that can be written to. */

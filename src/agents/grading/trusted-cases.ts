@@ -51,11 +51,11 @@ async function computeCases(terms: CandidateTerms, execute: CasesStage, signal: 
     expected,
   });
   if (isComplete) return stored.map((test, i) => known(test, i, test.expected));
-  const place = describeGradingTemplate(task, step, [TESTS]);
-  await using sandbox = await context.sandboxes.openTrusted(place, signal);
+  const template = describeGradingTemplate(task, step, [TESTS]);
+  await using sandbox = await context.sandboxes.openTrusted(template, signal);
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
-  await wipeWritablePaths(session, place, either);
+  await wipeWritablePaths(session, template, either);
   await session.put(await testFiles(task, step, content), either);
   const drawn = await drawCases(session, terms, execute, either);
   const cases = [...stored, ...drawn];

@@ -71,12 +71,12 @@ export class AgentEpisodes implements AgentStage {
 
   async play(digest: string, episode: PlannedEpisode, isKept: boolean, signal: AbortSignal): ReturnType<AgentStage['play']> {
     const { index } = episode;
-    const place = { trajectory: `${digest.slice(DIGEST_BEGIN, DIGEST_BEGIN + DIGEST_SHOWN)}-${index}`, group: null, rep: index };
+    const identity = { trajectory: `${digest.slice(DIGEST_BEGIN, DIGEST_BEGIN + DIGEST_SHOWN)}-${index}`, group: null, rep: index };
     const resumed = this.#resume(digest, index);
     const { outcome, log, trajectories, transcript } = await this.playAt(
       digest,
       episode,
-      { place, isShown: isKept, ...(resumed && { endpoint: resumed.endpoint }) },
+      { identity, isShown: isKept, ...(resumed && { endpoint: resumed.endpoint }) },
       signal,
     );
     if (outcome.kind !== 'lost') for (const each of trajectories) await this.#played.trajectories?.write(each);
@@ -89,10 +89,10 @@ export class AgentEpisodes implements AgentStage {
     digest: string,
     { task, environmentSeed, policySeed }: PlannedEpisode,
     {
-      place,
+      identity,
       endpoint,
       isShown = false,
-    }: { readonly place: EpisodeIdentity; readonly endpoint?: ModelEndpoint; readonly isShown?: boolean },
+    }: { readonly identity: EpisodeIdentity; readonly endpoint?: ModelEndpoint; readonly isShown?: boolean },
     signal: AbortSignal,
   ): Promise<PlayedTask> {
     const { agent, endpoint: own, offers } = this.#agent(digest);
@@ -106,7 +106,7 @@ export class AgentEpisodes implements AgentStage {
       offers,
       isShown,
     };
-    return await playTask({ ...open, agent, agentDigest: digest, place, environmentSeed, policySeed }, context, signal);
+    return await playTask({ ...open, agent, agentDigest: digest, identity, environmentSeed, policySeed }, context, signal);
   }
 
   /** The model of an episode, which goes on from the turns that are stored. */

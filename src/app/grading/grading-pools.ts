@@ -38,7 +38,7 @@ const ENVIRONMENT = 'environment/';
 const LIFETIME_SECONDS = 86_400;
 
 /**
- * Grading sandboxes of this process: a pool for each place, so that its next sandbox can be made while one is in use, and `pool.max` sandboxes in
+ * Grading sandboxes of this process: a pool for each template, so that its next sandbox can be made while one is in use, and `pool.max` sandboxes in
  * use at a time in all. Part of the composition root.
  */
 export class GradingPools implements AsyncDisposable {
@@ -67,9 +67,9 @@ export class GradingPools implements AsyncDisposable {
   /** Sandboxes for the grading of one task. */
   of(open: OpenTask): GradingSandboxes {
     return {
-      open: (place, signal) => this.#openOne(open, place, signal),
+      open: (template, signal) => this.#openOne(open, template, signal),
       openBoth: (one, other, signal) => this.#openBoth(open, one, other, signal),
-      openTrusted: (place, signal) => this.#openTrusted(open, place, signal),
+      openTrusted: (template, signal) => this.#openTrusted(open, template, signal),
       rootFiles: async (root, directory, signal) => {
         const found = await this.#roots.openDirectory(root, buildContext(open), signal);
         return found === undefined ? [] : listFilesBelow(found, directory);
@@ -77,16 +77,16 @@ export class GradingPools implements AsyncDisposable {
     };
   }
 
-  async #openOne(task: OpenTask, place: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
+  async #openOne(task: OpenTask, template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
     const [permit] = await this.#permits.acquire(1, signal);
-    return await permitted(permit, () => this.#leased(task, place, signal));
+    return await permitted(permit, () => this.#leased(task, template, signal));
   }
 
   /** One that is kept takes a permit only while it is used. */
-  async #openTrusted(task: OpenTask, place: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
+  async #openTrusted(task: OpenTask, template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
     const [permit] = await this.#permits.acquire(1, signal);
-    const key = `${task.task.digest} ${formatPlaceKey(place)}`;
-    return await permitted(permit, () => this.#trusted.open(key, () => this.#leased(task, place, signal)));
+    const key = `${task.task.digest} ${formatTemplateKey(template)}`;
+    return await permitted(permit, () => this.#trusted.open(key, () => this.#leased(task, template, signal)));
   }
 
   async #openBoth(
@@ -106,8 +106,8 @@ export class GradingPools implements AsyncDisposable {
     throw opened.status === 'rejected' ? opened.reason : beside.status === 'rejected' ? beside.reason : new RangeError('both were opened');
   }
 
-  async #leased(task: OpenTask, place: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
-    const pool = await this.#pool(task, place);
+  async #leased(task: OpenTask, template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
+    const pool = await this.#pool(task, template);
     const lease = await pool.acquire(ONE_HOLDER, signal);
     lease.occupant.expose(ONE_HOLDER);
     const renewing = this.#renewed(lease);
@@ -148,11 +148,11 @@ export class GradingPools implements AsyncDisposable {
     return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
 
-  #pool(open: OpenTask, place: GradingTemplate): Promise<Pool<WorkspaceSession>> {
-    const key = place.root.kind === 'dockerfile' ? `${open.task.digest} ${formatPlaceKey(place)}` : formatPlaceKey(place);
+  #pool(open: OpenTask, template: GradingTemplate): Promise<Pool<WorkspaceSession>> {
+    const key = template.root.kind === 'dockerfile' ? `${open.task.digest} ${formatTemplateKey(template)}` : formatTemplateKey(template);
     let opening = this.#pools.get(key);
     if (!opening) {
-      opening = this.#start(open, place);
+      opening = this.#start(open, template);
       opening.catch(() => this.#pools.delete(key));
       this.#pools.set(key, opening);
     }
@@ -180,8 +180,8 @@ export class GradingPools implements AsyncDisposable {
     };
     const mounts = [...settings.mounts, ...(await Promise.all(tools.map(findToolMount)))];
     const { demands, start } = settings;
-    const place = { root: directory, writable, limits: own, demands, mounts, start };
-    const template = await plugin.workspace('grading', place, settings, context);
+    const workspace = { root: directory, writable, limits: own, demands, mounts, start };
+    const template = await plugin.workspace('grading', workspace, settings, context);
     this.#provider ??= this.#openProvider(plugin, settings);
     const pool = createPool({
       provider: await this.#provider,
@@ -230,9 +230,9 @@ async function permitted(permit: Disposable | undefined, open: () => Promise<Gra
   }
 }
 
-/** Places of the same key are alike, but for what a Dockerfile of their tasks is built from. */
-function formatPlaceKey(place: GradingTemplate): string {
-  return formatCanonicalJson({ ...place, limits: { ...place.limits } });
+/** Templates of the same key are alike, but for what a Dockerfile of their tasks is built from. */
+function formatTemplateKey(template: GradingTemplate): string {
+  return formatCanonicalJson({ ...template, limits: { ...template.limits } });
 }
 
 /** What a Dockerfile of the task is built from. */

@@ -51,21 +51,21 @@ export class CandidatePreparation {
     this.evidence.framework = { name: detected.framework.name, evidence: detected.framework.evidence };
     const installed = await this.#context.dependencies(detected, solved, this.#signal);
     this.evidence.dependencies = [...installed.pinned];
-    const place: SuiteFiles = { detected, dependencies: installed.files, testFiles: this.#testFiles(detected) };
-    const all = buildSuite(place, { kind: 'files', files: place.testFiles });
-    const gold = await this.#gold(place, all);
-    const without = await this.#without(place, all);
+    const setup: TestSetup = { detected, dependencies: installed.files, testFiles: this.#testFiles(detected) };
+    const all = buildSuite(setup, { kind: 'files', files: setup.testFiles });
+    const gold = await this.#gold(setup, all);
+    const without = await this.#without(setup, all);
     const derived = this.#derive(without, gold);
     // It decides on nothing before, so that a candidate without a test to mend does without it.
-    const baseline = await this.#run(place, all, 'baseline', before);
-    const pinned = await this.#steady(place, all, derived, { without, baseline });
+    const baseline = await this.#run(setup, all, 'baseline', before);
+    const pinned = await this.#steady(setup, all, derived, { without, baseline });
     this.evidence.failToPass = [...pinned.failToPass];
     this.evidence.passToPass = pinned.passToPass.length;
-    const wired = await this.#wire(place, pinned);
+    const wired = await this.#wire(setup, pinned);
     const ids = [...pinned.failToPass, ...pinned.passToPass, ...wired.tripwires.map(({ id }) => id)];
-    const suite = buildSuite(place, { kind: 'ids', ids: ids.toSorted() });
-    const hidden = this.#hidden(place, pinned);
-    const instruction = await this.#scrub(place, pinned, hidden);
+    const suite = buildSuite(setup, { kind: 'ids', ids: ids.toSorted() });
+    const hidden = this.#hidden(setup, pinned);
+    const instruction = await this.#scrub(setup, pinned, hidden);
     return emitTask({
       name,
       description: this.#candidate.kind === 'fix' ? `A change of ${this.#context.repository}` : `A mistake in ${this.#context.repository}`,
@@ -80,7 +80,7 @@ export class CandidatePreparation {
       wired: wired.files,
       suite,
       environment: detected.language.environment(solved, WORKDIR, installed.files),
-      cheats: detected.language.cheats({ sources: this.#sources(), testFiles: place.testFiles }),
+      cheats: detected.language.cheats({ sources: this.#sources(), testFiles: setup.testFiles }),
       measuredSeconds: gold.seconds,
     });
   }
@@ -94,20 +94,20 @@ export class CandidatePreparation {
       .toSorted();
   }
 
-  #run(place: SuiteFiles, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): Promise<TestRun> {
-    return this.#context.runs.run(this.#request(place, suite, step, files, more), this.#signal);
+  #run(setup: TestSetup, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): Promise<TestRun> {
+    return this.#context.runs.run(this.#request(setup, suite, step, files, more), this.#signal);
   }
 
-  #request(place: SuiteFiles, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): RunRequest {
-    const { detected, dependencies } = place;
+  #request(setup: TestSetup, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): RunRequest {
+    const { detected, dependencies } = setup;
     const environment = detected.language.environment(files, WORKDIR, dependencies);
     const asked = { step, files, dependencies, suite, environment, ids: [], twist: 'none', seed: 1, seconds: this.#seconds } as const;
     return { ...asked, ...more };
   }
 
   /** The tests with the fix: whether there are any, and whether their report can be read. */
-  async #gold(place: SuiteFiles, all: SuiteCommand): Promise<TestRun> {
-    const gold = await this.#run(place, all, 'gold', this.#states.solved);
+  async #gold(setup: TestSetup, all: SuiteCommand): Promise<TestRun> {
+    const gold = await this.#run(setup, all, 'gold', this.#states.solved);
     this.evidence.testSeconds = gold.seconds;
     this.#seconds = Math.min(this.#seconds, limitSuite(gold.seconds));
     const networked = gold.needNetwork;
@@ -123,8 +123,8 @@ export class CandidatePreparation {
   }
 
   /** A mistake has to leave tests that run and fail: what cannot be built or does not end asks for something else. */
-  async #without(place: SuiteFiles, all: SuiteCommand): Promise<TestRun> {
-    const without = await this.#run(place, all, 'test-patch', this.#states.tested);
+  async #without(setup: TestSetup, all: SuiteCommand): Promise<TestRun> {
+    const without = await this.#run(setup, all, 'test-patch', this.#states.tested);
     if (this.#candidate.kind === 'fix' || without.ending !== 'timeout') return without;
     throw new Refused('test-patch', 'with the mistake the tests do not come to their end');
   }
@@ -134,7 +134,7 @@ export class CandidatePreparation {
   }
 
   async #steady(
-    place: SuiteFiles,
+    setup: TestSetup,
     all: SuiteCommand,
     derived: PinnedTests,
     { without: first, baseline }: { readonly without: TestRun; readonly baseline: TestRun },
@@ -143,11 +143,11 @@ export class CandidatePreparation {
     for (const [at, twist] of TWISTS.entries()) {
       // Mutations of one repository have the right code in common, and so its runs.
       const more = { twist, seed: 1 + at };
-      const without = await this.#run(place, all, 'steadiness', this.#states.tested, more);
-      const withFix = await this.#run(place, all, 'steadiness', this.#states.solved, more);
+      const without = await this.#run(setup, all, 'steadiness', this.#states.tested, more);
+      const withFix = await this.#run(setup, all, 'steadiness', this.#states.solved, more);
       runs.push({ twist, without: gatherOutcomes(without.results), withFix: gatherOutcomes(withFix.results) });
     }
-    const repeats = await this.#repeats(place, all);
+    const repeats = await this.#repeats(setup, all);
     const steadiness = judgeSteadiness(derived, runs, repeats, gatherOutcomes(first.results), gatherOutcomes(baseline.results));
     this.evidence.wavering = [...steadiness.dropped];
     const counts = [...repeats.values()].map(({ runs: count }) => count);
@@ -155,42 +155,42 @@ export class CandidatePreparation {
     assertSteady(steadiness);
     const seen = new Set<string>();
     for (const { withFix } of runs) for (const id of withFix.keys()) seen.add(id);
-    return keepWholeParts(steadiness.pinned, seen, (id) => place.detected.language.getPart(id));
+    return keepWholeParts(steadiness.pinned, seen, (id) => setup.detected.language.getPart(id));
   }
 
   /** Each test many times in one process: what fails once in twenty runs is not seen in four. */
-  async #repeats(place: SuiteFiles, all: SuiteCommand): Promise<ReturnType<typeof readRepeats>> {
+  async #repeats(setup: TestSetup, all: SuiteCommand): Promise<ReturnType<typeof readRepeats>> {
     const bounds = { runs: MOST_REPEATS, seconds: MOST_REPEAT_SECONDS };
     if (all.runner !== 'pytest')
-      return await this.#context.runs.repeat(this.#request(place, all, 'steadiness', this.#states.solved), bounds, this.#signal);
+      return await this.#context.runs.repeat(this.#request(setup, all, 'steadiness', this.#states.solved), bounds, this.#signal);
     const environment = { MUSTER_REPEATS: `${MOST_REPEATS}`, MUSTER_REPEAT_SECONDS: `${MOST_REPEAT_SECONDS}`, MUSTER_REPEAT_FILE: FIGURES };
     const seconds = this.#seconds + 2 * MOST_REPEAT_SECONDS;
-    const run = await this.#run(place, all, 'steadiness', this.#states.solved, { plugin: { name: 'muster_repeat', environment }, seconds });
+    const run = await this.#run(setup, all, 'steadiness', this.#states.solved, { plugin: { name: 'muster_repeat', environment }, seconds });
     return readRepeats(run.figures);
   }
 
-  async #wire(place: SuiteFiles, pinned: PinnedTests): Promise<Wired> {
+  async #wire(setup: TestSetup, pinned: PinnedTests): Promise<Wired> {
     const { solved } = this.#states;
-    const { language, framework } = place.detected;
+    const { language, framework } = setup.detected;
     const first = new Set(pinned.failToPass.map((id) => language.findFile(id, framework)));
-    const files = [...place.testFiles.filter((path) => first.has(path)), ...place.testFiles.filter((path) => !first.has(path))];
-    const drafts = draftTripwires(place.detected, solved, files, [...pinned.failToPass, ...pinned.passToPass]);
+    const files = [...setup.testFiles.filter((path) => first.has(path)), ...setup.testFiles.filter((path) => !first.has(path))];
+    const drafts = draftTripwires(setup.detected, solved, files, [...pinned.failToPass, ...pinned.passToPass]);
     if (drafts.length === 0) return { tripwires: [], files: new Map() };
     const tried = replaceFiles(solved, wireTests(solved, drafts, true));
-    const wanted = buildSuite(place, { kind: 'files', files: [...new Set(drafts.map(({ wire }) => wire.path))].sort() });
-    const kept = keepTripwires(drafts, gatherOutcomes((await this.#run(place, wanted, 'emit', tried)).results));
+    const wanted = buildSuite(setup, { kind: 'files', files: [...new Set(drafts.map(({ wire }) => wire.path))].sort() });
+    const kept = keepTripwires(drafts, gatherOutcomes((await this.#run(setup, wanted, 'emit', tried)).results));
     this.evidence.tripwires = kept.length;
     return { tripwires: kept.map(describeTripwire), files: wireTests(solved, kept, false) };
   }
 
   /** Test files that an agent would find as they judge it. Where the change brings them, it does not find them anyway. */
-  #hidden({ detected: { language, framework } }: SuiteFiles, { failToPass }: PinnedTests): readonly string[] {
+  #hidden({ detected: { language, framework } }: TestSetup, { failToPass }: PinnedTests): readonly string[] {
     if (this.#candidate.kind === 'fix' || !language.hidesTests) return [];
     return [...new Set(failToPass.flatMap((id) => language.findFile(id, framework) ?? []))].sort();
   }
 
   /** @returns the instruction. */
-  async #scrub(place: SuiteFiles, { failToPass }: PinnedTests, hidden: readonly string[]): Promise<string> {
+  async #scrub(setup: TestSetup, { failToPass }: PinnedTests, hidden: readonly string[]): Promise<string> {
     const { before, tested, solved } = this.#states;
     const trace = traceFix(tested, solved);
     const { history, sandboxes, steps } = this.#context;
@@ -198,14 +198,14 @@ export class CandidatePreparation {
       history === undefined || this.#candidate.kind !== 'fix' ? [] : await history.waysTo(this.#candidate.commit.id, this.#signal);
     this.evidence.leaks = ways.map((way) => `${way}: leads to the fix; the task has no history`);
     const files = replaceFiles(before, new Map(hidden.map((path) => [path, undefined])));
-    const { releases } = place.detected.language;
-    const found = await searchLeaks({ sandboxes, steps }, { files, dependencies: place.dependencies, trace, releases }, this.#signal);
+    const { releases } = setup.detected.language;
+    const found = await searchLeaks({ sandboxes, steps }, { files, dependencies: setup.dependencies, trace, releases }, this.#signal);
     this.evidence.leaks.push(...found.map((path) => `${path}: holds the fix`));
     if (found.length > 0) throw new Refused('scrub', `the fix stands where an agent finds it: ${found.slice(0, 5).join(', ')}`);
     const names = failToPass.flatMap((id) => [
       id,
       id.split('::').at(-1)?.split('[')[0] ?? id,
-      ...[place.detected.language.findFile(id, place.detected.framework) ?? []].flat(),
+      ...[setup.detected.language.findFile(id, setup.detected.framework) ?? []].flat(),
     ]);
     const { text, source, leftOut } = writeInstruction(this.#candidate, [...new Set(names)], trace.added);
     this.evidence.instruction = { source, leftOut: [...leftOut] };
@@ -223,7 +223,7 @@ export class CandidatePreparation {
   }
 }
 
-interface SuiteFiles {
+interface TestSetup {
   readonly detected: DetectedLanguage;
   readonly dependencies: SourceFiles;
   readonly testFiles: readonly string[];
@@ -235,7 +235,7 @@ interface Wired {
 }
 
 function buildSuite(
-  { detected: { language, framework } }: SuiteFiles,
+  { detected: { language, framework } }: TestSetup,
   selection: Parameters<DetectedLanguage['language']['suite']>[1],
 ): SuiteCommand {
   return language.suite(framework, selection);

@@ -37,8 +37,8 @@ export async function withRepository<Result>(
   use: (session: WorkspaceSession, signal: AbortSignal) => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
-  const place: GradingTemplate = { root: { kind: 'host' }, writable: [WORKDIR, LOGS, TESTS], limits, tools };
-  await using sandbox = await sandboxes.open(place, signal);
+  const template: GradingTemplate = { root: { kind: 'host' }, writable: [WORKDIR, LOGS, TESTS], limits, tools };
+  await using sandbox = await sandboxes.open(template, signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
   const texts = Object.entries(tests).map(([path, text]) => ({
     path: `${TESTS}/${path}`,

@@ -133,9 +133,9 @@ class OpenedRollout implements OpenRollout {
       models.getEndpoint(name === undefined ? model : { ...model, endpoint: name, keyVariable: undefined }),
     );
     const endpoint = new ResumedEndpoint(versioned, turns, trajectory);
-    const place = { trajectory, group, rep };
+    const identity = { trajectory, group, rep };
     const planned = { ...episode, policySeed: deriveMemberSeed(episode.policySeed, rep) };
-    const { outcome, trajectories } = await episodes.playAt(digest, planned, { place, endpoint }, signal);
+    const { outcome, trajectories } = await episodes.playAt(digest, planned, { identity, endpoint }, signal);
     const [played, ...others] = trajectories;
     if (others.length > 0)
       throw new InputError('rollouts.steps', `task ${played?.task} has several steps; expected one: groups are of tasks of one step`);

@@ -81,7 +81,7 @@ export class EpisodeWorkspace implements AsyncDisposable {
    *
    * @param signal ends what is done in it, at any time.
    * @returns undefined when some of its files are not kept any more.
-   * @throws InputError when the task's place cannot be made; InfrastructureError; the signal's reason.
+   * @throws InputError when the task's workspace cannot be made; InfrastructureError; the signal's reason.
    */
   static async open(
     state: WorkspaceState,
@@ -89,20 +89,20 @@ export class EpisodeWorkspace implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<EpisodeWorkspace | undefined> {
     const { task } = state.open;
-    const place = describeGradingTemplate(task, task.steps[0], []);
+    const template = describeGradingTemplate(task, task.steps[0], []);
     const sandboxes = getSandboxes(state.open);
     const brought = (await broughtFiles.of(state.open, signal)).map(toKeptFile);
     const entries = state.deltas.length === 0 ? brought : await restoreEntries(brought, state.deltas, contents, state.tree);
     if (entries === undefined) return undefined;
     await using opening = new AsyncDisposableStack();
-    const sandbox = opening.use(await sandboxes.open(place, signal));
+    const sandbox = opening.use(await sandboxes.open(template, signal));
     const either = AbortSignal.any([signal, sandbox.signal]);
     const restored = await restoreWorkspace(sandbox.session, entries, either);
-    const marked = await markWorkspace(sandbox.session, place.writable, either);
+    const marked = await markWorkspace(sandbox.session, template.writable, either);
     for (const asked of [restored, marked])
       if (asked.kind === 'refused')
         throw new InfrastructureError('episode.workspace', `a workspace cannot be made: ${asked.refusal.path}: ${asked.refusal.detail}`);
-    const workspace = new EpisodeWorkspace(sandbox, either, state, contents, place.writable);
+    const workspace = new EpisodeWorkspace(sandbox, either, state, contents, template.writable);
     opening.move();
     return workspace;
   }

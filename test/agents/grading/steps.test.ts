@@ -42,8 +42,8 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]());
 
 async function play(agent: Agent, task = open): Promise<PlayedTask> {
-  const place = { trajectory: 'one', group: null, rep: 0 };
-  const episode = { ...task, agent, agentDigest: 'sha256:0', place, policySeed: 1, environmentSeed: 1 };
+  const identity = { trajectory: 'one', group: null, rep: 0 };
+  const episode = { ...task, agent, agentDigest: 'sha256:0', identity, policySeed: 1, environmentSeed: 1 };
   return await playTask(
     episode,
     {

@@ -55,7 +55,7 @@ export class Wardens implements AsyncDisposable {
   constructor(context: WardenContext, log: (message: string) => void) {
     this.#context = context;
     this.#log = log;
-    this.#opened = openLocations(context.directory, log);
+    this.#opened = openSharedFiles(context.directory, log);
     this.#opened.catch(() => {});
   }
 
@@ -198,7 +198,7 @@ function selectKey(template: ForkableTemplate): string {
   return JSON.stringify({ ...template, name: undefined, command: undefined });
 }
 
-async function openLocations(
+async function openSharedFiles(
   directory: string,
   log: (message: string) => void,
 ): Promise<{ gate: StreamGate; inbox: Inbox; places: SharedFiles }> {

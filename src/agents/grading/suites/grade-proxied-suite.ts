@@ -20,8 +20,8 @@ export async function gradeProxiedSuite(terms: CandidateTerms, execute: SuiteSta
   const { task, step, seed } = terms.grading;
   const { workdir, environment } = task.workspace;
   const { sandboxes } = terms.context;
-  const place = describeGradingTemplate(task, step, [TESTS], listTools(terms, execute));
-  const opened = await sandboxes.openBoth(place, describeGradingTemplate(task, step, []), signal);
+  const template = describeGradingTemplate(task, step, [TESTS], listTools(terms, execute));
+  const opened = await sandboxes.openBoth(template, describeGradingTemplate(task, step, []), signal);
   await using trusted = opened[0];
   await using tried = opened[1];
   const either = AbortSignal.any([signal, trusted.signal, tried.signal]);
