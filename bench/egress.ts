@@ -107,7 +107,7 @@ class Fixture implements AsyncDisposable {
       clock: systemClock,
       log: silentLog,
       find: (digest) => store.findFile(digest),
-      tell: ({ digest, name }, bases) => this.#encoded.tell(digest, name, bases),
+      encode: ({ digest, name }, bases) => this.#encoded.encode(digest, name, bases),
     });
   }
 
@@ -137,9 +137,9 @@ class Fixture implements AsyncDisposable {
   }
 
   async deltaBytes(first: StoredCheckpoint, next: StoredCheckpoint): Promise<number> {
-    const told = await this.#encoded.tell(next.digest, 'policy.safetensors', [first.digest]);
-    if (!told) throw new RangeError('the next checkpoint is not encoded as a delta of the one before');
-    return told.bytes;
+    const encoded = await this.#encoded.encode(next.digest, 'policy.safetensors', [first.digest]);
+    if (!encoded) throw new RangeError('the next checkpoint is not encoded as a delta of the one before');
+    return encoded.bytes;
   }
 
   async wholeNodes(checkpoint: StoredCheckpoint): Promise<Pick<Check, 'measured' | 'met'>> {

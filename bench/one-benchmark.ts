@@ -17,7 +17,7 @@ export type BenchmarkMessage =
 const [name, flag] = process.argv.slice(2);
 const benchmark = BENCHMARKS.find((candidate) => candidate.name === name);
 if (!benchmark || !process.send) throw new Error('started by bench/run.ts only');
-const tell = (message: BenchmarkMessage): void => void process.send?.(message);
+const send = (message: BenchmarkMessage): void => void process.send?.(message);
 const [first] = await once(process, 'message');
 const { kept }: Order = first;
 const quick = flag === '--quick';
@@ -32,12 +32,12 @@ const report = await benchmark.run({
     process.stderr.write(`${benchmark.name}: ${what} …\n`);
     const start = performance.now();
     const value = JSON.stringify(await measure(), assertKeeps);
-    tell({ kind: 'measured', name: what, seconds: (performance.now() - start) / 1000, value: JSON.parse(value) });
+    send({ kind: 'measured', name: what, seconds: (performance.now() - start) / 1000, value: JSON.parse(value) });
     return JSON.parse(value);
   },
 });
 if (left.size > 0) throw new Error(`${benchmark.name} has not measured ${[...left].join(', ')}`);
-tell({ kind: 'report', report });
+send({ kind: 'report', report });
 process.disconnect();
 
 /** @throws Error for what JSON would change without a word. */

@@ -16,12 +16,12 @@ const LOOK_MILLISECONDS = 50;
  * Runs one benchmark in a process group of its own, with a directory of its own for temporary files: both are gone afterwards, however it
  * ends.
  *
- * @param tell what the process says, in order; the process goes on meanwhile.
+ * @param onMessage receives the messages of the process in order; the process does not wait for it.
  * @throws Error when it ends otherwise than by itself and well; the signal's reason when it was aborted.
  */
 export async function inOwnProcess(
   { name, quick, order, signal }: { readonly name: string; readonly quick: boolean; readonly order: Order; readonly signal: AbortSignal },
-  tell: (message: BenchmarkMessage) => Promise<void>,
+  onMessage: (message: BenchmarkMessage) => Promise<void>,
 ): Promise<void> {
   // Short: paths of sockets below it may have 107 bytes.
   const directory = await mkdtemp(join(tmpdir(), 'mb-'));
@@ -34,7 +34,7 @@ export async function inOwnProcess(
   signal.addEventListener('abort', abort);
   try {
     let handled: Promise<void> = Promise.resolve();
-    child.on('message', (message: BenchmarkMessage) => void (handled = handled.then(() => tell(message))));
+    child.on('message', (message: BenchmarkMessage) => void (handled = handled.then(() => onMessage(message))));
     child.send(order);
     const [code, killedBy] = await once(child, 'exit');
     await handled;

@@ -65,12 +65,12 @@ class Interpreters:
             yield started
             self._end()
 
-    def hear_in_turn(self, seconds: float) -> bytes | None:
+    def receive_in_turn(self, seconds: float) -> bytes | None:
         """What the interpreter says of the runs that it starts one after the other: how the next has ended; `over` after the last.
 
         None when it says nothing for so long, nothing when it has ended.
         """
-        return b"" if self._current is None else self._current.hear(seconds)
+        return b"" if self._current is None else self._current.receive(seconds)
 
     def end_everything(self, accounts: Accounts) -> None:
         """Kill and reap every process but this one. Raises Remaining."""
@@ -84,12 +84,12 @@ class Interpreters:
             raise RuntimeError("no program was forked")
         return self._current.orders.fileno()
 
-    def hear(self, accounts: Accounts) -> bool:
+    def receive(self, accounts: Accounts) -> bool:
         """Read the interpreter's report on the end of the program that it forked. False when no report will come.
 
         The program may have ended it: then how the program ended is not known for certain, and counts as killed.
         """
-        return self._current is not None and self._current.hear_end(accounts)
+        return self._current is not None and self._current.receive_end(accounts)
 
     def end_others(self, accounts: Accounts) -> None:
         """Kill and reap every process but this one and the interpreter, and remove what processes leave in the kernel. Raises Remaining."""
@@ -144,7 +144,7 @@ class _Interpreter:
             return None
         interpreter = cls(program, pid, ours)
         with contextlib.suppress(OSError):
-            if interpreter._hear(_START_SECONDS) == b"ready":
+            if interpreter._receive(_START_SECONDS) == b"ready":
                 interpreter.state = _read_state(pid)
                 return interpreter
         interpreter.close()
@@ -162,7 +162,7 @@ class _Interpreter:
         order = program.order([[]])
         if order is None or not self.send(order, list(streams)):
             return None
-        answer = self._hear(_FORK_SECONDS)
+        answer = self._receive(_FORK_SECONDS)
         self._program = int(answer) if answer.isdigit() else None
         return self._program
 
@@ -174,11 +174,11 @@ class _Interpreter:
             return False
         return True
 
-    def hear(self, seconds: float) -> bytes | None:
+    def receive(self, seconds: float) -> bytes | None:
         """None when nothing comes for so long."""
-        return self._hear(0) if select.select([self.orders], [], [], seconds)[0] else None
+        return self._receive(0) if select.select([self.orders], [], [], seconds)[0] else None
 
-    def hear_end(self, accounts: Accounts) -> bool:
+    def receive_end(self, accounts: Accounts) -> bool:
         """False when it is gone. One that is stopped would never say anything, and is ended."""
         if self._program is None:
             return True
@@ -188,7 +188,7 @@ class _Interpreter:
                     os.kill(self.pid, signal.SIGKILL)
                     return False
             return True
-        said = self._hear(0).split()
+        said = self._receive(0).split()
         if not said:
             return False
         status, seconds, kibibytes = said
@@ -198,7 +198,7 @@ class _Interpreter:
 
     def is_at_rest(self, accounts: Accounts) -> bool:
         """Whether it has told the end of every program."""
-        return self.hear_end(accounts) and self._program is None
+        return self.receive_end(accounts) and self._program is None
 
     def is_there(self) -> bool:
         """Whether it has not ended."""
@@ -208,7 +208,7 @@ class _Interpreter:
         self.orders.close()
         os.close(self.descriptor)
 
-    def _hear(self, seconds: float) -> bytes:
+    def _receive(self, seconds: float) -> bytes:
         if not select.select([self.orders], [], [], seconds)[0]:
             return b""
         with contextlib.suppress(OSError):

@@ -147,7 +147,7 @@ class RunningCommand:
         is_own = self._pid in self._accounts.statuses
         if not self._is_forked:
             return self._accounts.statuses.get(self._pid)
-        if not self._is_orphan and not self._interpreters.hear(self._accounts):
+        if not self._is_orphan and not self._interpreters.receive(self._accounts):
             self._selector.unregister(exited)
             self._is_orphan = True
         if is_own or (self._is_orphan and not os.access(f"/proc/{self._pid}", os.F_OK)):

@@ -52,7 +52,7 @@ class RunsInTurn:
 
     def _follow(self, channel: Channel, request: int, interpreters: Interpreters) -> None:
         accounts, limit = self._begin_next()
-        while (said := interpreters.hear_in_turn(_LOOK_SECONDS)) != _OVER:
+        while (said := interpreters.receive_in_turn(_LOOK_SECONDS)) != _OVER:
             if said:
                 status, seconds, kibibytes = said.split()
                 accounts.add(0, int(status), float(seconds), int(kibibytes) * 1024)

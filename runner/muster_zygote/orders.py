@@ -45,7 +45,7 @@ class Orders:
         *lines, self._unfinished = (self._unfinished + chunk).split(b"\n")
         return [parse_object(line, "the order") for line in lines]
 
-    def tell(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         """Waits until Muster, which always reads, has room for it."""
         rest = memoryview(json.dumps(message).encode() + b"\n")
         while rest:

@@ -109,7 +109,7 @@ class Warden:
         lines = [] if line is None else [line]
         if not fits(fork_message(name, command, bool(lines))):
             close_all(lines)
-            self._orders.tell({"type": "failed", "sandbox": name, "message": f"its command is too long: {MAX_BYTES} bytes are the limit"})
+            self._orders.send({"type": "failed", "sandbox": name, "message": f"its command is too long: {MAX_BYTES} bytes are the limit"})
             return
         descriptors: list[int] = []
         try:
@@ -117,7 +117,7 @@ class Warden:
             pid = self._put_up_walls(name)
         except OSError as error:
             close_all([*descriptors, *lines])
-            self._orders.tell({"type": "failed", "sandbox": name, "message": str(error)})
+            self._orders.send({"type": "failed", "sandbox": name, "message": str(error)})
             return
         descriptors[len(STREAMS) : len(STREAMS)] = lines
         if image in self._images:
@@ -187,7 +187,7 @@ class Warden:
             case "unfit":
                 self._lose_image(key, message["message"], message["lasting"])
             case "started":
-                self._orders.tell(message)
+                self._orders.send(message)
             case "failed":
                 self._end(self._sandboxes[message["sandbox"]], message)
             case "ended" | "unforked":
@@ -198,7 +198,7 @@ class Warden:
 
     def _on_image_ready(self, key: str, image: ImageLink, policies: list[Message]) -> None:
         image.ready = True
-        self._orders.tell({"type": "image-ready", "image": key, "policies": policies})
+        self._orders.send({"type": "image-ready", "image": key, "policies": policies})
         waiting, image.waiting = image.waiting, []
         for name in waiting:
             sandbox = self._sandboxes.get(name)
@@ -210,7 +210,7 @@ class Warden:
         image = self._images.pop(key)
         self._selector.unregister(image.outbox.channel)
         image.outbox.close()
-        self._orders.tell({"type": "image-lost", "image": key, "message": problem, "lasting": lasting})
+        self._orders.send({"type": "image-lost", "image": key, "message": problem, "lasting": lasting})
         for sandbox in list(self._sandboxes.values()):
             if sandbox.image == key:
                 sandbox.occupied = False
@@ -222,7 +222,7 @@ class Warden:
         key, parent_key = as_text(order["image"], "image"), as_text(order["parent"], "parent")
         parent = self._images.get(parent_key)
         if parent is None:
-            self._orders.tell({"type": "image-lost", "image": key, "message": "the image to fork it from is gone"})
+            self._orders.send({"type": "image-lost", "image": key, "message": "the image to fork it from is gone"})
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._link(key, ours)
@@ -271,7 +271,7 @@ class Warden:
             return
         del self._sandboxes[sandbox.name], self._by_serial[sandbox.serial]
         close_all([sandbox.pidfd, *sandbox.descriptors])
-        self._orders.tell({**(sandbox.end or {}), "sandbox": sandbox.name})
+        self._orders.send({**(sandbox.end or {}), "sandbox": sandbox.name})
         image = self._images.get(sandbox.image)
         if image is not None:
             image.sandboxes -= 1

@@ -67,7 +67,7 @@ class WorkspaceWarden:
         selector = selectors.DefaultSelector()
         for descriptor in (self._orders.descriptor, self._reports, woken.fileno()):
             selector.register(descriptor, selectors.EVENT_READ)
-        self._orders.tell({"type": "image-ready", "image": BASE_IMAGE, "policies": []})
+        self._orders.send({"type": "image-ready", "image": BASE_IMAGE, "policies": []})
         share_memory()
         while not self._orders.ended:
             for key, _events in selector.select():
@@ -75,7 +75,7 @@ class WorkspaceWarden:
                     for order in self._orders.arrived():
                         self._obey(order)
                 elif key.fd == self._reports:
-                    self._hear()
+                    self._read_reports()
                 else:
                     woken.recv(4096)
             self._reap()
@@ -96,7 +96,7 @@ class WorkspaceWarden:
             descriptors = open_site(sandbox, token, self._settings.cgroups)
             pid = self._fork(sandbox, descriptors)
         except OSError as error:
-            self._orders.tell({"type": "failed", "sandbox": sandbox, "message": str(error)})
+            self._orders.send({"type": "failed", "sandbox": sandbox, "message": str(error)})
             return
         finally:
             for descriptor in descriptors:
@@ -171,7 +171,7 @@ class WorkspaceWarden:
                 limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
                 resource.setrlimit(kind, (limit, limit))
 
-    def _hear(self) -> None:
+    def _read_reports(self) -> None:
         """All reports that have come."""
         with contextlib.suppress(BlockingIOError):
             while chunk := os.read(self._reports, 1 << 16):
@@ -185,19 +185,19 @@ class WorkspaceWarden:
             workspace.problem = report["problem"]
         else:
             workspace.has_begun = True
-            self._orders.tell({"type": "started", "sandbox": sandbox})
+            self._orders.send({"type": "started", "sandbox": sandbox})
 
     def _reap(self) -> None:
         for pid, status, usage in reap_children():
             # It may have said something before it ended.
-            self._hear()
+            self._read_reports()
             sandbox, workspace = self._workspaces.pop(pid)
             del self._pids[sandbox]
             if workspace.has_begun:
-                self._orders.tell(end_message(sandbox, status, usage))
+                self._orders.send(end_message(sandbox, status, usage))
             else:
                 problem = workspace.problem or f"its first process ended with status {status} before it had begun"
-                self._orders.tell({"type": "failed", "sandbox": sandbox, "message": problem})
+                self._orders.send({"type": "failed", "sandbox": sandbox, "message": problem})
 
 
 def write_report(descriptor: int, sandbox: str, problem: str) -> None:

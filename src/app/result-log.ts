@@ -56,7 +56,7 @@ export async function openResultLog(targets: readonly string[]): Promise<ResultL
     async log({ step, figures, page }) {
       const path = join(pages, `step-${step}.html`);
       if (page !== undefined) await writeFile(path, page);
-      await program.tell(JSON.stringify({ step, figures, ...(page === undefined ? {} : { page: path }) }));
+      await program.send(JSON.stringify({ step, figures, ...(page === undefined ? {} : { page: path }) }));
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
@@ -83,7 +83,7 @@ class SinkProgram implements AsyncDisposable {
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
   }
 
-  async tell(line: string): Promise<void> {
+  async send(line: string): Promise<void> {
     this.#child.stdin.write(`${line}\n`);
     await this.answer(ENTRY_MS);
   }

@@ -83,7 +83,7 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
           answered.set(name, summary);
           return buildScore(name, summary);
         },
-        tell: async (event, signal) => {
+        report: async (event, signal) => {
           hooks.onEvent(event);
           await attemptHook(hooks, () => log(event));
           await attemptHook(hooks, async () => post?.(event, signal));

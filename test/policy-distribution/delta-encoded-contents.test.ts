@@ -57,7 +57,7 @@ describe('a file that is encoded against another', () => {
       await fixture.put(safetensorsFile({ w: BEFORE })),
       await fixture.put(safetensorsFile({ w: trained(BEFORE, 0.01, 2) })),
     ];
-    const [encoded, again] = await Promise.all([1, 2].map(() => fixture.encoded.tell(file.digest, NAME, [base.digest])));
+    const [encoded, again] = await Promise.all([1, 2].map(() => fixture.encoded.encode(file.digest, NAME, [base.digest])));
     expect(again).toBe(encoded);
     expect(encoded).toMatchObject({ digest: file.digest, base: base.digest });
     expect(encoded?.bytes).toBeLessThan(0.06 * file.size);
@@ -76,9 +76,9 @@ describe('a file that is encoded against another', () => {
       await fixture.put(safetensorsFile({ w: trained(BEFORE, 0.01, 2) })),
     ];
     const absent = parseDigest(`sha256:${'0'.repeat(64)}`);
-    expect(await fixture.encoded.tell(file.digest, NAME, [absent, file.digest, base.digest])).toMatchObject({ base: base.digest });
-    expect(await fixture.encoded.tell(file.digest, NAME, [absent])).toBeUndefined();
-    expect(await fixture.encoded.tell(absent, NAME, [base.digest])).toBeUndefined();
+    expect(await fixture.encoded.encode(file.digest, NAME, [absent, file.digest, base.digest])).toMatchObject({ base: base.digest });
+    expect(await fixture.encoded.encode(file.digest, NAME, [absent])).toBeUndefined();
+    expect(await fixture.encoded.encode(absent, NAME, [base.digest])).toBeUndefined();
   });
 
   it('is not, when all of it is other numbers or it has another size', async () => {
@@ -86,8 +86,8 @@ describe('a file that is encoded against another', () => {
     const base = await fixture.put(safetensorsFile({ w: BEFORE }));
     const other = await fixture.put(safetensorsFile({ w: weights(200_000, 9) }));
     const longer = await fixture.put(safetensorsFile({ w: weights(200_001, 1) }));
-    expect(await fixture.encoded.tell(other.digest, NAME, [base.digest])).toBeUndefined();
-    expect(await fixture.encoded.tell(longer.digest, NAME, [base.digest])).toBeUndefined();
+    expect(await fixture.encoded.encode(other.digest, NAME, [base.digest])).toBeUndefined();
+    expect(await fixture.encoded.encode(longer.digest, NAME, [base.digest])).toBeUndefined();
     expect((await readdir(fixture.place, { recursive: true })).filter((name) => name.includes('.incomplete'))).toEqual([]);
   });
 
@@ -97,7 +97,7 @@ describe('a file that is encoded against another', () => {
     let last: string | undefined;
     for (let i = 0; i < 12; i += 1) {
       const file = await fixture.put(safetensorsFile({ w: trained(BEFORE, 0.001, i + 2) }));
-      last = (await fixture.encoded.tell(file.digest, NAME, [base.digest]))?.path;
+      last = (await fixture.encoded.encode(file.digest, NAME, [base.digest]))?.path;
     }
     const [own = ''] = await readdir(fixture.place);
     expect((await readFile(last ?? '')).length).toBeGreaterThan(0);

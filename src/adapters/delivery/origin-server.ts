@@ -26,7 +26,7 @@ export interface OriginOptions {
   /** The file with this digest, when it is here. */
   find(digest: Digest): Promise<StoredObject | undefined>;
   /** The file as a delta of one that the other side has, where that is much smaller. */
-  tell?(linked: Linked, bases: readonly Digest[]): Promise<DeltaEncodedContent | undefined>;
+  encode?(linked: Linked, bases: readonly Digest[]): Promise<DeltaEncodedContent | undefined>;
 }
 
 /** Counts of the requests and bytes that were served. */
@@ -133,7 +133,7 @@ export class OriginServer implements AsyncDisposable {
   async #send(request: IncomingMessage, response: ServerResponse, linked: Linked): Promise<void> {
     const count = (bytes: number): void => void (this.served.bytes += bytes);
     const asked = parseRequestedDelta(request.headers);
-    const delta = asked && (await this.#options.tell?.(linked, asked.bases));
+    const delta = asked && (await this.#options.encode?.(linked, asked.bases));
     if (delta) {
       this.served.deltas += 1;
       await sendDelta(request, response, delta, (bytes) => {

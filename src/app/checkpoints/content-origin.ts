@@ -25,8 +25,8 @@ export function openOrigin(
   if (url === 'none') return undefined;
   const find = checkpoints.findFile.bind(checkpoints);
   const encoded = new DeltaEncodedContents({ directory: join(stateDir, 'deliveries'), clock, find });
-  const tell = encoded.tell.bind(encoded);
-  const origin = new OriginServer({ ...settings, url, clock, log, find, tell: ({ digest, name }, bases) => tell(digest, name, bases) });
+  const encode = encoded.encode.bind(encoded);
+  const origin = new OriginServer({ ...settings, url, clock, log, find, encode: ({ digest, name }, bases) => encode(digest, name, bases) });
   const objects = new ObjectLinks({ ...createBucketStores(sources), hosts, seconds: settings.linkSeconds, clock, log });
   return {
     served: origin.served,

@@ -62,7 +62,7 @@ interface Reloads extends Disposable {
 function listenForHangUp(): Reloads {
   let reload: (() => Promise<Reload>) | undefined;
   let last: Promise<void> = Promise.resolve();
-  const tell = async (): Promise<void> => {
+  const reloadOnce = async (): Promise<void> => {
     try {
       const text = reload ? reloadText(await reload()) : 'the server is not open yet';
       await print(process.stderr, formatNotice(`SIGHUP: ${text}`));
@@ -70,7 +70,7 @@ function listenForHangUp(): Reloads {
       await print(process.stderr, formatErrorReport(error));
     }
   };
-  const onSignal = (): void => void (last = last.then(tell));
+  const onSignal = (): void => void (last = last.then(reloadOnce));
   process.on('SIGHUP', onSignal);
   return {
     open: (opened) => void (reload = opened),

@@ -53,7 +53,7 @@ export class DeltaEncodedContents implements AsyncDisposable {
    * @returns undefined when none of them is here, or what differs is not much smaller than the file.
    * @throws InfrastructureError `store.full`, `store.unusable`
    */
-  async tell(digest: Digest, name: string, bases: readonly Digest[]): Promise<DeltaEncodedContent | undefined> {
+  async encode(digest: Digest, name: string, bases: readonly Digest[]): Promise<DeltaEncodedContent | undefined> {
     for (const base of bases) {
       const found = base !== digest && (await this.#options.find(base));
       if (found) return await this.#encodeOnce(digest, name, found);
@@ -72,26 +72,26 @@ export class DeltaEncodedContents implements AsyncDisposable {
     const key = `${getDigestHex(digest)}.${getDigestHex(base.digest)}`;
     const known = this.#deltas.get(key);
     this.#deltas.delete(key);
-    const telling = known ?? this.#encode(key, digest, name, base);
-    this.#deltas.set(key, telling);
-    if (known === undefined) telling.catch(() => this.#deltas.delete(key));
+    const encoding = known ?? this.#encodeFile(key, digest, name, base);
+    this.#deltas.set(key, encoding);
+    if (known === undefined) encoding.catch(() => this.#deltas.delete(key));
     this.#forgetOld();
-    return telling;
+    return encoding;
   }
 
   /** A request that is being answered has it open, and can read on. */
   #forgetOld(): void {
     const [oldest] = this.#deltas;
     if (this.#deltas.size <= MOST_KEPT || oldest === undefined) return;
-    const [key, telling] = oldest;
+    const [key, encoding] = oldest;
     this.#deltas.delete(key);
-    void telling.then(
+    void encoding.then(
       (encoded) => encoded && rm(encoded.path, { force: true }),
       () => undefined,
     );
   }
 
-  async #encode(key: string, digest: Digest, name: string, base: StoredObject): Promise<DeltaEncodedContent | undefined> {
+  async #encodeFile(key: string, digest: Digest, name: string, base: StoredObject): Promise<DeltaEncodedContent | undefined> {
     const object = await this.#options.find(digest);
     if (object?.size === undefined || object.size !== base.size) return undefined;
     await using stack = new AsyncDisposableStack();

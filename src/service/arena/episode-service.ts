@@ -89,7 +89,7 @@ export class EpisodeService {
       closing,
       brought: this.#brought,
       measure: (open, submission) => this.#measurements.measure(open, submission),
-      onChange: (id) => this.#watch.tell(id),
+      onChange: (id) => this.#watch.notify(id),
     });
     const upkeep = new EpisodeUpkeep({ ...options, finish: (id) => this.#open.finish(id), endIdle: (id) => this.#open.endIdle(id) });
     this.#sweep = new Chore(options.clock, (signal) => upkeep.sweep(signal).then(() => SWEEP_MS));

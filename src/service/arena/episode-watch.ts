@@ -22,12 +22,12 @@ export class EpisodeWatch {
 
   constructor(parts: WatchParts) {
     this.#parts = parts;
-    parts.closing.addEventListener('abort', () => this.#listeners.tellAll(), { once: true });
+    parts.closing.addEventListener('abort', () => this.#listeners.notifyAll(), { once: true });
   }
 
   /** Wakes the waits for an episode that this process has changed. */
-  tell(id: AgentEpisodeId): void {
-    this.#listeners.tell(id);
+  notify(id: AgentEpisodeId): void {
+    this.#listeners.notify(id);
   }
 
   /** @returns the closed episode; undefined when it was still open after `milliseconds`, when `gone`, or at the close of Muster. */

@@ -4,12 +4,12 @@ import { Listener } from './news.ts';
 export class ChangeListeners<Id extends string> {
   readonly #listeners = new Map<Id, Set<() => void>>();
 
-  tell(id: Id): void {
+  notify(id: Id): void {
     for (const wake of this.#listeners.get(id) ?? []) wake();
   }
 
-  tellAll(): void {
-    for (const id of this.#listeners.keys()) this.tell(id);
+  notifyAll(): void {
+    for (const id of this.#listeners.keys()) this.notify(id);
   }
 
   listen(id: Id): Listener {

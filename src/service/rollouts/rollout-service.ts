@@ -74,7 +74,7 @@ export class RolloutService {
   /** Leaves every stream as it is stored, for the next Muster to go on with. */
   async close(): Promise<void> {
     this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
-    this.#changes.tellAll();
+    this.#changes.notifyAll();
     await this.#sweep.close();
     await Promise.allSettled([...this.#runs.values()].map((run) => run.close()));
   }
@@ -132,7 +132,7 @@ export class RolloutService {
       const { streams, audit } = this.#options;
       await audit.record({ principal: caller.principal, action: 'rollouts.cancel', target: known, details: {} });
       await streams.end(known, 'cancelled', undefined);
-      this.#changes.tell(known);
+      this.#changes.notify(known);
     }
     return await this.find(id, caller);
   }
@@ -180,7 +180,7 @@ export class RolloutService {
       const number = parseGroupNumber(stream.id, group);
       answers.push(number === undefined ? 'unknown' : await this.#options.streams.acknowledge(stream.id, number, lease));
     }
-    this.#changes.tell(stream.id);
+    this.#changes.notify(stream.id);
     return answers;
   }
 
@@ -196,7 +196,7 @@ export class RolloutService {
         `version: expected one after ${last?.version}, the last one reported of ${policy}; got ${version}`,
       );
     }
-    this.#changes.tellAll();
+    this.#changes.notifyAll();
     return reported;
   }
 

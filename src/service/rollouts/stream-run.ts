@@ -49,7 +49,7 @@ export class StreamRun {
   /** Stops, so that the next Muster continues from the store. */
   async close(): Promise<void> {
     this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
-    this.#parts.changes.tell(this.#stream.id);
+    this.#parts.changes.notify(this.#stream.id);
     await this.done;
   }
 
@@ -65,7 +65,7 @@ export class StreamRun {
       // An error that only its caller can mend ends the stream; after any other error it is tried again.
       if (error instanceof InputError) await streams.end(id, 'failed', error.message).catch(() => undefined);
     } finally {
-      changes.tell(id);
+      changes.notify(id);
     }
   }
 
@@ -85,7 +85,7 @@ export class StreamRun {
       if (stream === undefined) break;
       const actions = planStream(this.#view(stream, plays), stream.terms);
       for (const action of actions) await this.#apply(action, hold, rollout, plays);
-      if (actions.length > 0) changes.tell(id);
+      if (actions.length > 0) changes.notify(id);
       else await changed.next(clock, LOOK_AGAIN_MS, this.#closing.signal);
     }
     if (this.#closing.signal.aborted) await streams.release(first);
@@ -110,10 +110,10 @@ export class StreamRun {
         log.warn({ stream: id, error: detail }, 'a trajectory was lost');
         streams.note(hold, detail).catch(() => undefined);
       },
-      onEnd: () => changes.tell(id),
+      onEnd: () => changes.notify(id),
       onFailure: (error) => {
         this.#failure ??= { error };
-        changes.tell(id);
+        changes.notify(id);
       },
     });
   }
@@ -141,7 +141,7 @@ export class StreamRun {
     const { id, terms } = this.#stream;
     await this.#readReported();
     const oldest = this.#sinceBegin().length - terms.maxStaleness;
-    if (oldest > 0 && (await streams.discardOld(hold, oldest)) > 0) this.#parts.changes.tell(id);
+    if (oldest > 0 && (await streams.discardOld(hold, oldest)) > 0) this.#parts.changes.notify(id);
     const stream = await streams.find(id);
     return stream?.state === 'running' ? stream : undefined;
   }

@@ -30,7 +30,7 @@ export interface WatchPorts {
    */
   evaluate(name: string, uri: string, signal: AbortSignal, after?: Promise<unknown>): Promise<Score>;
   /** Never rejects: the receiver may be unreachable. */
-  tell(event: WatchEvent, signal: AbortSignal): Promise<void>;
+  report(event: WatchEvent, signal: AbortSignal): Promise<void>;
   /** Says where the best one is. Never rejects; @returns whether it is said. */
   pointTo(best: Score, signal: AbortSignal): Promise<boolean>;
 }
@@ -120,7 +120,7 @@ export class RunWatch {
         return await this.#reportMissing(error, signal);
       this.#failedLooks += 1;
       if (!(error instanceof InfrastructureError) || this.#terms.once || this.#failedLooks >= MOST_FAILED_LOOKS) throw error;
-      await this.#ports.tell({ event: 'troubled', name: this.#terms.uri, message: error.message }, signal);
+      await this.#ports.report({ event: 'troubled', name: this.#terms.uri, message: error.message }, signal);
       return [];
     }
     throw new InputError(
@@ -131,7 +131,7 @@ export class RunWatch {
 
   /** The run has written nothing yet, or its path is wrong: said once. */
   async #reportMissing({ message }: InputError, signal: AbortSignal): Promise<readonly FoundCheckpoint[]> {
-    if (!this.#hasReportedMissing) await this.#ports.tell({ event: 'troubled', name: this.#terms.uri, message }, signal);
+    if (!this.#hasReportedMissing) await this.#ports.report({ event: 'troubled', name: this.#terms.uri, message }, signal);
     this.#hasReportedMissing = true;
     return [];
   }
@@ -189,7 +189,7 @@ export class RunWatch {
   async #settleFailure(checkpoint: FoundCheckpoint, error: unknown, signal: AbortSignal): Promise<boolean> {
     const { name } = checkpoint;
     if (error instanceof CheckpointChangedError) {
-      await this.#ports.tell({ event: 'troubled', name, message: error.message }, signal);
+      await this.#ports.report({ event: 'troubled', name, message: error.message }, signal);
       return false;
     }
     if (error instanceof InputError) {
@@ -198,7 +198,7 @@ export class RunWatch {
     }
     this.#failedEvaluations += 1;
     if (!(error instanceof InfrastructureError) || this.#failedEvaluations >= MOST_FAILED_EVALUATIONS) throw error;
-    await this.#ports.tell({ event: 'troubled', name, message: error.message }, signal);
+    await this.#ports.report({ event: 'troubled', name, message: error.message }, signal);
     return false;
   }
 
@@ -209,7 +209,7 @@ export class RunWatch {
   ): Promise<void> {
     this.#record = addSettled(this.#record, checkpoint, event.event === 'cancelled' ? 'skipped' : event.event);
     await this.#ports.memory.write(this.#record);
-    await this.#ports.tell(event, signal);
+    await this.#ports.report(event, signal);
   }
 
   async #point(signal: AbortSignal): Promise<void> {

@@ -34,7 +34,7 @@ export class OriginFixture implements AsyncDisposable {
       clock: this.clock,
       log: silentLog,
       find,
-      tell: ({ digest, name }, bases) => this.#encoded.tell(digest, name, bases),
+      encode: ({ digest, name }, bases) => this.#encoded.encode(digest, name, bases),
       ...options,
     });
   }

@@ -15,7 +15,7 @@ from muster_runner.json_fields import FieldError
 from muster_zygote.orders import Orders
 orders = Orders()
 def tell_all(found):
-    orders.tell({{"orders": found}})
+    orders.send({{"orders": found}})
 """
 
 
@@ -74,20 +74,20 @@ def test_more_than_one_read_can_hold_is_no_trouble() -> None:
 
 
 def test_an_input_that_ends_before_the_first_order_is_an_error_of_its_own() -> None:
-    messages, _ = run("try:\n    orders.first()\nexcept EOFError as error:\n    orders.tell({'said': str(error), 'ended': orders.ended})")
+    messages, _ = run("try:\n    orders.first()\nexcept EOFError as error:\n    orders.send({'said': str(error), 'ended': orders.ended})")
     assert messages == [{"said": "the input has ended", "ended": True}]
 
 
 @pytest.mark.parametrize("line", [b"nonsense", b"[1]", b'"text"', b"{", b""])
 def test_what_is_no_order_is_refused(line: bytes) -> None:
-    program = ASK + "ask()\ntry:\n    orders.first()\nexcept FieldError as error:\n    orders.tell({'said': str(error)})"
+    program = ASK + "ask()\ntry:\n    orders.first()\nexcept FieldError as error:\n    orders.send({'said': str(error)})"
     messages, _ = run(program, line + b"\n")
     assert messages == [{"said": messages[0]["said"]}]
     assert "the order is" in messages[0]["said"]
 
 
 def test_what_anything_else_prints_is_no_report() -> None:
-    program = "print('printed'); os.write(1, b'written'); sys.stdout.flush(); orders.tell({'messages': True}); sys.stdin.read()"
+    program = "print('printed'); os.write(1, b'written'); sys.stdout.flush(); orders.send({'messages': True}); sys.stdin.read()"
     messages, said = run(program)
     assert messages == [{"messages": True}]
     assert "printed" in said

@@ -37,7 +37,7 @@ export class WatchFixture {
       memory: this.#memory,
       clock: this.clock,
       evaluate: (name: string, uri: string, signal: AbortSignal, after?: Promise<unknown>) => this.#evaluate(name, uri, signal, after),
-      tell: async (event: WatchEvent) => void this.events.push(event),
+      report: async (event: WatchEvent) => void this.events.push(event),
       pointTo: async ({ name }: Score) => {
         if (this.isPointable) this.pointed.push(name);
         return this.isPointable;

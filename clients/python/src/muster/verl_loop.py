@@ -50,7 +50,7 @@ class MusterAgentLoop(AgentLoopBase):
             with simple_timer("tool_calls", conversation.metrics):
                 answers = [await play.call(name, arguments) for name, arguments in calls]
             if not play.is_over:
-                await conversation.hear(answers)
+                await conversation.receive(answers)
         return conversation.output(await play.grade())
 
 
@@ -93,7 +93,7 @@ class _Conversation:
             return []
         return [(call.name, call.arguments) for call in calls]
 
-    async def hear(self, answers: list[str]) -> None:
+    async def receive(self, answers: list[str]) -> None:
         heard = [*self._messages, *({"role": "tool", "content": answer} for answer in answers)]
         merged, self._mask, self._logprobs = await self._loop.ct_merge_context_msg(
             self._messages, heard, self._ids, self._mask, self._logprobs, tools=self._tools

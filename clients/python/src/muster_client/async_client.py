@@ -1,8 +1,6 @@
 """The asynchronous client."""
 
 import os
-import random
-import time
 from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
@@ -19,7 +17,7 @@ from muster_client.grant import Grant
 from muster_client.pool import Pool
 from muster_client.progress import Progress, watching
 from muster_client.rollouts import AsyncRollouts
-from muster_client.settings import DEFAULT_TIMEOUT_SECONDS, Retry, Settings, access_token, positive_seconds, server_url
+from muster_client.settings import DEFAULT_TIMEOUT_SECONDS, Retry, resolve_settings
 from muster_client.submission import ComparisonOptions, EvaluationOptions, Filter
 from muster_client.suite import KnownSuite, SuiteLike
 from muster_client.summary import ComparisonSummary, Summary
@@ -44,15 +42,7 @@ class AsyncClient:
         retry: Retry | None = None,
         plain_http: bool = False,
     ) -> None:
-        address = server_url(url)
-        self._settings = Settings(
-            url=address,
-            token=access_token(token, address, plain_http),
-            timeout=positive_seconds("timeout", timeout),
-            retry=retry or Retry(),
-            now=time.monotonic,
-            draw=random.random,
-        )
+        self._settings = resolve_settings(url, token, timeout, retry, plain_http)
         self._driver = AwaitingDriver(self._settings)
         self.arena = AsyncArena(self._settings, self._driver)
         """Playing tasks."""

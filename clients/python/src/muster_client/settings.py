@@ -1,7 +1,9 @@
 """How a client reaches its server, and how long it goes on trying."""
 
 import os
+import random
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -47,7 +49,17 @@ class Settings:
     """Other versions of servers that the client has warned of."""
 
 
-def server_url(url: str | None) -> str:
+def resolve_settings(url: str | None, token: str | None, timeout: float, retry: Retry | None, plain_http: bool) -> Settings:
+    """What the constructors of both clients are given, with defaults filled in. Raises InvalidArgument."""
+    address = _resolve_url(url)
+    assert_seconds("timeout", timeout)
+    if timeout <= 0:
+        raise InvalidArgument(f"timeout: expected seconds, more than 0, got {timeout!r}")
+    found = _resolve_token(token, address, plain_http)
+    return Settings(address, found, float(timeout), retry or Retry(), now=time.monotonic, draw=random.random)
+
+
+def _resolve_url(url: str | None) -> str:
     """The address given, or MUSTER_URL."""
     found = url or os.environ.get("MUSTER_URL")
     if not found:
@@ -60,7 +72,7 @@ def server_url(url: str | None) -> str:
     return found.rstrip("/")
 
 
-def access_token(token: str | None, url: str, plain_http: bool) -> str | None:
+def _resolve_token(token: str | None, url: str, plain_http: bool) -> str | None:
     """The token given, or MUSTER_TOKEN, or none: servers on loopback may do without."""
     found = token or os.environ.get("MUSTER_TOKEN") or None
     if found is None:
@@ -78,10 +90,3 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def positive_seconds(name: str, seconds: float) -> float:
-    assert_seconds(name, seconds)
-    if seconds > 0:
-        return float(seconds)
-    raise InvalidArgument(f"{name}: expected seconds, more than 0, got {seconds!r}")

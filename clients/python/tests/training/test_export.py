@@ -18,7 +18,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNorm
 from muster.exporting.errors import ExportError, MissingNormalisation, ParityError
 from muster.exporting.parity import OBSERVATIONS
 from muster.sb3 import export
-from muster.sb3.policies import network_of
+from muster.sb3.policies import read_network
 from tests.training.environments import Mixed, MixedChoices, Pictures, SteeredPictures
 from tests.training.mutations import other_activation, untransposed, without_statistics
 
@@ -107,7 +107,7 @@ def test_a_wrong_export_is_caught_and_the_first_layer_named(
     model = trained(PPO, policy, trains_in(), policy_kwargs={"ortho_init": False, **(SMALL if policy == "CnnPolicy" else {})})
     for parameter in model.policy.parameters():
         parameter.data = torch.randn_like(parameter) * 0.5
-    monkeypatch.setattr("muster.sb3.snapshot.network_of", lambda *given: mutate(network_of(*given)))
+    monkeypatch.setattr("muster.sb3.snapshot.read_network", lambda *given: mutate(read_network(*given)))
     with pytest.raises(ParityError, match=named) as caught:
         export(model, tmp_path / "policy", environment=plays_in)
     assert f"of {OBSERVATIONS} observations" in str(caught.value)

@@ -14,7 +14,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from muster.exporting.errors import ExportError
 from muster.exporting.played_observations import played_observations
 from muster.exporting.runner_policies import played_policy, runner_module
-from muster.sb3.exported_model import batch_of
+from muster.sb3.exported_model import stack_batch
 from tests.training.test_export import CONTINUOUS, DISCRETE, MIXED, PERCEPTRONS, PICTURED, SMALL, trained
 
 REPLAYED = (DQN, SAC, TD3)
@@ -48,7 +48,7 @@ def test_actions_are_those_of_predict_one_by_one_and_in_batches(
         vectors.save(str(tmp_path / "vecnormalize.pkl"))
     environment = make()
     observations = played_observations(environment)
-    batch = batch_of(observations)
+    batch = stack_batch(observations)
     given = vectors.normalize_obs(batch) if is_normalised else batch
     rows = [{name: part[place] for name, part in given.items()} if isinstance(given, dict) else given[place] for place in range(100)]
     expected = [model.predict(row, deterministic=True)[0] for row in rows]

@@ -64,16 +64,16 @@ const countSchema = z.tuple([
  * growing pauses, reads and writes alike: each write says what it expects to find, so that one that was done and not answered is not done twice.
  */
 export class FirestoreClient {
-  readonly #place: FirestoreDatabase;
+  readonly #location: FirestoreDatabase;
   readonly #clock: Clock;
   readonly #api: GoogleApi;
   readonly #database: string;
 
-  constructor(place: FirestoreDatabase, clock: Clock) {
-    this.#place = place;
+  constructor(location: FirestoreDatabase, clock: Clock) {
+    this.#location = location;
     this.#clock = clock;
-    this.#api = new GoogleApi(place.emulator === undefined);
-    this.#database = `projects/${place.project}/databases/${place.database}/documents`;
+    this.#api = new GoogleApi(location.emulator === undefined);
+    this.#database = `projects/${location.project}/databases/${location.database}/documents`;
   }
 
   get(path: string): Promise<StoredDocument | undefined> {
@@ -134,7 +134,7 @@ export class FirestoreClient {
   }
 
   async #send(method: 'GET' | 'POST', at: string, body?: object): Promise<unknown> {
-    const { emulator } = this.#place;
+    const { emulator } = this.#location;
     const url = `${emulator === undefined ? GOOGLE : `http://${emulator}`}/v1/${this.#database}${at}`;
     const late = (): Error => new GoogleApiError('NO_ANSWER', `no answer within ${ANSWER_MS / 1000} s`);
     using deadline = new Deadline(this.#clock, ANSWER_MS, late);
@@ -161,7 +161,7 @@ export class FirestoreClient {
   }
 
   #explain(error: GoogleApiError): Error {
-    const { project, database } = this.#place;
+    const { project, database } = this.#location;
     const where = `arena.trajectories: the database ${database} of Firestore in the project ${project}`;
     const said = { cause: error };
     if (error.status === 'NO_CREDENTIALS') {

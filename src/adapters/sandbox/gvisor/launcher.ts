@@ -34,21 +34,21 @@ export async function launch({ command, covered, memberFiles }: Launch): Promise
 class StartMark extends Transform {
   /** Resolves with true when the mark has come, with false when the output ends without it. */
   readonly seen: Promise<boolean>;
-  readonly #tell: (isStarted: boolean) => void;
+  readonly #resolveSeen: (isStarted: boolean) => void;
   #isSeen = false;
 
   constructor() {
     super();
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.seen = promise;
-    this.#tell = resolve;
+    this.#resolveSeen = resolve;
     this.once('close', () => resolve(false));
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
     if (this.#isSeen) return callback(null, chunk);
     this.#isSeen = true;
-    this.#tell(true);
+    this.#resolveSeen(true);
     return chunk.length > 1 ? callback(null, chunk.subarray(1)) : callback();
   }
 }

@@ -23,7 +23,7 @@ interface HeldContent {
 export class SharedFiles {
   readonly #inbox: Pick<Inbox, 'receive' | 'remove'>;
   readonly #onProblem: (problem: unknown) => void;
-  readonly #places = new Map<string, HeldContent>();
+  readonly #contents = new Map<string, HeldContent>();
   /** Removals that are under way, by what was there. */
   readonly #leaving = new Map<string, Promise<void>>();
 
@@ -44,14 +44,14 @@ export class SharedFiles {
       for (let leaving = this.#leaving.get(digest); leaving; leaving = this.#leaving.get(digest)) await raceWithAbort(leaving, signal);
       // From here to the count of holders nothing is awaited: what is there could begin to leave meanwhile.
       if (signal.aborted) throw createAbortError(signal);
-      const known = this.#places.get(digest);
-      const place = known ?? this.#begin(content, signal);
-      place.holders += 1;
+      const known = this.#contents.get(digest);
+      const held = known ?? this.#begin(content, signal);
+      held.holders += 1;
       try {
-        const path = await raceWithAbort(place.path, signal);
-        return this.#holdPlace(digest, place, path);
+        const path = await raceWithAbort(held.path, signal);
+        return this.#createHold(digest, held, path);
       } catch (error) {
-        this.#letGo(digest, place);
+        this.#letGo(digest, held);
         // Another holder's attempt may have failed because it was aborted.
         if (signal.aborted || known === undefined) throw error;
       }
@@ -64,33 +64,33 @@ export class SharedFiles {
       names.add(file.split('/', 1)[0] ?? file);
       return this.#inbox.receive(file, source, until);
     };
-    const place: HeldContent = { path: content.deliver({ upload: receive }, signal), names, holders: 0 };
-    this.#places.set(content.digest, place);
-    place.path.catch(() => this.#leave(content.digest, place));
-    return place;
+    const held: HeldContent = { path: content.deliver({ upload: receive }, signal), names, holders: 0 };
+    this.#contents.set(content.digest, held);
+    held.path.catch(() => this.#leave(content.digest, held));
+    return held;
   }
 
-  #holdPlace(digest: string, place: HeldContent, path: string): SharedPath {
+  #createHold(digest: string, held: HeldContent, path: string): SharedPath {
     let isHeld = true;
     return {
       path,
       [Symbol.dispose]: () => {
-        if (isHeld) this.#letGo(digest, place);
+        if (isHeld) this.#letGo(digest, held);
         isHeld = false;
       },
     };
   }
 
-  #letGo(digest: string, place: HeldContent): void {
-    place.holders -= 1;
-    if (place.holders === 0) this.#leave(digest, place);
+  #letGo(digest: string, held: HeldContent): void {
+    held.holders -= 1;
+    if (held.holders === 0) this.#leave(digest, held);
   }
 
   /** The next holder waits until nothing is left of it, and has it delivered again. */
-  #leave(digest: string, place: HeldContent): void {
-    if (this.#places.get(digest) !== place) return;
-    this.#places.delete(digest);
-    const left = this.#remove(place).finally(() => this.#leaving.delete(digest));
+  #leave(digest: string, held: HeldContent): void {
+    if (this.#contents.get(digest) !== held) return;
+    this.#contents.delete(digest);
+    const left = this.#remove(held).finally(() => this.#leaving.delete(digest));
     this.#leaving.set(digest, left);
   }
 

@@ -111,17 +111,17 @@ class Progress implements PrepareListeners {
 
   readonly onStart = (candidates: number): void => {
     this.#total = candidates;
-    this.#tell(`${candidates} ${candidates === 1 ? 'candidate' : 'candidates'}; a line follows when one is done, which takes minutes`);
+    this.#print(`${candidates} ${candidates === 1 ? 'candidate' : 'candidates'}; a line follows when one is done, which takes minutes`);
   };
 
   readonly onCandidate = ({ id, title, refusal, void: reason, task }: PreparedCandidate): void => {
     this.#done += 1;
     const refused = refusal === null ? `is void: ${reason ?? ''}` : `refused by ${refusal.step}: ${refusal.reason}`;
     const end = task === null ? refused : 'is a task';
-    this.#tell(`[${this.#done}/${this.#total}] ${escapeUnprintableLine(`${id} ${title}: ${end}`).slice(0, 300)}`);
+    this.#print(`[${this.#done}/${this.#total}] ${escapeUnprintableLine(`${id} ${title}: ${end}`).slice(0, 300)}`);
   };
 
-  #tell(line: string): void {
+  #print(line: string): void {
     if (!this.#isQuiet || process.stderr.isTTY) void print(process.stderr, `${line}\n`);
   }
 }

@@ -13,10 +13,10 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from muster.exporting.errors import ExportError
 from muster.exporting.snapshot import Snapshot
-from muster.sb3.live_observations import SeenObservations, environment_space
-from muster.sb3.normalisation import normaliser_of, statistics_of
+from muster.sb3.live_observations import SeenObservations, get_environment_space
+from muster.sb3.normalisation import find_normaliser, read_statistics
 from muster.sb3.observations import ObservationPath
-from muster.sb3.snapshot import snapshot
+from muster.sb3.snapshot import take_snapshot
 from muster.sinks.named_sinks import Log
 from muster.training.evaluator import TrainingEvaluator
 from muster.training.settings import Busy
@@ -148,17 +148,17 @@ class MusterCallback(BaseCallback):
 
     def _take_snapshot(self) -> Snapshot:
         model = self.model
-        normaliser = normaliser_of(model, self._vec_normalize)
+        normaliser = find_normaliser(model, self._vec_normalize)
         path = ObservationPath(
-            environment_space(self.training_env),
+            get_environment_space(self.training_env),
             model.observation_space,
-            statistics_of(normaliser),
+            read_statistics(normaliser),
             bool(model.policy.normalize_images),
         )
-        observations = None if self._seen is None else self._seen.batch(path)
+        observations = None if self._seen is None else self._seen.get_batch(path)
         if observations is None:
             raise ExportError("no observation has been seen on which the exported policy could be compared with the trainer's")
-        return snapshot(model, path, observations, normaliser)
+        return take_snapshot(model, path, observations, normaliser)
 
     def _await_interrupts(self) -> None:
         """Ctrl-C ends the training at its next step, as an ordinary end. Only where Python's own handler is installed."""

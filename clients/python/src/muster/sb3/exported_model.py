@@ -8,9 +8,9 @@ import numpy as np
 
 from muster.exporting.errors import ExportError
 from muster.exporting.parity import OBSERVATIONS
-from muster.sb3.normalisation import normaliser_of, statistics_of
+from muster.sb3.normalisation import find_normaliser, read_statistics
 from muster.sb3.observations import ObservationPath
-from muster.sb3.snapshot import snapshot
+from muster.sb3.snapshot import take_snapshot
 from muster.sb3.zip_file import load
 
 Environment = str | Any | Callable[[], Any]
@@ -38,14 +38,14 @@ def export(
     """
     saved_at = Path(model) if isinstance(model, (str, Path)) else None
     loaded = model if saved_at is None else load(saved_at, algorithm=algorithm)
-    normaliser = normaliser_of(loaded, vec_normalize, saved_at)
-    player = _environment(environment, loaded)
+    normaliser = find_normaliser(loaded, vec_normalize, saved_at)
+    player = _resolve_environment(environment, loaded)
     try:
         observed = ObservationPath(
-            player.observation_space, loaded.observation_space, statistics_of(normaliser), bool(loaded.policy.normalize_images)
+            player.observation_space, loaded.observation_space, read_statistics(normaliser), bool(loaded.policy.normalize_images)
         )
         observations = _play_batch(player, loaded, observed, normaliser)
-        taken = snapshot(loaded, observed, observations, normaliser)
+        taken = take_snapshot(loaded, observed, observations, normaliser)
     finally:
         if player is not environment:
             player.close()
@@ -57,7 +57,7 @@ def export(
     return written
 
 
-def _environment(given: Environment | None, model: Any) -> Any:
+def _resolve_environment(given: Environment | None, model: Any) -> Any:
     import gymnasium
 
     if given is None:
@@ -98,17 +98,17 @@ def _play_batch(environment: Any, model: Any, path: ObservationPath, normaliser:
     while len(seen) < OBSERVATIONS:
         action = environment.action_space.sample()
         if len(seen) % 2:
-            taken = path.arranged(batch_of([observation]))
+            taken = path.arrange(stack_batch([observation]))
             actions, _ = model.policy.predict(taken if normaliser is None else normaliser.normalize_obs(taken), deterministic=True)
             action = actions[0]
         observation, _, terminated, truncated, _ = environment.step(action)
         if terminated or truncated:
             observation, _ = environment.reset()
         seen.append(observation)
-    return batch_of(seen)
+    return stack_batch(seen)
 
 
-def batch_of(observations: list[Any]) -> Any:
+def stack_batch(observations: list[Any]) -> Any:
     """Single observations with a dimension in front of them."""
     if isinstance(observations[0], dict):
         return {name: np.stack([observation[name] for observation in observations]) for name in observations[0]}

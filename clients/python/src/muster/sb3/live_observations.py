@@ -11,7 +11,7 @@ from muster.exporting.parity import OBSERVATIONS
 from muster.sb3.observations import ObservationPath
 
 
-def environment_space(vectors: VecEnv) -> Any:
+def get_environment_space(vectors: VecEnv) -> Any:
     """What the suite's environment is expected to give: what the innermost one does, stacked if the training stacks."""
     space: Any = vectors.unwrapped.observation_space
     for wrapper in _list_wrappers(vectors):
@@ -33,7 +33,7 @@ class SeenObservations:
         """@param observations: that the policy is given next; replaced by those before VecNormalize."""
         self._batches.append(observations if self._normalise is None else self._normalise.get_original_obs())
 
-    def batch(self, path: ObservationPath) -> Any | None:
+    def get_batch(self, path: ObservationPath) -> Any | None:
         """As the environment gives them, [n, …]; None before any was seen."""
         if not self._batches:
             return None
@@ -41,7 +41,7 @@ class SeenObservations:
             joined: Any = {name: np.concatenate([batch[name] for batch in self._batches])[:OBSERVATIONS] for name in self._batches[0]}
         else:
             joined = np.concatenate(self._batches)[:OBSERVATIONS]
-        return path.given(joined)
+        return path.restore(joined)
 
 
 def _list_wrappers(vectors: Any) -> list[Any]:

@@ -15,7 +15,7 @@ NONE = "none"
 """Given in place of statistics: the policy is to be evaluated without them."""
 
 
-def normaliser_of(model: Any, given: Any, saved_at: Path | None = None) -> Any | None:
+def find_normaliser(model: Any, given: Any, saved_at: Path | None = None) -> Any | None:
     """The VecNormalize that the model's observations go through; None when there is none.
 
     @param given: the path of what `VecNormalize.save` wrote, which is unpickled; a VecNormalize; "none"; or None: that of the model's
@@ -38,7 +38,7 @@ def normaliser_of(model: Any, given: Any, saved_at: Path | None = None) -> Any |
     return None
 
 
-def statistics_of(normaliser: Any | None) -> Statistics:
+def read_statistics(normaliser: Any | None) -> Statistics:
     """Copied: the training may go on."""
     if normaliser is None or not normaliser.norm_obs:
         return {}

@@ -25,13 +25,13 @@ class ObservationPath:
     """Whether the policy divides the bytes of images by 255."""
 
     def __post_init__(self) -> None:
-        if set(self._named(self.environment_space)) != set(self._named(self.policy_space)):
-            raise _misfit("observation", self.environment_space, self.policy_space)
+        if set(self._name_parts(self.environment_space)) != set(self._name_parts(self.policy_space)):
+            raise _create_misfit_error("observation", self.environment_space, self.policy_space)
 
     def parts(self) -> dict[str, Part]:
         """In the environment's order, without layers. Raises ExportError for spaces that do not fit, naming both."""
-        policy = self._named(self.policy_space)
-        return {name: self._part(name, space, policy[name]) for name, space in self._named(self.environment_space).items()}
+        policy = self._name_parts(self.policy_space)
+        return {name: self._read_part(name, space, policy[name]) for name, space in self._name_parts(self.environment_space).items()}
 
     @property
     def is_image(self) -> bool:
@@ -39,34 +39,34 @@ class ObservationPath:
         space = self.environment_space
         return space.dtype == np.uint8 and len(space.shape or ()) >= 3 and not self.statistics
 
-    def arranged(self, observations: Any) -> Any:
+    def arrange(self, observations: Any) -> Any:
         """A batch as the environment gives it, as the policy's space has it; not normalised."""
-        return self._each(observations, _arrange)
+        return self._map_parts(observations, _arrange)
 
-    def given(self, observations: Any) -> Any:
+    def restore(self, observations: Any) -> Any:
         """The reverse: a batch as the policy's space has it, as the environment gives it."""
-        return self._each(observations, _restore)
+        return self._map_parts(observations, _restore)
 
-    def _each(self, observations: Any, change: Any) -> Any:
-        policy = self._named(self.policy_space)
+    def _map_parts(self, observations: Any, change: Any) -> Any:
+        policy = self._name_parts(self.policy_space)
         if not isinstance(observations, dict):
             return change(np.asarray(observations), self.environment_space, self.policy_space)
-        spaces = self._named(self.environment_space)
+        spaces = self._name_parts(self.environment_space)
         return {name: change(np.asarray(batch), spaces[name], policy[name]) for name, batch in observations.items()}
 
-    def _part(self, name: str, given: Any, taken: Any) -> Part:
+    def _read_part(self, name: str, given: Any, taken: Any) -> Part:
         from gymnasium import spaces
 
         if type(given) is not type(taken):
-            raise _misfit(f"observation {name!r}" if name else "observation", given, taken)
+            raise _create_misfit_error(f"observation {name!r}" if name else "observation", given, taken)
         if not isinstance(given, spaces.Box):
             if spaces.flatdim(given) != spaces.flatdim(taken):
-                raise _misfit(f"observation {name!r}" if name else "observation", given, taken)
+                raise _create_misfit_error(f"observation {name!r}" if name else "observation", given, taken)
             return Part(name, (spaces.flatdim(given),), (), ())
         steps: list[Step] = []
-        order = arrangement(given.shape, taken.shape)
+        order = find_arrangement(given.shape, taken.shape)
         if order is None:
-            raise _misfit(f"observation {name!r}" if name else "observation", given, taken)
+            raise _create_misfit_error(f"observation {name!r}" if name else "observation", given, taken)
         if given.shape != taken.shape:
             steps.append(Arrange(order, taken.shape))
         if (normalise := self.statistics.get(name)) is not None:
@@ -78,13 +78,13 @@ class ObservationPath:
             steps.append(Divide(255.0))
         return Part(name, given.shape, tuple(steps), ())
 
-    def _named(self, space: Any) -> dict[str, Any]:
+    def _name_parts(self, space: Any) -> dict[str, Any]:
         from gymnasium import spaces
 
         return dict(space.spaces) if isinstance(space, spaces.Dict) else {"": space}
 
 
-def arrangement(given: tuple[int, ...], taken: tuple[int, ...]) -> tuple[int, ...] | None:
+def find_arrangement(given: tuple[int, ...], taken: tuple[int, ...]) -> tuple[int, ...] | None:
     """The order of an observation's dimensions before they are given the policy's shape; None where the two do not fit.
 
     Images come with their channels last, or stacked [frames, height, width, channels] as gymnasium.wrappers.FrameStackObservation
@@ -102,9 +102,9 @@ def arrangement(given: tuple[int, ...], taken: tuple[int, ...]) -> tuple[int, ..
 def _arrange(batch: Array, given: Any, taken: Any) -> Array:
     if given.shape == taken.shape or given.shape is None:
         return batch
-    order = arrangement(given.shape, taken.shape)
+    order = find_arrangement(given.shape, taken.shape)
     if order is None:
-        raise _misfit("observation", given, taken)
+        raise _create_misfit_error("observation", given, taken)
     return batch.transpose(0, *(axis + 1 for axis in order)).reshape(len(batch), *taken.shape)
 
 
@@ -125,7 +125,7 @@ def _is_image(space: Any) -> bool:
     return bool(is_image_space(space))
 
 
-def _misfit(what: str, given: Any, taken: Any) -> ExportError:
+def _create_misfit_error(what: str, given: Any, taken: Any) -> ExportError:
     return ExportError(
         f"the {what} of the environment is {given}, the policy takes {taken}: evaluate it in the environment that it was trained in, "
         "with the same wrappers"

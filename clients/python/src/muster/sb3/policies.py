@@ -13,7 +13,7 @@ from muster.sb3.observations import ObservationPath
 KNOWN = "PPO, A2C, DQN, SAC and TD3 with MlpPolicy, CnnPolicy and MultiInputPolicy"
 
 
-def network_of(policy: Any, path: ObservationPath) -> Network:
+def read_network(policy: Any, path: ObservationPath) -> Network:
     """What a policy computes for its best action, as data. Weights are copied.
 
     Raises ExportError naming the class or the layer that is not known, and how it can be exported.
@@ -40,7 +40,7 @@ def network_of(policy: Any, path: ObservationPath) -> Network:
             raise ExportError(f"the policy is a {_name_class(policy)}; known are those of {KNOWN}. {HOW}")
 
 
-def logits_module(policy: Any) -> str | None:
+def find_logits_module(policy: Any) -> str | None:
     """The module whose outputs decide between discrete actions; None where actions are continuous."""
     from gymnasium import spaces
 
@@ -49,7 +49,7 @@ def logits_module(policy: Any) -> str | None:
     return "q_net.q_net" if hasattr(policy, "q_net") else "action_net"
 
 
-def extractor_name(policy: Any) -> str:
+def get_extractor_name(policy: Any) -> str:
     """Of the module that the actor's observations go into."""
     if hasattr(policy, "q_net"):
         return "q_net.features_extractor"
@@ -70,11 +70,11 @@ def _read_actor_critic(policy: Any, path: ObservationPath) -> Network:
     elif not isinstance(policy.action_space, (spaces.Discrete, spaces.MultiDiscrete)):
         raise ExportError(f"actions of {policy.action_space} cannot be exported; expected Discrete, MultiDiscrete or Box. {HOW}")
     layers = (*layers_of(policy.mlp_extractor.policy_net, "mlp_extractor.policy_net"), *layers_of(policy.action_net, "action_net"))
-    network = _make_network(policy, path, extractor_name(policy), layers, action)
-    return replace(network, log_std=_log_std(policy))
+    network = _make_network(policy, path, get_extractor_name(policy), layers, action)
+    return replace(network, log_std=_get_log_std(policy))
 
 
-def _log_std(policy: Any) -> Array | None:
+def _get_log_std(policy: Any) -> Array | None:
     """Of a normal distribution that does not depend on the state."""
     log_std = getattr(policy, "log_std", None)
     if log_std is None or policy.use_sde:
@@ -125,7 +125,7 @@ def _name_class(thing: Any) -> str:
     return f"{type(thing).__module__}.{type(thing).__qualname__}"
 
 
-def as_rows(observations: Any, indices: Any) -> list[Any]:
+def split_rows(observations: Any, indices: Any) -> list[Any]:
     """Single observations of a batch, as an environment gives them."""
     if isinstance(observations, dict):
         return [{name: batch[index] for name, batch in observations.items()} for index in indices]

@@ -11,16 +11,16 @@ from muster.exporting.onnx_graph import name_preprocessed
 from muster.exporting.parity import TRACED, Reference
 from muster.exporting.snapshot import Snapshot
 from muster.sb3.observations import ObservationPath
-from muster.sb3.policies import as_rows, extractor_name, logits_module, network_of
+from muster.sb3.policies import find_logits_module, get_extractor_name, read_network, split_rows
 
 
-def snapshot(model: Any, path: ObservationPath, observations: Any, normaliser: Any | None) -> Snapshot:
+def take_snapshot(model: Any, path: ObservationPath, observations: Any, normaliser: Any | None) -> Snapshot:
     """
     @param observations: a batch as the environment gives it, [n, …] or a dictionary of such.
     @param normaliser: the VecNormalize whose statistics `path` has.
     """
-    network = network_of(model.policy, path)
-    taken = path.arranged(observations)
+    network = read_network(model.policy, path)
+    taken = path.arrange(observations)
     taken = taken if normaliser is None else normaliser.normalize_obs(taken)
     count = len(next(iter(taken.values())) if isinstance(taken, dict) else taken)
     with _trace_layers(model.policy, network) as traces:
@@ -29,7 +29,7 @@ def snapshot(model: Any, path: ObservationPath, observations: Any, normaliser: A
     reference = Reference(
         observation_space=path.environment_space,
         action_space=model.action_space,
-        observations=as_rows(observations, range(count)),
+        observations=split_rows(observations, range(count)),
         actions=np.asarray(actions),
         logits=logits,
         layers=traces,
@@ -46,9 +46,9 @@ def _trace_layers(policy: Any, network: Network) -> Iterator[dict[str, Array]]:
         names = [layer.name for layer in (*(layer for part in network.parts for layer in part.layers), *network.layers)]
         for name in names:
             hooks.append(policy.get_submodule(name).register_forward_hook(_keep(traces, name, TRACED)))
-        if (logits := logits_module(policy)) is not None:
+        if (logits := find_logits_module(policy)) is not None:
             hooks.append(policy.get_submodule(logits).register_forward_hook(_keep(traces, "logits", None)))
-        hooks.append(policy.get_submodule(extractor_name(policy)).register_forward_pre_hook(_keep_input(traces, network)))
+        hooks.append(policy.get_submodule(get_extractor_name(policy)).register_forward_pre_hook(_keep_input(traces, network)))
         yield traces
     finally:
         for hook in hooks:

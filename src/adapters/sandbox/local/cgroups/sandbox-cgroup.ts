@@ -30,29 +30,29 @@ export interface CgroupDirectories {
 /** The control group of one sandbox: one directory in v2, one for each limit in v1. */
 export class SandboxCgroup {
   readonly #files: CgroupFiles;
-  readonly #place: CgroupDirectories;
+  readonly #group: CgroupDirectories;
   readonly #accounts: CgroupAccounts;
 
-  constructor(files: CgroupFiles, place: CgroupDirectories, accounts: CgroupAccounts) {
+  constructor(files: CgroupFiles, group: CgroupDirectories, accounts: CgroupAccounts) {
     this.#files = files;
-    this.#place = place;
+    this.#group = group;
     this.#accounts = accounts;
   }
 
   /** A process that writes its id into each of these is in the group, with all that it starts from then on. */
   get memberFiles(): readonly string[] {
-    return this.#place.directories.map((directory) => path.join(directory, 'cgroup.procs'));
+    return this.#group.directories.map((directory) => path.join(directory, 'cgroup.procs'));
   }
 
   /** Makes it, with its limits set, which count all that is in it. */
   async make(limits: SandboxLimits): Promise<void> {
-    await awaitAll(this.#place.directories.map((directory) => this.#files.makeDirectory(directory)));
-    await awaitAll(limitSettings(this.#place.version, limits).map((each) => this.#set(each)));
+    await awaitAll(this.#group.directories.map((directory) => this.#files.makeDirectory(directory)));
+    await awaitAll(limitSettings(this.#group.version, limits).map((each) => this.#set(each)));
   }
 
   /** One after the other: memory alone cannot have more than memory and swap together. */
   async #set({ limit, files }: LimitSetting): Promise<void> {
-    const directory = this.#place.of.get(limit);
+    const directory = this.#group.of.get(limit);
     if (directory === undefined) return;
     for (const { file, value, optional } of files) {
       const target = path.join(directory, file);
@@ -64,7 +64,7 @@ export class SandboxCgroup {
 
   /** How many processes the memory limit has ended. */
   async countMemoryKills(): Promise<number> {
-    const { of, version } = this.#place;
+    const { of, version } = this.#group;
     const directory = of.get('memory');
     if (directory === undefined) return 0;
     const file = version === 'cgroup-v2' ? 'memory.events' : 'memory.oom_control';
@@ -74,16 +74,16 @@ export class SandboxCgroup {
 
   /** What the kernel has counted so far. */
   usage(): Promise<SandboxUsage> {
-    return this.#accounts.measureUsage(this.#place.directories);
+    return this.#accounts.measureUsage(this.#group.directories);
   }
 
   async kill(): Promise<void> {
-    await Promise.all(this.#place.directories.map((directory) => killMembers(this.#files, directory)));
+    await Promise.all(this.#group.directories.map((directory) => killMembers(this.#files, directory)));
   }
 
   /** Kills what is left in it and removes it. @throws InfrastructureError when that takes longer than ten seconds. */
   async remove(clock: Clock): Promise<void> {
-    await awaitAll(this.#place.directories.map((directory) => removeGroup(this.#files, directory, clock)));
+    await awaitAll(this.#group.directories.map((directory) => removeGroup(this.#files, directory, clock)));
   }
 }
 
