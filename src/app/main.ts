@@ -1,16 +1,15 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { STATISTICS_VERSION } from '../aggregation/statistics-version.ts';
 import { openRecordedEvaluation } from '../adapters/files/recorded-evaluation.ts';
 import { assertOneResult } from '../adapters/files/recorded-summaries.ts';
-import { ResultsDirectory } from '../adapters/files/results-directory.ts';
 import { LOCAL_CALLER } from '../service/access/caller.ts';
 import type { Config } from '../config/config.ts';
 import { redactConfig } from '../config/kept-config.ts';
 import { readConfiguration } from './configuration.ts';
 import { Runtime, type LoadedSuite } from './runtime.ts';
 import { replayRecorded, type ReplayInput } from './replays.ts';
-import { playAndKeep, openResults } from './recorded-results.ts';
+import { openResults, playAndKeep } from './recorded-results.ts';
+import { chooseJournal, describeComparison, describeEvaluation } from './runs-to-keep.ts';
 import { compare as compareOn, ComparisonFailedError, type NamedCheckpoint } from '../orchestrator/compare.ts';
 import type { ComparisonSummary } from '../orchestrator/results/comparison-summary.ts';
 import type { Baseline } from '../orchestrator/comparison.ts';
@@ -94,14 +93,8 @@ export class Muster implements AsyncDisposable {
     using share = this.#queue.join(position, suite.definition.template);
     const checkpoint = await this.#addCheckpoint(suite.definition, input.checkpoint, signal, input.labels);
     await using _held = await this.#runtime.hold([checkpoint, suite.files]);
-    const facts = {
-      ...this.#getFacts(suite.files),
-      suite: { ...suite.definition },
-      checkpoint: toIdentity(checkpoint),
-      statistics: STATISTICS_VERSION,
-    };
-    const opened = options.out === undefined ? undefined : await openResults(options.out, suite.definition, facts, systemClock);
-    if (opened && opened.kind !== 'new') options.onEarlier?.(opened.kind);
+    const kept = describeEvaluation(this.#getFacts(suite.files), suite.definition, checkpoint);
+    const opened = await openResults(options, kept, systemClock);
     if (opened?.kind === 'complete') return opened.summary;
     await using results = opened?.directory;
     const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
@@ -114,7 +107,7 @@ export class Muster implements AsyncDisposable {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
         ...(options.after ? { after: options.after } : {}),
         ...(results ? { episodes: results } : {}),
-        ...(opened?.kind === 'resumed' ? { journal: opened.journal } : {}),
+        ...(opened?.kind === 'resumed' && opened.journals[0] ? { journal: opened.journals[0] } : {}),
         signal,
       });
     };
@@ -152,22 +145,27 @@ export class Muster implements AsyncDisposable {
     const named = baseline.kind === 'played' ? [{ uri: input.baseline, checkpoint: baseline.checkpoint }, ...candidates] : candidates;
     const checkpoints = named.map(({ checkpoint }) => checkpoint);
     await using _held = await this.#runtime.hold([...checkpoints, suiteFiles]);
-    const compared = {
-      baseline: baseline.kind === 'played' ? toIdentity(baseline.checkpoint) : { digest: baseline.digest, recorded: input.baseline },
-      candidates: candidates.map(({ checkpoint }) => toIdentity(checkpoint)),
-    };
-    await using results =
-      options.out === undefined
-        ? undefined
-        : await ResultsDirectory.create(options.out, { ...this.#getFacts(suiteFiles), suite, ...compared }, systemClock);
-    const request = { suite, suiteFiles, baseline, baselineUri: input.baseline, candidates, terms: input.terms ?? {} };
+    const { terms = {} } = input;
+    const played = candidates.map(({ checkpoint }) => checkpoint);
+    const kept = describeComparison(this.#getFacts(suiteFiles), suite, {
+      baseline,
+      baselineUri: input.baseline,
+      candidates: played,
+      terms,
+    });
+    const opened = await openResults(options, kept, systemClock);
+    if (opened?.kind === 'complete') return opened.summary;
+    await using results = opened?.directory;
+    const request = { suite, suiteFiles, baseline, baselineUri: input.baseline, candidates, terms };
     const play = async (): Promise<ComparisonSummary> => {
-      const given = { suite, suiteFiles, checkpoints, trajectories: results?.trajectories };
+      const storedTurns = results && { turns: results.turns, principal: LOCAL_CALLER.principal };
+      const given = { suite, suiteFiles, checkpoints, trajectories: results?.trajectories, storedTurns };
       const context = await this.#buildContext(given, named, signal);
       using _players = context.players;
       return await compareOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
         ...(results ? { episodes: results } : {}),
+        ...(opened?.kind === 'resumed' ? { journal: chooseJournal(opened.journals, baseline) } : {}),
         signal,
       });
     };

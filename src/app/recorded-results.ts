@@ -5,12 +5,11 @@ import { ResultsDirectory } from '../adapters/files/results-directory.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
-import { classifyEarlier, type EvaluationFacts } from '../orchestrator/results/earlier-evaluation.ts';
 import { toResultDocument, type ResultDocument } from '../orchestrator/results/result-document.ts';
 import { openRecordedJournal } from '../orchestrator/results/recorded-journal.ts';
 import { AllFailedError, RunFailedError } from '../orchestrator/run/run-failed-error.ts';
-import type { SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
-import type { Summary } from '../orchestrator/results/summary.ts';
+import type { ComparisonOptions } from './requests.ts';
+import type { RunToKeep } from './runs-to-keep.ts';
 
 /** Plays, and keeps what comes of it. A directory for a run that was refused, or given up before it began, is withdrawn: the next command can have it. */
 export async function playAndKeep<Document extends { readonly partial: boolean }>(
@@ -45,24 +44,40 @@ async function keepSummary<Document extends { readonly partial: boolean }>(
   }
 }
 
-/** Where an evaluation keeps what it leaves, and what an earlier run of it has left there. */
-export type EvaluationResults =
+/** Where a run keeps what it leaves, and what an earlier run of the same has left there. */
+export type OpenedResults<Document> =
   | { readonly kind: 'new'; readonly directory: ResultsDirectory }
-  | { readonly kind: 'resumed'; readonly directory: ResultsDirectory; readonly journal: EpisodeJournal }
-  /** Every episode of the earlier run failed: they are played again, in its place. */
+  /** `journals`: of each checkpoint that is played, in the order in which they were given. */
+  | { readonly kind: 'resumed'; readonly directory: ResultsDirectory; readonly journals: readonly EpisodeJournal[] }
+  /** Every episode of a checkpoint failed in the earlier run: they are played again, in its place. */
   | { readonly kind: 'begun-anew'; readonly directory: ResultsDirectory }
   /** Nothing is left to play. */
-  | { readonly kind: 'complete'; readonly summary: Summary };
+  | { readonly kind: 'complete'; readonly summary: Document };
 
 /**
- * Opens a directory for `--out`: a new or empty one, or that of the same evaluation, which then goes on.
+ * Opens a directory for `--out`: a new or empty one, or that of the same run, which then goes on. Undefined without one.
  *
  * @throws InputError when the directory holds anything else, or another process writes in it; InfrastructureError when it cannot be written.
  */
-export async function openResults(path: string, suite: SuiteDefinition, facts: EvaluationFacts, clock: Clock): Promise<EvaluationResults> {
+export async function openResults<Facts, Document>(
+  { out, onEarlier }: Pick<ComparisonOptions, 'out' | 'onEarlier'>,
+  run: RunToKeep<Facts, Document>,
+  clock: Clock,
+): Promise<OpenedResults<Document> | undefined> {
+  if (out === undefined) return undefined;
+  const opened = await openDirectory(out, run, clock);
+  if (opened.kind !== 'new') onEarlier?.(opened.kind);
+  return opened;
+}
+
+async function openDirectory<Facts, Document>(
+  path: string,
+  run: RunToKeep<Facts, Document>,
+  clock: Clock,
+): Promise<OpenedResults<Document>> {
   const found = await openEarlierRun(path);
-  if (!found) return { kind: 'new', directory: await ResultsDirectory.create(path, facts, clock) };
-  const earlier = classifyEarlier(found, facts);
+  if (!found) return { kind: 'new', directory: await ResultsDirectory.create(path, run.facts, clock) };
+  const earlier = run.classify(found, run.facts);
   switch (earlier.kind) {
     case 'complete':
       return earlier;
@@ -72,17 +87,26 @@ export async function openResults(path: string, suite: SuiteDefinition, facts: E
         `--out ${path} is not empty: it holds ${earlier.difference}; name a new directory, so that no result is overwritten`,
       );
     case 'all-failed':
-      return { kind: 'begun-anew', directory: await ResultsDirectory.beginAnew(path, facts, clock) };
-    case 'interrupted': {
-      const { results: directory, earlier: episodesFile } = await ResultsDirectory.resume(path, facts, clock);
-      try {
-        const journal = await openRecordedJournal({ episodesFile, episodes: () => readEpisodeLines(episodesFile) }, suite);
-        return { kind: 'resumed', directory, journal };
-      } catch (error) {
-        await directory[Symbol.asyncDispose]();
-        throw error;
-      }
-    }
+      return { kind: 'begun-anew', directory: await ResultsDirectory.beginAnew(path, run.facts, clock) };
+    case 'interrupted':
+      return await resumeResults(path, run, clock);
+  }
+}
+
+async function resumeResults<Facts, Document>(
+  path: string,
+  { suite, allocation, checkpoints, facts }: RunToKeep<Facts, Document>,
+  clock: Clock,
+): Promise<OpenedResults<Document>> {
+  const { results: directory, earlier: episodesFile } = await ResultsDirectory.resume(path, facts, clock);
+  try {
+    const files = { episodesFile, episodes: () => readEpisodeLines(episodesFile) };
+    const journals: EpisodeJournal[] = [];
+    for (const { digest } of checkpoints) journals.push(await openRecordedJournal(files, suite, digest, allocation));
+    return { kind: 'resumed', directory, journals };
+  } catch (error) {
+    await directory[Symbol.asyncDispose]();
+    throw error;
   }
 }
 

@@ -13,6 +13,9 @@ export interface CheckpointInput {
   readonly labels?: { readonly run?: string; readonly version?: number };
 }
 
+/** What becomes of an earlier run of the same that `out` holds. */
+export type EarlierRunFound = 'resumed' | 'begun-anew' | 'complete';
+
 export interface EvaluationInput extends SuiteInput, CheckpointInput {}
 
 export interface EvaluationOptions {
@@ -25,7 +28,7 @@ export interface EvaluationOptions {
    */
   readonly out?: string;
   /** Called when `out` holds an earlier run of the same evaluation. */
-  readonly onEarlier?: (earlier: 'resumed' | 'begun-anew' | 'complete') => void;
+  readonly onEarlier?: (earlier: EarlierRunFound) => void;
   /**
    * The evaluation before this one. Meanwhile the checkpoint is read, loaded where sandboxes are forked from, and into those that the one before
    * needs no more; the first episode, the clock and the budget begin when it is over, however it ends. When this one is given up before that,
@@ -45,8 +48,10 @@ export interface ComparisonInput extends SuiteInput {
 export interface ComparisonOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress<RunningComparison>) => void;
-  /** New directory to keep summary, episodes and configuration in. */
+  /** Directory to keep summary, episodes and configuration in: a new one, or that of the same comparison, as for an evaluation. */
   readonly out?: string;
+  /** Called when `out` holds an earlier run of the same comparison. */
+  readonly onEarlier?: (earlier: EarlierRunFound) => void;
 }
 
 export interface TuningInput extends SuiteInput, Pick<CheckpointInput, 'checkpoint'> {
@@ -72,8 +77,8 @@ const EVALUATION: Keys<EvaluationInput> = { ...SUITE, checkpoint: true, labels: 
 const COMPARISON: Keys<ComparisonInput> = { ...SUITE, baseline: true, candidates: true, terms: true };
 const TERMS: Keys<ComparisonTermsInput> = { confidence: true, margin: true, budgetEpisodes: true };
 const TUNING: Keys<TuningInput> = { ...SUITE, checkpoint: true, seconds: true };
-const COMPARISON_OPTIONS: Keys<ComparisonOptions> = { signal: true, onProgress: true, out: true };
-const EVALUATION_OPTIONS: Keys<EvaluationOptions> = { ...COMPARISON_OPTIONS, onEarlier: true, after: true };
+const COMPARISON_OPTIONS: Keys<ComparisonOptions> = { signal: true, onProgress: true, out: true, onEarlier: true };
+const EVALUATION_OPTIONS: Keys<EvaluationOptions> = { ...COMPARISON_OPTIONS, after: true };
 const TUNING_OPTIONS: Keys<TuningOptions> = { signal: true, onProgress: true };
 const SCRIPT_OPTIONS: Keys<OneEvaluationOptions> = { ...EVALUATION_OPTIONS, configFile: true, sandboxes: true };
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { comparisonSummarySchema, type ComparisonSummary } from '../../src/orchestrator/results/comparison-summary.ts';
 import type { MusterResult } from './muster-command.ts';
-import { ANYTHING, CARTPOLE, LATE, Stage } from './stage.ts';
+import { ANYTHING, CARTPOLE, LATE, seedOf, Stage } from './stage.ts';
 
 const [EARLY, MIDDLE] = ['early', 'middle'].map((moment) => LATE.replace('late', moment));
 
@@ -75,18 +75,39 @@ describe('muster compare', () => {
     expect(result.stderr).toMatch(/kept\/episodes\.ndjson cannot be read: .*; give the whole directory, or record the evaluation again/);
   });
 
-  it('that is interrupted prints the partial comparison', async () => {
+  it('that is interrupted prints the partial comparison, and goes on to the same official result', async () => {
     await using stage = await Stage.open();
     const other = stage.path('other');
     await cp(ANYTHING, other, { recursive: true });
     await writeFile(path.join(other, 'notes.txt'), 'another checkpoint');
     const [config, suite] = [await stage.config(), await stage.faultSuite()];
-    await stage.closeGates('playing');
-    const command = stage.start(['compare', suite, '-b', ANYTHING, '-c', other, '--json', '-n', '1', '--config', config]);
-    await command.until('an episode is played', async () => (await stage.countAt('playing')) === 1);
-    command.signalGroup('SIGINT');
-    const result = await command.ended;
-    expect(result.exitCode).toBe(130);
-    expect(comparisonOf(result)).toMatchObject({ ended: 'interrupted', partial: true, verdict: 'inconclusive', official: { pairs: 0 } });
+    const command = (out: string, ...more: readonly string[]): readonly string[] => {
+      const given = ['--json', '-n', '1', '--config', config, '--budget', '40', '--out', stage.path(out)];
+      return ['compare', suite, '-b', ANYTHING, '-c', other, ...given, ...more];
+    };
+    const gate = `playing-${seedOf(9)}`;
+    await stage.closeGates(gate);
+    const started = stage.start(command('out'));
+    await started.until('an episode does not end', async () => (await stage.countAt(gate)) === 1);
+    started.signalGroup('SIGINT');
+    const interrupted = await started.ended;
+    expect(interrupted.exitCode).toBe(130);
+    const partial = comparisonOf(interrupted);
+    expect(partial).toMatchObject({ ended: 'interrupted', partial: true, verdict: 'inconclusive' });
+
+    const refused = await stage.call(command('out', '--margin', '0.1'));
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toContain('it holds a comparison with another margin, budget or confidence; name a new directory');
+    await stage.openGates(gate);
+    const done = await stage.call(command('out'));
+    expect(done.stderr).toContain('goes on with the episodes that an earlier run kept there');
+    const summary = comparisonOf(done);
+    const undisturbed = comparisonOf(await stage.call(command('undisturbed')));
+    expect(JSON.stringify(summary.official)).toBe(JSON.stringify(undisturbed.official));
+    expect(summary.run.recalled).toBeGreaterThan(0);
+    expect(summary.run.recalled).toBe(40 - summary.run.outcomes);
+    const again = await stage.call(command('out'));
+    expect(again.stderr).toContain('this comparison is complete; its summary is shown again, and nothing is played');
+    expect([again.exitCode, comparisonOf(again)]).toEqual([done.exitCode, summary]);
   });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { parseDigest } from '../../src/kernel/ids.ts';
 import { openRecordedJournal } from '../../src/orchestrator/results/recorded-journal.ts';
 import { defineSuite, createEpisodePlanner, createInlineLayer, parseSuite } from '../../src/orchestrator/suite/suite-definition.ts';
 
@@ -15,17 +16,18 @@ const suite = defineSuite(
   undefined,
 );
 const plan = createEpisodePlanner(suite);
+const PLAYED = parseDigest(`sha256:${'1'.repeat(64)}`);
 
 function lineOf(index: number, outcome: object = { kind: 'completed', return: index, length: 1, metrics: {} }): object {
   const { task, environmentSeed, policySeed } = plan(index);
-  return { index, task: suite.tasks[task]?.name, environmentSeed, policySeed, outcome, seconds: 1 };
+  return { index, task: suite.tasks[task]?.name, environmentSeed, policySeed, checkpoint: PLAYED, outcome, seconds: 1 };
 }
 
 async function journalOf(values: readonly object[]): ReturnType<typeof openRecordedJournal> {
   const episodes = async function* (): AsyncIterable<{ line: number; value: unknown }> {
     yield* values.map((value, position) => ({ line: position + 1, value }));
   };
-  return openRecordedJournal({ episodesFile: 'episodes.ndjson', episodes }, suite);
+  return openRecordedJournal({ episodesFile: 'episodes.ndjson', episodes }, suite, PLAYED, 'proportional');
 }
 
 describe('the journal of recorded episodes', () => {
@@ -45,6 +47,11 @@ describe('the journal of recorded episodes', () => {
   it('leaves out what was lost to the infrastructure, so that it is played again', async () => {
     const journal = await journalOf([lineOf(0), lineOf(1, { kind: 'lost', detail: 'the node went away' })]);
     expect((await journal.readKnown(0, 10)).episodes.map(({ index }) => index)).toEqual([0]);
+  });
+
+  it('leaves out the episodes of other checkpoints of a comparison', async () => {
+    const journal = await journalOf([{ ...lineOf(0), checkpoint: `sha256:${'2'.repeat(64)}` }, lineOf(1)]);
+    expect((await journal.readKnown(0, 10)).episodes.map(({ index }) => index)).toEqual([1]);
   });
 
   it('refuses an episode with other seeds than the suite plays at that index, and names the line', async () => {

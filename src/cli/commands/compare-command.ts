@@ -4,7 +4,7 @@ import type { RunningComparison } from '../../aggregation/comparison/paired-fold
 import { getPartialComparison } from '../../orchestrator/compare.ts';
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
-import type { Muster } from '../../app/main.ts';
+import type { ComparisonOptions, Muster } from '../../app/main.ts';
 import { formatComparison } from '../lines/comparison-lines.ts';
 import { createComparisonView, type ComparisonTitle } from '../progress/comparison-progress.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
@@ -12,6 +12,7 @@ import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { collect, parsePositiveNumber, parseProbability, parseWholeNumber } from '../flags/flag-values.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
 import { addNeededOption } from '../flags/needed-option.ts';
+import { formatEarlierRun } from '../terminal/earlier-run.ts';
 import { print } from '../terminal/output.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
 import { reportFile } from './report-file.ts';
@@ -97,7 +98,10 @@ async function compareOn(muster: Pick<Muster, 'compare'>, suite: string, flags: 
     using display = openProgressDisplay(createComparisonView(getTitle(suite, flags)), process.stderr);
     const onProgress = (progress: Progress<RunningComparison>): void => display.show(progress);
     const input = { suite, baseline: flags.baseline, candidates: flags.candidate, terms };
-    const summary = await muster.compare(input, { signal, onProgress, ...(flags.out === undefined ? {} : { out: flags.out }) });
+    const { out } = flags;
+    const kept: ComparisonOptions =
+      out === undefined ? {} : { out, onEarlier: (earlier) => process.stderr.write(formatEarlierRun(out, 'comparison', earlier)) };
+    const summary = await muster.compare(input, { signal, onProgress, ...kept });
     return { summary, exitCode: getCode(summary) };
   } catch (error) {
     const summary = getPartialComparison(error);

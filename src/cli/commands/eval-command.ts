@@ -14,6 +14,7 @@ import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { collect } from '../flags/flag-values.ts';
 import { runInTurn } from '../terminal/in-turn.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
+import { formatEarlierRun } from '../terminal/earlier-run.ts';
 import { print } from '../terminal/output.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
 import { createEvaluationView, type ProgressTitle } from '../progress/progress-lines.ts';
@@ -171,12 +172,6 @@ function evaluateInTurn(evaluator: SuiteEvaluator, { checkpoint, out }: EvalFlag
   );
 }
 
-const EARLIER = {
-  resumed: 'goes on with the episodes that an earlier run kept there',
-  'begun-anew': 'every episode of an earlier run failed there; they are played again',
-  complete: 'this evaluation is complete; its summary is shown again, and nothing is played',
-} as const;
-
 /** Never rejects: what goes wrong with one checkpoint takes nothing from those before it. */
 async function evaluateCheckpoint(
   evaluator: SuiteEvaluator,
@@ -187,7 +182,7 @@ async function evaluateCheckpoint(
   try {
     using display = openProgressDisplay(createEvaluationView(title), process.stderr);
     const onProgress = (progress: Progress): void => display.show(progress);
-    const onEarlier: CheckpointOptions['onEarlier'] = (earlier) => process.stderr.write(formatNotice(`${out}: ${EARLIER[earlier]}`));
+    const onEarlier: CheckpointOptions['onEarlier'] = (earlier) => process.stderr.write(formatEarlierRun(`${out}`, 'evaluation', earlier));
     const summary = await evaluator.evaluate(checkpoint, { ...turn, onProgress, onEarlier, ...(out === undefined ? {} : { out }) });
     return { title, summary, exitCode: EXIT_CODES.done };
   } catch (error) {

@@ -28,7 +28,7 @@ export function addRunFlags(command: Command): Command {
   return addSuiteFlags(command)
     .option(
       '-o, --out <directory>',
-      'keep summary, episodes and configuration in a new directory; "muster eval" goes on with an evaluation that was interrupted there',
+      'keep summary, episodes and configuration in a directory: a new one, or that of the same run, which goes on if it was interrupted',
     )
     .option('--report <file>', 'write a page to look at (HTML, in one file)');
 }

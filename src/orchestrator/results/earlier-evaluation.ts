@@ -1,22 +1,33 @@
 import { z } from 'zod';
 import { formatCanonicalJson } from '../../kernel/canonical-json.ts';
+import { type ComparisonSummary, comparisonSummarySchema } from './comparison-summary.ts';
 import { type Summary, summarySchema } from './summary.ts';
 
-/** What decides which episodes an evaluation plays and what becomes of them, as `config.json` keeps it. */
-export interface EvaluationFacts {
+/** What decides which episodes a run plays and what becomes of them, as `config.json` keeps it. */
+interface RunFacts {
   readonly config: { readonly templates: Readonly<Record<string, object>> };
   readonly suite: { readonly template: string } & Readonly<Record<string, unknown>>;
   /** That the suite ships. */
   readonly modules?: readonly RecordedModule[] | undefined;
-  readonly checkpoint: { readonly digest: string };
   /** See `STATISTICS_VERSION`. */
   readonly statistics: number;
 }
 
-/** What an earlier evaluation in a results directory is to the one that is asked for now. */
-export type EarlierEvaluation =
+export interface EvaluationFacts extends RunFacts {
+  readonly checkpoint: { readonly digest: string };
+}
+
+export interface ComparisonFacts extends RunFacts {
+  /** One that was evaluated before: where that was kept, and how many episodes it has. */
+  readonly baseline: { readonly digest: string; readonly recorded?: string; readonly episodes?: number | undefined };
+  readonly candidates: readonly { readonly digest: string }[];
+  readonly terms: object;
+}
+
+/** What an earlier run in a results directory is to the one that is asked for now. */
+export type EarlierRunKind<Document> =
   /** The same one, complete. */
-  | { readonly kind: 'complete'; readonly summary: Summary }
+  | { readonly kind: 'complete'; readonly summary: Document }
   /** The same one, cut short: it can go on. */
   | { readonly kind: 'interrupted' }
   /** The same one, in which every episode failed. What made them fail may be mended outside of suite and checkpoint: it begins anew. */
@@ -24,43 +35,74 @@ export type EarlierEvaluation =
   /** Another one. @param difference completes the sentence "it holds …". */
   | { readonly kind: 'other'; readonly difference: string };
 
-const factsSchema = z.object({
+/** Content of `config.json` and `summary.json`, unchecked; the summary is undefined where there is none. */
+export interface EarlierFiles {
+  readonly configuration: unknown;
+  readonly summary: unknown;
+}
+
+const runSchema = z.object({
   config: z.object({ templates: z.record(z.string(), z.looseObject({})) }),
   suite: z.looseObject({ template: z.string() }),
   modules: z.array(z.object({ path: z.string(), digest: z.string() })).optional(),
-  checkpoint: z.looseObject({ digest: z.string() }),
   statistics: z.int().default(1),
 });
+const checkpointSchema = z.looseObject({ digest: z.string() });
+const evaluationSchema = runSchema.extend({ checkpoint: checkpointSchema });
+const comparisonSchema = runSchema.extend({
+  baseline: z.looseObject({ digest: z.string(), episodes: z.int().optional() }),
+  candidates: z.array(checkpointSchema),
+  terms: z.looseObject({}),
+});
 
-/** @param earlier content of `config.json` and `summary.json`, unchecked; the summary is undefined where there is none. */
-export function classifyEarlier(
-  earlier: { readonly configuration: unknown; readonly summary: unknown },
-  asked: EvaluationFacts,
-): EarlierEvaluation {
-  const facts = factsSchema.safeParse(earlier.configuration);
+export function classifyEarlierEvaluation(earlier: EarlierFiles, asked: EvaluationFacts): EarlierRunKind<Summary> {
+  const facts = evaluationSchema.safeParse(earlier.configuration);
   if (!facts.success) return { kind: 'other', difference: 'what is not an evaluation of one checkpoint' };
-  const difference = getDifference(facts.data, asked);
+  const { digest } = facts.data.checkpoint;
+  if (digest !== asked.checkpoint.digest) return { kind: 'other', difference: `an evaluation of another checkpoint, ${digest}` };
+  return classify(earlier.summary, summarySchema, getDifference('an evaluation', facts.data, asked));
+}
+
+export function classifyEarlierComparison(earlier: EarlierFiles, asked: ComparisonFacts): EarlierRunKind<ComparisonSummary> {
+  const facts = comparisonSchema.safeParse(earlier.configuration);
+  if (!facts.success) return { kind: 'other', difference: 'what is not a comparison that this Muster could go on with' };
+  if (!isSame(pickCompared(facts.data), pickCompared(asked)))
+    return { kind: 'other', difference: 'a comparison of other checkpoints, or of the same in another order' };
+  if (!isSame(facts.data.terms, asked.terms))
+    return { kind: 'other', difference: 'a comparison with another margin, budget or confidence' };
+  return classify(earlier.summary, comparisonSummarySchema, getDifference('a comparison', facts.data, asked));
+}
+
+function pickCompared({ baseline, candidates }: Pick<ComparisonFacts, 'baseline' | 'candidates'>): unknown {
+  return [baseline.digest, baseline.episodes ?? null, candidates.map(({ digest }) => digest)];
+}
+
+function classify<Document extends { readonly ended: string; readonly partial: boolean }>(
+  kept: unknown,
+  schema: z.ZodType<Document>,
+  difference: string | undefined,
+): EarlierRunKind<Document> {
   if (difference !== undefined) return { kind: 'other', difference };
-  if (earlier.summary === undefined) return { kind: 'interrupted' };
-  const summary = summarySchema.safeParse(earlier.summary);
+  if (kept === undefined) return { kind: 'interrupted' };
+  const summary = schema.safeParse(kept);
   if (!summary.success) return { kind: 'other', difference: 'a summary of another version of Muster' };
   if (summary.data.ended === 'failures') return { kind: 'all-failed' };
   return summary.data.partial ? { kind: 'interrupted' } : { kind: 'complete', summary: summary.data };
 }
 
-function getDifference(earlier: EvaluationFacts, asked: EvaluationFacts): string | undefined {
-  if (earlier.checkpoint.digest !== asked.checkpoint.digest) return `an evaluation of another checkpoint, ${earlier.checkpoint.digest}`;
+/** @param what the run is, with its article. */
+function getDifference(what: string, earlier: RunFacts, asked: RunFacts): string | undefined {
   const differences = listSuiteDifferences(earlier, asked);
   if (differences.length > 0)
-    return `an evaluation on another suite, or with another stopping rule or budget (what differs: ${listFirst(differences)})`;
+    return `${what} on another suite, or with another stopping rule or budget (what differs: ${listFirst(differences)})`;
   if (!isSame(pickTemplate(earlier), pickTemplate(asked)))
-    return `an evaluation with another definition of the template "${asked.suite.template}"`;
+    return `${what} with another definition of the template "${asked.suite.template}"`;
   if (earlier.statistics !== asked.statistics)
-    return `an evaluation under version ${earlier.statistics} of the statistics, and this Muster computes version ${asked.statistics}`;
+    return `${what} under version ${earlier.statistics} of the statistics, and this Muster computes version ${asked.statistics}`;
   return undefined;
 }
 
-function pickTemplate({ config, suite }: EvaluationFacts): object | undefined {
+function pickTemplate({ config, suite }: RunFacts): object | undefined {
   return config.templates[suite.template];
 }
 

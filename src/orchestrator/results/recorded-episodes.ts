@@ -16,6 +16,8 @@ export interface RecordedEpisode {
   /** File and line, for messages. */
   readonly where: string;
   readonly index: EpisodeIndex;
+  /** Digest of the one that it was played with; undefined where the line does not say. */
+  readonly checkpoint: string | undefined;
   /** Position in the suite's list of tasks; undefined when the suite has no task of that name. */
   readonly task: number | undefined;
   readonly outcome: Outcome;
@@ -39,6 +41,7 @@ const episodeSchema = z.object({
   task: z.string(),
   environmentSeed: z.int(),
   policySeed: z.int(),
+  checkpoint: z.string().optional(),
   outcome: outcomeSchema,
   seconds: z.number().min(0).default(0),
   log: z.string().optional(),
@@ -61,7 +64,7 @@ export async function* readRecordedEpisodes(
   const plan = createEpisodePlanner(suite);
   for await (const { line, value } of files.episodes()) {
     const where = `${files.episodesFile}:${line}`;
-    const { index, outcome, seconds, log, usage, ...found } = parseRecord(episodeSchema, value, where, NOT_KEPT);
+    const { index, checkpoint, outcome, seconds, log, usage, ...found } = parseRecord(episodeSchema, value, where, NOT_KEPT);
     const planned = plan(index);
     const task = position.get(found.task);
     const isOfSuite =
@@ -69,6 +72,6 @@ export async function* readRecordedEpisodes(
       (allocation === 'adaptive' || task === planned.task) &&
       found.environmentSeed === planned.environmentSeed &&
       found.policySeed === planned.policySeed;
-    yield { where, index, task, outcome, seconds, log, usage, isOfSuite };
+    yield { where, index, checkpoint, task, outcome, seconds, log, usage, isOfSuite };
   }
 }

@@ -1,22 +1,27 @@
 import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
 import type { StoredEpisode } from '../../evaluation-store/episode-log.ts';
 import { InputError } from '../../kernel/errors.ts';
+import type { Digest } from '../../kernel/ids.ts';
 import { readRecordedEpisodes, type EpisodeLines } from './recorded-episodes.ts';
-import type { SuiteDefinition } from '../suite/suite-definition.ts';
+import type { AllocationDeclaration, SuiteDefinition } from '../suite/suite-definition.ts';
 
 /**
- * The episodes that an interrupted evaluation kept, for the one that goes on with it: they count without being played again. Episodes that
+ * The episodes of a checkpoint that an interrupted run kept, for the one that goes on with it: they count without being played again. Episodes that
  * were lost to the infrastructure are left out, and so are played again. New episodes are not added: the results directory keeps them.
  *
+ * @param allocation of that run: with adaptive allocation any task of the suite may stand at an index.
  * @throws InputError when a line is not an episode of this suite.
  */
-export async function openRecordedJournal(files: EpisodeLines, suite: SuiteDefinition): Promise<EpisodeJournal> {
+export async function openRecordedJournal(
+  files: EpisodeLines,
+  suite: SuiteDefinition,
+  played: Digest,
+  allocation: AllocationDeclaration,
+): Promise<EpisodeJournal> {
   const known = new Map<number, StoredEpisode>();
-  for await (const { where, index, task, outcome, seconds, log, usage, isOfSuite } of readRecordedEpisodes(
-    files,
-    suite,
-    suite.allocation,
-  )) {
+  for await (const episode of readRecordedEpisodes(files, suite, allocation)) {
+    const { where, index, checkpoint, task, outcome, seconds, log, usage, isOfSuite } = episode;
+    if (checkpoint !== played) continue;
     if (task === undefined || !isOfSuite) throw createOtherSuiteError(where, index);
     if (outcome.kind === 'lost' || known.has(index)) continue;
     known.set(index, { index, task, outcome, seconds, ...(log === undefined ? {} : { log }), ...(usage && { usage }) });

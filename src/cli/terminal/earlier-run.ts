@@ -1,0 +1,12 @@
+import { formatNotice } from './error-report.ts';
+
+const EARLIER = {
+  resumed: () => 'goes on with the episodes that an earlier run kept there',
+  'begun-anew': () => 'every episode of an earlier run failed there; they are played again',
+  complete: (run: string) => `this ${run} is complete; its summary is shown again, and nothing is played`,
+} as const;
+
+/** What becomes of what `--out` holds already. @param run "evaluation" or "comparison". */
+export function formatEarlierRun(out: string, run: string, earlier: keyof typeof EARLIER): string {
+  return formatNotice(`${out}: ${EARLIER[earlier](run)}`);
+}
