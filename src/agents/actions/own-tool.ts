@@ -44,14 +44,19 @@ export type ReadToolCall = { readonly kind: 'tool'; readonly call: ToolCall } | 
 /** Longer texts are for files. */
 const TEXT_LENGTH = 2 ** 20;
 
+/** Made once: zod compiles each object schema when it is first used, which costs more than reading a call. */
+const namedSchema = z.looseObject({ action: z.string() });
+const argumentSchemas = new WeakMap<OwnTool, z.ZodObject>();
+
 /** @param given a step with the tool's name as its action. @returns undefined when it names none of the tools. */
 export function readToolCall(given: unknown, tools: readonly OwnTool[]): ReadToolCall | undefined {
-  const named = z.looseObject({ action: z.string() }).safeParse(given);
+  if (tools.length === 0) return undefined;
+  const named = namedSchema.safeParse(given);
   if (!named.success) return undefined;
   const { action, ...fields } = named.data;
   const tool = tools.find((each) => each.name === action);
   if (tool === undefined) return undefined;
-  const read = buildSchema(tool).safeParse(fields);
+  const read = getSchema(tool).safeParse(fields);
   if (read.success) return { kind: 'tool', call: { tool, values: read.data } };
   const problems = read.error.issues.map(({ path, message }) => `${path.join('.') || 'fields'}: ${message}`);
   return { kind: 'misfit', misfit: { reason: 'malformed', detail: `${tool.name}: ${problems.join('; ')}`.slice(0, 2000) } };
@@ -59,9 +64,15 @@ export function readToolCall(given: unknown, tools: readonly OwnTool[]): ReadToo
 
 /** The form in which agents receive it. */
 export function describeOwnTool(tool: OwnTool): Tool {
-  const { properties = {}, required = [] } = z.toJSONSchema(buildSchema(tool), { io: 'input', unrepresentable: 'any' });
+  const { properties = {}, required = [] } = z.toJSONSchema(getSchema(tool), { io: 'input', unrepresentable: 'any' });
   const parameters = { type: 'object', properties, required, additionalProperties: false };
   return { name: tool.name, description: tool.description, parameters };
+}
+
+function getSchema(tool: OwnTool): z.ZodObject {
+  const schema = argumentSchemas.get(tool) ?? buildSchema(tool);
+  argumentSchemas.set(tool, schema);
+  return schema;
 }
 
 function buildSchema({ arguments: declared }: OwnTool): z.ZodObject {
