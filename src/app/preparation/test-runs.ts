@@ -11,6 +11,7 @@ import type { SuiteCommand } from '../../agents/preparation/languages/language-a
 import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import type { Repeats, RunTwist } from '../../agents/preparation/steadiness.ts';
 import { digestFiles } from '../../agents/preparation/step-key.ts';
+import { leaveOutWaiting } from '../../agents/preparation/time-scale.ts';
 import type { SuiteStage } from '../../agents/tasks/muster-schema.ts';
 import { gatherOutcomes } from '../../agents/preparation/derivation.ts';
 import { testResultSchema } from '../../agents/verification/evidence.ts';
@@ -28,7 +29,7 @@ const runSchema = z.strictObject({
   needNetwork: z.array(z.string()).readonly(),
   figures: z.unknown(),
 });
-/** One run of tests, as far as later steps read it. */
+/** One run of tests, as far as later steps read it. `seconds` leave out what a busy machine kept it from running. */
 export type TestRun = z.infer<typeof runSchema>;
 
 export interface RunRequest {
@@ -51,6 +52,8 @@ export const FIGURES = `${LOGS}/figures.json`;
 const FIGURES_BYTES = 16 * 2 ** 20;
 /** What a run costs besides. */
 const LEAST_SECONDS = 0.05;
+/** Of repetitions on a busy machine: those that have waited for so long together are the last. */
+const MOST_WAITED_SECONDS = 200;
 const CLOCK = `${LOGS}/clock.so`;
 /** Another year, month, day of the week and hour. */
 const AHEAD_SECONDS = 400 * 86_400 + 5 * 3600 + 1234;
@@ -118,7 +121,9 @@ async function runOften(
   signal: AbortSignal,
 ): Promise<z.infer<typeof figuresSchema>> {
   const figures: z.infer<typeof figuresSchema> = {};
-  for (let [run, spent] = [0, 0]; run < bounds.runs && spent < bounds.seconds; run += 1) {
+  const waitedBefore = session.waitedSeconds;
+  const isPatient = (): boolean => session.waitedSeconds - waitedBefore < MOST_WAITED_SECONDS;
+  for (let [run, spent] = [0, 0]; run < bounds.runs && spent < bounds.seconds && isPatient(); run += 1) {
     const { results, seconds } = await runOnce(session, request, signal);
     spent += Math.max(seconds, LEAST_SECONDS);
     for (const [id, outcome] of gatherOutcomes(results)) {
@@ -139,6 +144,7 @@ async function runOnce(session: WorkspaceSession, request: RunRequest, signal: A
   const width = { COLUMNS: '400' };
   const variables = cleanEnvironment(environment, run.environment, order, clock, width, plugin?.environment ?? {});
   await session.wipe(REPORT.slice(0, REPORT.lastIndexOf('/')), signal);
+  const waitedBefore = session.waitedSeconds;
   const result = await session.run(
     { argv: run.argv, directory: WORKDIR, environment: variables, seconds, output: boundOutput(stage) },
     signal,
@@ -146,7 +152,8 @@ async function runOnce(session: WorkspaceSession, request: RunRequest, signal: A
   const evidence = await readSuiteEvidence(session, stage, result, { workdir: WORKDIR, order: 'shuffled' }, signal);
   const figures = plugin === undefined ? null : await readFigures(session, signal);
   const { results, problem } = evidence;
-  return { results, problem, ending: evidence.ending.kind, seconds: result.seconds, figures, ...readOutput(result) };
+  const taken = leaveOutWaiting(result, session.waitedSeconds - waitedBefore);
+  return { results, problem, ending: evidence.ending.kind, seconds: taken, figures, ...readOutput(result) };
 }
 
 function describePlugin(name: string | undefined): Readonly<Record<string, string>> {

@@ -13,7 +13,7 @@ import { findSecret } from '../../../src/agents/preparation/secrets.ts';
 import type { SourceFiles } from '../../../src/agents/preparation/source/source-files.ts';
 import { splitChange } from '../../../src/agents/preparation/splitting.ts';
 import { judgeSteadiness, type RepeatedRun } from '../../../src/agents/preparation/steadiness.ts';
-import { limitSuite } from '../../../src/agents/preparation/time-scale.ts';
+import { leaveOutWaiting, limitSuite } from '../../../src/agents/preparation/time-scale.ts';
 import { wireTests } from '../../../src/agents/preparation/wired-tests.ts';
 import { filesOf } from '../../support/source-files.ts';
 
@@ -268,4 +268,10 @@ describe('of Python', () => {
 
 it('a time limit is one of few, so that a measurement does not decide a digest', () => {
   expect([0.1, 2.9, 3.1, 14, 500].map(limitSuite)).toEqual([60, 60, 300, 300, 7200]);
+});
+
+it('how long tests take leaves out what a busy machine kept them from running, and is no less than their processor time', () => {
+  expect(leaveOutWaiting({ seconds: 102, cpuSeconds: 5 }, 96)).toBe(6);
+  expect(leaveOutWaiting({ seconds: 10, cpuSeconds: 3 }, 25)).toBe(3);
+  expect(leaveOutWaiting({ seconds: 10, cpuSeconds: 18 }, 1)).toBe(10);
 });

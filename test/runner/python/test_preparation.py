@@ -1,5 +1,6 @@
 """What is installed for the tests of a repository that tasks are made of."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
 from runner_process import RUNNER
 
 from muster_preparation.install_javascript import TOOLS
@@ -122,6 +124,29 @@ def test_a_test_that_a_class_inherits_is_reported_with_the_file_of_that_class(
     report = (tmp_path / "report.xml").read_text()
     assert 'classname="tests.test_sums.TestSums" name="test_adds"' in report
     assert 'file="tests/test_sums.py"' in report
+
+
+@pytest.mark.parametrize(
+    ("schedstat", "expected"),
+    [
+        ("5000000000 3000000000 7\n", 997.0),
+        ("1 900000000000 1\n", 800.0),
+        ("", 1000.0),
+    ],
+)
+def test_the_time_in_which_tests_are_repeated_leaves_waiting_out(
+    schedstat: str, expected: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to a bound, and where the kernel tells."""
+    monkeypatch.syspath_prepend(str(RUNNER / "pytest_plugins"))
+    plugin = importlib.import_module("muster_repeat")
+    file = tmp_path / "schedstat"
+    file.write_text(schedstat)
+    monkeypatch.setattr(plugin, "_monotonic", lambda: 1000.0)
+    monkeypatch.setattr(
+        plugin, "_open", lambda _, encoding: file.open(encoding=encoding)
+    )
+    assert plugin._clock() == expected
 
 
 def test_a_fix_is_found_in_copies_archives_and_patches_and_nowhere_else(
