@@ -146,6 +146,12 @@ describe.runIf(isFullForm)('what is wrong with a repository', () => {
 /** What each repository is, and why no candidate of it becomes a task. */
 const HOPELESS: readonly (readonly [string, FileContents, FileContents, { readonly step: string; readonly reason: unknown }])[] = [
   [
+    'files of tests without a test',
+    { ...SUMS.before, 'tests/test_sums.py': 'import sums\n' },
+    { 'sums.py': SUMS.fix['sums.py'], 'tests/test_sums.py': 'import sums\n\nNUMBERS = [1, 2, 3]\n' },
+    { step: 'test-command', reason: expect.stringContaining('no test was run') },
+  ],
+  [
     'tests that need a service',
     SUMS.before,
     {
