@@ -14,7 +14,7 @@ export interface LiveFeedOptions {
   readonly log: Log;
 }
 
-/** The changes since the reader's last look. */
+/** The changes since the reader's last look. Readers that keep up get the same object, so what is made from it can be shared. */
 export interface LiveChanges {
   /** New ones, and ones that began or ended. */
   readonly evaluations: readonly StoredEvaluation[];
@@ -44,8 +44,10 @@ export class LiveFeed {
   /** Rows to read in the next ticks, oldest first. */
   readonly #changed = new Set<EvaluationId>();
   #running = new Map<EvaluationId, RunningFigures>();
-  /** Evaluations that were open, and not played here, at the last look. */
-  #elsewhere: ReadonlySet<EvaluationId> = new Set();
+  /** Evaluations of which this process has said something since the last look at the store. */
+  readonly #heard = new Set<EvaluationId>();
+  /** Evaluations that were open at the last look. */
+  #open: ReadonlySet<EvaluationId> = new Set();
   #elsewhereAt = -Infinity;
   #work: Disposable | undefined;
 
@@ -53,7 +55,7 @@ export class LiveFeed {
     this.#options = options;
   }
 
-  /** One item a tick, perhaps without a change, until the signal is aborted. */
+  /** One item a tick, perhaps without a change, until the signal is aborted. No item is changed afterwards. */
   async *read(signal: AbortSignal): AsyncGenerator<LiveChanges> {
     const reader = new Reader();
     this.#readers.add(reader);
@@ -75,6 +77,7 @@ export class LiveFeed {
     const work = new DisposableStack();
     work.use(
       news.listenToAll((evaluation, running) => {
+        this.#heard.add(evaluation);
         if (running === undefined) this.#changed.add(evaluation);
         else this.#running.set(evaluation, running);
       }),
@@ -93,7 +96,8 @@ export class LiveFeed {
     this.#work = undefined;
     this.#changed.clear();
     this.#running.clear();
-    this.#elsewhere = new Set();
+    this.#heard.clear();
+    this.#open = new Set();
     this.#elsewhereAt = -Infinity;
   }
 
@@ -108,7 +112,8 @@ export class LiveFeed {
       // What could not be read stays among the changed ones.
       this.#options.log.warn({ error: getMessage(error) }, 'changes of evaluations could not be read for open pages');
     }
-    for (const reader of this.#readers) reader.put(rows, running);
+    const changes: LiveChanges = { evaluations: rows, running, isIncomplete: false };
+    for (const reader of this.#readers) reader.put(changes);
   }
 
   async #readChanged(): Promise<readonly StoredEvaluation[]> {
@@ -124,8 +129,9 @@ export class LiveFeed {
     this.#elsewhereAt = clock.now();
     const { items } = await evaluations.list({ states: ['waiting', 'running'] }, { limit: ELSEWHERE_LIMIT, after: undefined });
     const open = new Set(items.map(({ id }) => id));
-    for (const id of open.union(this.#elsewhere)) this.#changed.add(id);
-    this.#elsewhere = open;
+    for (const id of open.union(this.#open).difference(this.#heard)) this.#changed.add(id);
+    this.#heard.clear();
+    this.#open = open;
   }
 }
 
@@ -133,32 +139,24 @@ const NONE: LiveChanges['running'] = new Map();
 
 /** What one reader has not taken yet. */
 class Reader implements Disposable {
-  #rows = new Map<EvaluationId, StoredEvaluation>();
-  /** That of the tick itself where nothing was kept from the one before: all readers that keep up have the same map. */
-  #running: LiveChanges['running'] = NONE;
-  #isIncomplete = false;
+  /** Those of the tick itself where nothing was kept from the one before: all readers that keep up have the same object. */
+  #kept: LiveChanges | undefined;
   #wake: () => void = () => undefined;
   readonly #wait = new Listener((wake) => {
     this.#wake = wake;
     return () => undefined;
   });
 
-  put(rows: readonly StoredEvaluation[], running: ReadonlyMap<EvaluationId, RunningFigures>): void {
-    for (const row of rows) this.#rows.set(row.id, row);
-    this.#running = this.#running.size === 0 ? running : new Map([...this.#running, ...running]);
-    if (this.#rows.size + this.#running.size > MOST_KEPT) {
-      this.#rows.clear();
-      this.#running = NONE;
-      this.#isIncomplete = true;
-    }
+  put(changes: LiveChanges): void {
+    const kept = this.#kept ? joinChanges(this.#kept, changes) : changes;
+    const isTooMuch = kept.evaluations.length + kept.running.size > MOST_KEPT;
+    this.#kept = isTooMuch ? { evaluations: [], running: NONE, isIncomplete: true } : kept;
     this.#wake();
   }
 
   take(): LiveChanges {
-    const changes = { evaluations: [...this.#rows.values()], running: this.#running, isIncomplete: this.#isIncomplete };
-    this.#rows = new Map();
-    this.#running = NONE;
-    this.#isIncomplete = false;
+    const changes = this.#kept ?? { evaluations: [], running: NONE, isIncomplete: false };
+    this.#kept = undefined;
     return changes;
   }
 
@@ -169,4 +167,13 @@ class Reader implements Disposable {
   [Symbol.dispose](): void {
     this.#wait[Symbol.dispose]();
   }
+}
+
+function joinChanges(before: LiveChanges, after: LiveChanges): LiveChanges {
+  const rows = new Map([...before.evaluations, ...after.evaluations].map((row) => [row.id, row]));
+  return {
+    evaluations: [...rows.values()],
+    running: new Map([...before.running, ...after.running]),
+    isIncomplete: before.isIncomplete || after.isIncomplete,
+  };
 }

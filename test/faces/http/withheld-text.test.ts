@@ -5,8 +5,12 @@ import type { Role } from '../../../src/evaluation-store/tokens.ts';
 import { digestBytes } from '../../../src/kernel/canonical-json.ts';
 import { parseEpisodeIndex, type Digest, type EvaluationId } from '../../../src/kernel/ids.ts';
 import { defineSuite, createInlineLayer, parseSuite } from '../../../src/orchestrator/suite/suite-definition.ts';
+import { addLiveRoutes } from '../../../src/faces/http/routes/live-routes.ts';
 import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
 import type { EvaluationOrder } from '../../../src/service/orders/evaluation-order.ts';
+import { NOTHING_MADE } from '../../../src/pool/members/pool-state.ts';
+import { PoolService } from '../../../src/service/upkeep/pool-service.ts';
+import type { LiveChanges } from '../../../src/service/watching/live-feed.ts';
 import { evaluation as summaryDocument } from '../report/documents.ts';
 import { ServerFixture } from '../../support/server-fixture.ts';
 import { accepted, claimed, LEG } from '../../support/store-fixture.ts';
@@ -19,6 +23,13 @@ const [MINE, YOURS] = [digestBytes('mine'), digestBytes('yours')];
 const SUITE = parseSuite(
   createInlineLayer({ name: 'fixture', environment: 'module:make', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes: 2 } }),
 );
+
+const POOLS = {
+  templates: ['local'],
+  getSize: () => ({ min: 0, max: 1, warm: 0 }),
+  resize: () => undefined,
+  readUsage: async () => new Map(),
+};
 
 function content(digest: Digest): Extract<EvaluationOrder, { kind: 'evaluation' }>['checkpoint'] {
   return { uri: 'policy.pt', digest, kind: 'file', files: [{ path: 'policy.pt', size: 1, digest }], labels: {} };
@@ -131,5 +142,42 @@ describe('what a program printed', () => {
     const id = await failed(server, { schema: 'muster.summary/9', words: SECRET });
     const get = await as(server, 'stranger', 'viewer');
     expect((await get(`/v1/evaluations/${id}`)).json).toMatchObject({ withheld: true, summary: null });
+  });
+
+  it('is withheld in the live stream, which is read and written once for all who may see the same', async () => {
+    const feed: LiveChanges[] = [];
+    const asked: string[] = [];
+    const state = { ...NOTHING_MADE, lastErrors: { ...NOTHING_MADE.lastErrors, creation: SECRET } };
+    await using server = await ServerFixture.open({ slots: 0 }, ({ store, clock, use }) => ({
+      identify: identifyByToken(store.tokens, clock),
+      more: [
+        (app, room) =>
+          addLiveRoutes(app, {
+            service: { followAll: () => ReadableStream.from(feed) },
+            pools: new PoolService({ ...POOLS, getState: () => state }, store.audit, clock),
+            use: {
+              findUsable: (principal, digests) => {
+                asked.push(principal);
+                return use.findUsable(principal, digests);
+              },
+            },
+            clock,
+            room,
+          }),
+      ],
+    }));
+    const id = await failed(server, remarked());
+    const nothing = { evaluations: [], running: new Map(), isIncomplete: false } as const;
+    feed.push({ ...nothing, evaluations: [await server.fixture.find(id)] }, { ...nothing }, { ...nothing, isIncomplete: true });
+    const read = async (principal: string, role: Role): Promise<string> => (await (await as(server, principal, role))('/v1/live')).text;
+    const [admin, owner] = [await read('admin', 'operator'), await read('owner', 'viewer')];
+    expect([admin.split(SECRET).length, owner.split(SECRET).length]).toEqual([3, 2]);
+    const strangers = [await read('stranger', 'viewer'), await read('stranger', 'submitter'), await read('half', 'viewer')];
+    expect(new Set(strangers).size).toBe(1);
+    expect(strangers[0]).not.toContain(SECRET);
+    expect(asked).toEqual(['stranger', 'half']);
+    // The pools once, what changed, nothing, and that something was left out.
+    const members = (text: string): unknown => text.match(/(?<=^data: )\{.*$/gm)?.map((data) => Object.keys(JSON.parse(data)));
+    for (const text of [admin, strangers[0] ?? '']) expect(members(text)).toEqual([['pools'], ['evaluations'], ['isIncomplete']]);
   });
 });

@@ -1,17 +1,17 @@
 import type { FastifyReply } from 'fastify';
 import { Readable } from 'node:stream';
-import { type Clock, sleep } from '../../../kernel/clock.ts';
+import type { Clock } from '../../../kernel/clock.ts';
 
 /** Proxies close connections that say nothing for a minute. */
 const HEARTBEAT_MILLISECONDS = 15_000;
 
 /** Reads no further ahead than a client takes. */
-export function toTextStream(source: AsyncIterable<string>): Readable {
+export function toTextStream(source: AsyncIterable<string | Uint8Array>): Readable {
   return Readable.from(source, { objectMode: false, highWaterMark: 64 * 1024 });
 }
 
 /** Answers with server-sent events, and with a comment now and then while there are none. It ends when the caller would not be let in any more. */
-export function sendEvents(reply: FastifyReply, frames: AsyncIterable<string>, clock: Clock): FastifyReply {
+export function sendEvents(reply: FastifyReply, frames: AsyncIterable<string | Uint8Array>, clock: Clock): FastifyReply {
   return (
     reply
       .header('content-type', 'text/event-stream; charset=utf-8')
@@ -45,7 +45,7 @@ interface Beating {
 }
 
 /** It is read as fast as the client takes it, and ends when the caller would not be let in any more. */
-async function* withHeartbeats(frames: AsyncIterable<string>, { clock, reply, heartbeat }: Beating): AsyncGenerator<string> {
+async function* withHeartbeats<Frame>(frames: AsyncIterable<Frame>, { clock, reply, heartbeat }: Beating): AsyncGenerator<Frame | string> {
   const { isStillKnown = async () => true } = reply.request;
   const iterator = frames[Symbol.asyncIterator]();
   let isLeft = false;
@@ -77,15 +77,9 @@ async function* withHeartbeats(frames: AsyncIterable<string>, { clock, reply, he
   }
 }
 
+/** A timer rather than an aborted sleep: making the error of an abort would cost as much as sending the frame. */
 async function awaitOrHeartbeat<Result>(next: Promise<Result>, clock: Clock): Promise<Result | 'heartbeat'> {
-  const heard = new AbortController();
-  const heartbeat = sleep(clock, HEARTBEAT_MILLISECONDS, heard.signal).then(
-    () => 'heartbeat' as const,
-    () => 'heartbeat' as const,
-  );
-  try {
-    return await Promise.race([next, heartbeat]);
-  } finally {
-    heard.abort();
-  }
+  const { promise, resolve } = Promise.withResolvers<'heartbeat'>();
+  using _timer = clock.after(HEARTBEAT_MILLISECONDS, () => resolve('heartbeat'));
+  return await Promise.race([next, promise]);
 }

@@ -30,6 +30,7 @@ export interface LiveRoutesOptions {
 /** One stream with the changes of all evaluations and pools: a page that shows many needs one connection. */
 export function addLiveRoutes(instance: FastifyInstance, options: LiveRoutesOptions): void {
   const { service, clock, room } = options;
+  const frames = new LiveFrames(options);
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/live',
     {
@@ -42,34 +43,61 @@ export function addLiveRoutes(instance: FastifyInstance, options: LiveRoutesOpti
     async (request, reply) => {
       const caller = requireCaller(request.caller);
       room.take(caller.principal, reply);
-      return sendEvents(reply, streamFrames(service.followAll(createGoneSignal(reply)), caller, options), clock);
+      return sendEvents(reply, streamFrames(service.followAll(createGoneSignal(reply)), caller, frames), clock);
     },
   );
 }
 
+const NO_CHANGES: LiveChanges = { evaluations: [], running: new Map(), isIncomplete: false };
+
 /** The first frame has the pools, so that a reader knows at once that it is connected. */
-async function* streamFrames(
-  changes: AsyncIterable<LiveChanges>,
-  caller: Caller,
-  { pools, use }: LiveRoutesOptions,
-): AsyncGenerator<string> {
-  let shown = JSON.stringify(toPoolResources(pools, caller));
-  yield `event: changes\ndata: ${JSON.stringify({ pools: toPoolResources(pools, caller) } satisfies LiveMessage)}\n\n`;
-  for await (const { evaluations, running, isIncomplete } of changes) {
-    const now = toPoolResources(pools, caller);
-    const text = JSON.stringify(now);
-    const rest: Omit<LiveMessage, 'running'> = {
-      ...(evaluations.length > 0 && { evaluations: await listReadableItems(evaluations, caller, use) }),
-      ...(text !== shown && { pools: now }),
-      ...(isIncomplete && { isIncomplete: true }),
-    };
-    shown = text;
-    const members = [JSON.stringify(rest).slice(1, -1), running.size > 0 ? formatRunning(running) : ''].filter((each) => each !== '');
-    if (members.length > 0) yield `event: changes\ndata: {${members.join(',')}}\n\n`;
+async function* streamFrames(changes: AsyncIterable<LiveChanges>, caller: Caller, frames: LiveFrames): AsyncGenerator<Uint8Array> {
+  const first = await frames.write({ ...NO_CHANGES }, caller);
+  let shown = first.pools;
+  yield first.format(true);
+  for await (const each of changes) {
+    const frame = await frames.write(each, caller);
+    const hasPools = frame.pools !== shown;
+    shown = frame.pools;
+    if (hasPools || !frame.isEmpty) yield frame.format(hasPools);
   }
 }
 
-/** Most of what is sent, to all readers alike: it is written once for all that keep up. */
+/**
+ * Frames of the stream. Most readers keep up, and get the same changes. Each frame is read and written once for all of them that may see the same, so
+ * that a further reader costs the server little more than its socket.
+ */
+class LiveFrames {
+  readonly #options: Pick<LiveRoutesOptions, 'pools' | 'use'>;
+  readonly #written = new WeakMap<LiveChanges, Map<string, Promise<LiveFrame>>>();
+
+  constructor(options: Pick<LiveRoutesOptions, 'pools' | 'use'>) {
+    this.#options = options;
+  }
+
+  write(changes: LiveChanges, caller: Caller): Promise<LiveFrame> {
+    const access = caller.role === 'operator' ? '' : caller.principal;
+    const written = this.#written.get(changes) ?? new Map<string, Promise<LiveFrame>>();
+    const frame = written.get(access) ?? this.#write(changes, caller);
+    this.#written.set(changes, written.set(access, frame));
+    return frame;
+  }
+
+  async #write({ evaluations, running, isIncomplete }: LiveChanges, caller: Caller): Promise<LiveFrame> {
+    const { pools, use } = this.#options;
+    const rest: Omit<LiveMessage, 'running' | 'pools'> = {
+      ...(evaluations.length > 0 && { evaluations: await listReadableItems(evaluations, caller, use) }),
+      ...(isIncomplete && { isIncomplete: true }),
+    };
+    const members = [JSON.stringify(rest).slice(1, -1), running.size > 0 ? formatRunning(running) : ''];
+    return new LiveFrame(
+      members.filter((each) => each !== ''),
+      JSON.stringify(toPoolResources(pools, caller)),
+    );
+  }
+}
+
+/** Most of what is sent, to all readers alike, whatever they may see. */
 const written = new WeakMap<LiveChanges['running'], string>();
 
 /** The member `running` of a message. */
@@ -80,6 +108,32 @@ function formatRunning(running: LiveChanges['running']): string {
   const text = `"running":${JSON.stringify(items)}`;
   written.set(running, text);
   return text;
+}
+
+/** The pools go out to those readers who have seen other ones last. */
+class LiveFrame {
+  readonly pools: string;
+  readonly #members: readonly string[];
+  readonly #formatted = new Map<boolean, Uint8Array>();
+
+  /** @param members of the message, without the pools. @param pools as JSON. */
+  constructor(members: readonly string[], pools: string) {
+    this.#members = members;
+    this.pools = pools;
+  }
+
+  get isEmpty(): boolean {
+    return this.#members.length === 0;
+  }
+
+  format(hasPools: boolean): Uint8Array {
+    const known = this.#formatted.get(hasPools);
+    if (known) return known;
+    const members = hasPools ? [...this.#members, `"pools":${this.pools}`] : this.#members;
+    const bytes = Buffer.from(`event: changes\ndata: {${members.join(',')}}\n\n`);
+    this.#formatted.set(hasPools, bytes);
+    return bytes;
+  }
 }
 
 async function listReadableItems(
