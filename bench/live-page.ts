@@ -1,191 +1,197 @@
-import type { CDPSession } from 'playwright-core';
-import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { openBrowser, type Browser } from '../test/support/chromium.ts';
-import type { Benchmark, Cell, Check } from './benchmark.ts';
-import { openPage, readHeap, readMetrics } from './live/page-metrics.ts';
+import type { Benchmark, Cell, Check, Table } from './benchmark.ts';
+import { measureWithPages, measureWithStreams, openLists, VIEWS, type Opening, type PagesCost } from './live/looking.ts';
 import { keepOn, listProcessors } from './live/processors.ts';
-import { findDeepEvaluation, PAGES, SimulatedServer, type MeasuredDelay } from './live/server-process.ts';
-import type { Delay } from './live/simulated-server.ts';
+import { PAGES, ServerProcess, type MeasuredDelay } from './live/server-process.ts';
+import { showSpread, spreadOf, type Spread } from './spread.ts';
 
 const SANDBOXES = 500;
-const VIEWS = ['/', '/pools', '/?run=live-1', '/batches'] as const;
 const MOST_SCRIPTING = 60;
 const MOST_DELAY_GROWTH = 1.1;
 const MOST_HEAP_GROWTH = 1.1;
 const MOST_OPENING = 1000;
 
-const WITHOUT = 'the server without pages';
-const STREAMS = `the server with ${PAGES} streams that are read and not drawn`;
-const APART = `${PAGES} pages in a browser on other processors than the server`;
-const WITH = `${PAGES} pages`;
+/** The median of all rounds lies between the lowest and the highest of seven with a probability of 98 %. */
+const ROUNDS = 7;
+const QUICK_ROUNDS = 1;
 const OPENING = 'opening long lists';
+/** What is done to the server in a round. */
+const ARMS = ['none', 'streams', 'elsewhere', 'pages'] as const;
+type Arm = (typeof ARMS)[number];
+const WORDS: Readonly<Record<Arm, string>> = {
+  none: 'no page',
+  streams: `${PAGES} streams that are read and not drawn`,
+  elsewhere: `${PAGES} pages that follow another process with the same content`,
+  pages: `${PAGES} pages`,
+};
+
+type Round = Readonly<Record<'none' | 'streams', MeasuredDelay>> & Readonly<Record<'elsewhere' | 'pages', PagesCost>>;
+const nameRound = (round: number): string => `round ${round + 1}`;
+const countRounds = (quick: boolean): number => (quick ? QUICK_ROUNDS : ROUNDS);
 
 /** What the live page costs: the server's event loop, and the browser. */
 export const livePage: Benchmark = {
   name: 'live-page',
   summary: 'the live page on 200 running evaluations and 500 sandboxes: the server with and without ten pages, their scripting and memory',
-  measurements: () => [WITHOUT, STREAMS, APART, WITH, OPENING],
+  measurements: (quick) => [...Array.from({ length: countRounds(quick) }, (_, round) => nameRound(round)), OPENING],
   async run({ quick, measured }) {
-    const seconds = quick ? 5 : 30;
+    const seconds = quick ? 3 : 15;
     const rows = quick ? 1000 : 100_000;
-    await using server = await SimulatedServer.start([rows, rows, SANDBOXES]);
+    await using server = await ServerProcess.simulate([rows, rows, SANDBOXES]);
     const [own, ...others] = listProcessors();
     if (own === undefined || others.length === 0)
       throw new Error('the benchmark needs two processors: one for the server, one for the browser');
-    const [without, streams, apart] = await (async () => {
-      using _server = keepOn([own], server.pid);
-      using _browser = keepOn(others, process.pid);
-      await using browser = await openBrowser();
-      await sleep(systemClock, 3000);
-      return [
-        await measured(WITHOUT, () => server.delayOver(seconds)),
-        await measured(STREAMS, () => delayWithStreams(server, seconds)),
-        await measured(APART, () => lookAt(server, browser, seconds)),
-      ] as const;
-    })();
+    using _server = keepOn([own], server.pid);
+    using _others = keepOn(others, process.pid);
+    await using replay = await ServerProcess.replay(server, seconds);
     await using browser = await openBrowser();
-    const pages = await measured(WITH, () => lookAt(server, browser, seconds));
+    const rounds: Round[] = [];
+    for (let round = 0; round < countRounds(quick); round += 1)
+      rounds.push(await measured(nameRound(round), () => measureRound({ server, replay, browser, seconds }, round)));
     const opening = await measured(OPENING, () => openLists(server, browser));
     return {
-      tables: [
-        {
-          title: `Event loop of the server, 200 evaluations with 10,000 episodes a second and ${SANDBOXES} sandboxes, ${seconds} s each`,
-          columns: ['what', 'p50 (ms)', 'p99 (ms)', 'load'],
-          rows: [
-            delayRow('no page', without),
-            delayRow(`${PAGES} streams, read by the benchmark`, streams),
-            delayRow(`${PAGES} pages, in a browser on other processors than the server`, apart),
-            delayRow(`${PAGES} pages, in a browser on the same processors`, pages),
-          ],
-        },
-        {
-          title: 'Pages, by what they show',
-          columns: ['address', 'scripting (ms/s)', 'all work (ms/s)', 'heap at first (MiB)', 'heap at the end (MiB)'],
-          rows: apart.views.map(({ address, scripting, work, heap }) => [address, scripting, work, heap[0] ?? 0, heap.at(-1) ?? 0]),
-        },
-        {
-          title: `Of ${rows} evaluations and ${rows} episodes, until rows are shown`,
-          columns: ['address', 'milliseconds'],
-          rows: opening.map(({ what, milliseconds }): Cell[] => [what, milliseconds]),
-        },
-      ],
-      checks: checksOf({ without, streams, apart, opening }),
+      tables: [tabulateDelays(rounds, seconds), tabulateGrowth(rounds), tabulateViews(rounds), tabulateOpening(opening, rows)],
+      checks: checksOf(rounds, opening),
       notes: [
+        'Each figure is the median of the rounds, with the lowest and the highest. Each round measures all four, in another order.',
+        `A browser disturbs the processor of the server also where it follows another process: the memory and, on some machines, the core are shared. ${PAGES} pages beside as many that follow another process are what pages cost the server.`,
+        'Delays are from one look of a timer of 1 ms to the next; a hundredth of the looks lies above p99.',
         "Scripting and all work are processor time of the page's main thread.",
         'Simulated players report ten times a second each and store nothing; HTTP, stream, store and page are the real ones.',
-        `The server has a processor of its own in all rows but the last. There, the browser takes time from the server, as a browser on another machine would not.`,
+        'The server has a processor of its own; the browser and the other process have the others.',
       ],
     };
   },
 };
 
-interface ViewCost {
-  readonly address: string;
-  readonly scripting: number;
-  readonly work: number;
-  /** MiB, after a collection, in thirds of the time. */
-  readonly heap: readonly number[];
+interface Place {
+  readonly server: ServerProcess;
+  /** Has the content of the server. */
+  readonly replay: ServerProcess;
+  readonly browser: Browser;
+  readonly seconds: number;
 }
 
-type PagesCost = MeasuredDelay & { readonly views: readonly ViewCost[] };
-type Opening = readonly { readonly what: string; readonly milliseconds: number }[];
-
-function delayRow(what: string, { p50, p99, load }: MeasuredDelay): Cell[] {
-  return [what, p50.toFixed(2), p99.toFixed(2), load.toFixed(1)];
+/** All arms, each round in another order. */
+async function measureRound({ server, replay, browser, seconds }: Place, round: number): Promise<Round> {
+  const measure = {
+    none: () => server.delayOver(seconds),
+    streams: () => measureWithStreams(server, seconds),
+    elsewhere: () => measureWithPages(server, { browser, at: replay, seconds }),
+    pages: () => measureWithPages(server, { browser, at: server, seconds }),
+  };
+  const first = round % ARMS.length;
+  const found: Partial<{ -readonly [Each in Arm]: Round[Each] }> = {};
+  for (const arm of [...ARMS.slice(first), ...ARMS.slice(0, first)]) Object.assign(found, { [arm]: await measure[arm]() });
+  const { none, streams, elsewhere, pages } = found;
+  if (!none || !streams || !elsewhere || !pages) throw new Error('a round has all of its measurements');
+  return { none, streams, elsewhere, pages };
 }
 
-interface Measured {
-  readonly without: Delay;
-  readonly streams: Delay;
-  readonly apart: PagesCost;
-  readonly opening: Opening;
+function spread(rounds: readonly Round[], read: (round: Round) => number): Spread {
+  return spreadOf(rounds.map(read));
 }
 
-function checksOf({ without, streams, apart, opening }: Measured): readonly Check[] {
-  const scripting = Math.max(...apart.views.map((view) => view.scripting));
-  const heap = Math.max(...apart.views.map((view) => (view.heap.at(-1) ?? 0) / (view.heap[0] ?? 1)));
+function tabulateDelays(rounds: readonly Round[], seconds: number): Table {
+  return {
+    title: `The server, 200 evaluations with 10,000 episodes a second and ${SANDBOXES} sandboxes, ${rounds.length} rounds of ${seconds} s each`,
+    columns: ['what', 'p50 of the event loop (ms)', 'p99 (ms)', 'looks', 'processor (ms/s)', 'load'],
+    rows: ARMS.map((arm): Cell[] => [
+      WORDS[arm],
+      showSpread(
+        spread(rounds, (round) => round[arm].p50),
+        2,
+      ),
+      showSpread(
+        spread(rounds, (round) => round[arm].p99),
+        2,
+      ),
+      spread(rounds, (round) => round[arm].looks).low,
+      showSpread(
+        spread(rounds, (round) => round[arm].processor),
+        0,
+      ),
+      showSpread(
+        spread(rounds, (round) => round[arm].load),
+        1,
+      ),
+    ]),
+  };
+}
+
+const PAIRS = [
+  ['streams', 'none'],
+  ['elsewhere', 'none'],
+  ['pages', 'elsewhere'],
+] as const;
+
+function tabulateGrowth(rounds: readonly Round[]): Table {
+  return {
+    title: 'Beside each other, in the same round',
+    columns: ['what', 'beside', 'p99', 'processor'],
+    rows: PAIRS.map(([one, other]): Cell[] => [
+      WORDS[one],
+      WORDS[other],
+      `${showSpread(growthOf(rounds, one, other), 2)} ×`,
+      `${showSpread(
+        spread(rounds, (round) => round[one].processor / round[other].processor),
+        2,
+      )} ×`,
+    ]),
+  };
+}
+
+function growthOf(rounds: readonly Round[], one: Arm, other: Arm): Spread {
+  return spread(rounds, (round) => round[one].p99 / round[other].p99);
+}
+
+/** Of one view in each round. */
+function readViews(rounds: readonly Round[], address: string): PagesCost['views'] {
+  return rounds.flatMap(({ pages }) => pages.views.filter((view) => view.address === address));
+}
+
+function tabulateViews(rounds: readonly Round[]): Table {
+  return {
+    title: 'Pages, by what they show',
+    columns: ['address', 'scripting (ms/s)', 'all work (ms/s)', 'heap at first (MiB)', 'heap at the end (MiB)'],
+    rows: VIEWS.map((address): Cell[] => {
+      const views = readViews(rounds, address);
+      const median = (read: (view: PagesCost['views'][number]) => number): number => spreadOf(views.map(read)).median;
+      return [
+        address,
+        median(({ scripting }) => scripting),
+        median(({ work }) => work),
+        median(({ heap }) => heap[0] ?? Number.NaN),
+        median(({ heap }) => heap.at(-1) ?? Number.NaN),
+      ];
+    }),
+  };
+}
+
+function tabulateOpening(opening: Opening, rows: number): Table {
+  return {
+    title: `Of ${rows} evaluations and ${rows} episodes, until rows are shown`,
+    columns: ['address', 'milliseconds'],
+    rows: opening.map(({ what, milliseconds }): Cell[] => [what, milliseconds]),
+  };
+}
+
+function checksOf(rounds: readonly Round[], opening: Opening): readonly Check[] {
+  const views = rounds.flatMap(({ pages }) => pages.views);
+  const scripting = Math.max(...views.map((view) => view.scripting));
+  const heap = Math.max(...views.map((view) => (view.heap.at(-1) ?? Number.NaN) / (view.heap[0] ?? Number.NaN)));
   const slowest = Math.max(...opening.map(({ milliseconds }) => milliseconds));
   const check = (what: string, target: string, measured: string, met: boolean): Check => ({ what, target, measured, met });
-  const checkDelay = (what: string, { p99 }: Delay): Check => {
-    const growth = p99 / without.p99;
-    return check(
-      `p99 of the event loop with ${what}, beside none`,
-      `≤ ${MOST_DELAY_GROWTH} ×`,
-      `${growth.toFixed(2)} ×`,
-      growth <= MOST_DELAY_GROWTH,
-    );
+  const checkDelay = (one: Arm, other: Arm): Check => {
+    const growth = growthOf(rounds, one, other);
+    const what = `p99 of the event loop with ${WORDS[one]}, beside ${WORDS[other]}`;
+    return check(what, `≤ ${MOST_DELAY_GROWTH} ×`, `${showSpread(growth, 2)} ×`, growth.median <= MOST_DELAY_GROWTH);
   };
   return [
-    checkDelay(`${PAGES} streams`, streams),
-    checkDelay(`${PAGES} pages on other processors`, apart),
+    checkDelay('streams', 'none'),
+    checkDelay('pages', 'elsewhere'),
     check('scripting of a page', `≤ ${MOST_SCRIPTING} ms/s`, `${scripting.toFixed(1)} ms/s`, scripting <= MOST_SCRIPTING),
     check('heap of a page, at the end beside the beginning', `≤ ${MOST_HEAP_GROWTH} ×`, `${heap.toFixed(2)} ×`, heap <= MOST_HEAP_GROWTH),
     check('opening the longest list', `≤ ${MOST_OPENING} ms`, `${slowest.toFixed(0)} ms`, slowest <= MOST_OPENING),
   ];
-}
-
-async function delayWithStreams(server: SimulatedServer, seconds: number): Promise<MeasuredDelay> {
-  const gone = new AbortController();
-  const reading = Array.from({ length: PAGES }, async () => {
-    const answer = await fetch(`${server.url}/v1/live`, { signal: gone.signal });
-    for await (const _ of answer.body ?? []);
-  });
-  const delay = await server.delayOver(seconds);
-  gone.abort();
-  await Promise.allSettled(reading);
-  return delay;
-}
-
-async function lookAt(server: SimulatedServer, browser: Browser, seconds: number): Promise<PagesCost> {
-  const opened = await Promise.all(
-    Array.from({ length: PAGES }, (_, at) => openPage(browser, `${server.urlAt(at)}${VIEWS[at % VIEWS.length]}`)),
-  );
-  await sleep(systemClock, 3000);
-  const costs: ViewCost[] = [];
-  const watch = async (): Promise<void> => {
-    const watched = opened.slice(0, VIEWS.length).map(({ session }, at) => watchCost(session, VIEWS[at] ?? '/', seconds));
-    costs.push(...(await Promise.all(watched)));
-  };
-  const delay = await server.delayOver(seconds, watch);
-  await Promise.all(opened.map(({ page }) => page.close()));
-  return { ...delay, views: costs };
-}
-
-const PARTS = 3;
-
-async function watchCost(session: CDPSession, address: string, seconds: number): Promise<ViewCost> {
-  const heap = [await readHeap(session)];
-  const before = await readMetrics(session);
-  for (let part = 0; part < PARTS; part += 1) {
-    await sleep(systemClock, (1000 * seconds) / PARTS);
-    heap.push(await readHeap(session));
-  }
-  const after = await readMetrics(session);
-  const rate = (name: string): number =>
-    (1000 * ((after.get(name) ?? 0) - (before.get(name) ?? 0))) / ((after.get('Timestamp') ?? 0) - (before.get('Timestamp') ?? 0));
-  return { address, scripting: rate('ScriptDuration'), work: rate('TaskDuration'), heap };
-}
-
-/** From the address to the rows, in a browser that has the page's files. */
-async function openLists(server: SimulatedServer, browser: Browser): Promise<Opening> {
-  const page = await browser.context.newPage();
-  const found: { readonly what: string; readonly milliseconds: number }[] = [];
-  const open = async (address: string, rows: string): Promise<void> => {
-    await page.goto('about:blank');
-    const start = performance.now();
-    await page.goto(`${server.url}${address}`, { waitUntil: 'commit' });
-    await page.locator(rows).first().waitFor();
-    found.push({ what: address, milliseconds: performance.now() - start });
-  };
-  await open('/?run=deep', '.evaluations tbody tr');
-  const link = await page.locator('.evaluations tbody th a').first().getAttribute('href');
-  const deep = await findDeepEvaluation(server);
-  await open('/', '.evaluations tbody tr');
-  await open('/?run=deep&state=finished', '.evaluations tbody tr');
-  await open(`/evaluations/${deep}`, 'section[aria-labelledby=episodes] tbody tr');
-  await open(`/evaluations/${deep}?from=99900`, 'section[aria-labelledby=episodes]');
-  await open(`/evaluations/${deep}?ranking=worst`, 'section[aria-labelledby=episodes] tbody tr');
-  await page.close();
-  if (link === null) throw new Error('the list has no link');
-  return found.slice(1).map(({ what, milliseconds }) => ({ what: what.replace(deep, 'ID'), milliseconds }));
 }

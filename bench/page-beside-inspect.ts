@@ -11,7 +11,7 @@ import { openBrowser, type Browser } from '../test/support/chromium.ts';
 import { freePort } from '../test/support/free-port.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
 import { readMetrics } from './live/page-metrics.ts';
-import { findDeepEvaluation, SimulatedServer } from './live/server-process.ts';
+import { findDeepEvaluation, ServerProcess } from './live/server-process.ts';
 import { PYTHON } from './machine.ts';
 
 const MUSTER = 'the live page';
@@ -77,7 +77,7 @@ function toRow(name: string, painted: readonly Painted[]): Cell[] {
 }
 
 async function openPage(episodes: number, rounds: number, directory?: string): Promise<readonly Painted[]> {
-  await using server = await SimulatedServer.start([1, episodes, 50], directory);
+  await using server = await ServerProcess.simulate([1, episodes, 50], directory);
   const id = await findDeepEvaluation(server);
   await using browser = await openBrowser();
   return await repeat(rounds, () => paint(browser, `${server.url}/evaluations/${id}`, 'section[aria-labelledby=episodes] tbody tr'));

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
 import { openBrowser } from '../../test/support/chromium.ts';
 import { openPage, readHeap, readMetrics } from './page-metrics.ts';
-import { SimulatedServer } from './server-process.ts';
+import { ServerProcess } from './server-process.ts';
 
 /**
  * The heap of pages that stay open, in MiB after a forced collection, while evaluations begin and end all the time:
@@ -20,7 +20,7 @@ const [minutes, everySeconds] = [Number(values.minutes), Number(values.every)];
 const TURNOVER_MILLISECONDS = 1000;
 const MOST_GROWTH = 1.1;
 
-await using server = await SimulatedServer.start([1000, 1000, 500]);
+await using server = await ServerProcess.simulate([1000, 1000, 500]);
 await using browser = await openBrowser();
 const open = await listOpen();
 const views = ['/', '/pools', '/?run=live-1', '/batches', `/evaluations/${open[0]}`];

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
-import type { Delay } from './simulated-server.ts';
+import type { Delay } from './delay-meter.ts';
 
 /** Pages that look at the server at a time. */
 export const PAGES = 10;
@@ -12,8 +12,8 @@ export interface MeasuredDelay extends Delay {
   readonly load: number;
 }
 
-/** The server with simulated players, in a process of its own. */
-export class SimulatedServer implements AsyncDisposable {
+/** A server in a process of its own. */
+export class ServerProcess implements AsyncDisposable {
   readonly url: string;
   readonly #process: ChildProcess;
 
@@ -22,15 +22,24 @@ export class SimulatedServer implements AsyncDisposable {
     this.#process = process;
   }
 
-  /** @param page directory of the page's files; those of this checkout when left out. */
-  static async start(sizes: readonly number[], page?: string): Promise<SimulatedServer> {
-    const child = fork(join(import.meta.dirname, 'simulated-server.ts'), [...sizes.map(String), ...(page === undefined ? [] : [page])]);
+  /** With simulated players. @param page directory of the page's files; those of this checkout when left out. */
+  static simulate(sizes: readonly number[], page?: string): Promise<ServerProcess> {
+    return ServerProcess.#start('simulated-server.ts', [...sizes.map(String), ...(page === undefined ? [] : [page])]);
+  }
+
+  /** Gives pages what another server gives in so many seconds, again and again. */
+  static replay({ url }: ServerProcess, seconds: number): Promise<ServerProcess> {
+    return ServerProcess.#start('replaying-server.ts', [url, String(seconds)]);
+  }
+
+  static async #start(file: string, words: readonly string[]): Promise<ServerProcess> {
+    const child = fork(join(import.meta.dirname, file), words);
     const [message] = await Promise.race([
       once(child, 'message'),
-      once(child, 'exit').then(() => Promise.reject(new Error('the server has ended'))),
+      once(child, 'exit').then(() => Promise.reject(new Error(`${file} has ended`))),
     ]);
     const { url }: { readonly url: string } = message;
-    return new SimulatedServer(url, child);
+    return new ServerProcess(url, child);
   }
 
   get pid(): number {
@@ -43,7 +52,7 @@ export class SimulatedServer implements AsyncDisposable {
     return this.url.replace('127.0.0.1', `127.0.0.${1 + (page % PAGES)}`);
   }
 
-  /** How long its event loop was held up while so many seconds pass. */
+  /** What it did while so many seconds passed. */
   async delayOver(seconds: number, meanwhile: () => Promise<void> = async () => undefined): Promise<MeasuredDelay> {
     await this.#ask();
     await Promise.all([sleep(systemClock, 1000 * seconds), meanwhile()]);
@@ -65,7 +74,7 @@ export class SimulatedServer implements AsyncDisposable {
 }
 
 /** The one that has episodes: the first of its run. */
-export async function findDeepEvaluation(server: SimulatedServer): Promise<string> {
+export async function findDeepEvaluation(server: ServerProcess): Promise<string> {
   const answer = await fetch(`${server.url}/v1/evaluations?run=deep&limit=200`);
   const { items }: { readonly items: readonly { readonly id: string }[] } = JSON.parse(await answer.text());
   const found = items.find(({ id }) => !id.startsWith('ev-copy-'));

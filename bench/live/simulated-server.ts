@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { DatabaseSync } from 'node:sqlite';
 import { openSqliteStore } from '../../src/adapters/store/sqlite/open-sqlite-store.ts';
 import type { SqlStore } from '../../src/adapters/store/sql/sql-evaluation-store.ts';
@@ -21,6 +20,7 @@ import { EvaluationService } from '../../src/service/evaluation-service.ts';
 import { createUnbounded } from '../../src/service/playing/episode-bounds.ts';
 import { Slots } from '../../src/service/playing/slots.ts';
 import { PoolService } from '../../src/service/upkeep/pool-service.ts';
+import { answerWithDelays } from './delay-meter.ts';
 import { SimulatedPlayer, simulatedLibrary, SimulatedPools } from './simulated-parts.ts';
 
 /**
@@ -31,11 +31,6 @@ const [evaluations = 0, episodes = 0, sandboxes = 0] = process.argv.slice(2).map
 const pageDirectory = process.argv[5] ?? join(PACKAGE_ROOT, 'src/faces/page/browser');
 /** Open at a time. */
 const OPEN = 200;
-
-export interface Delay {
-  readonly p50: number;
-  readonly p99: number;
-}
 
 const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'));
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
@@ -69,14 +64,7 @@ const app = await createHttpServer({
 });
 for (let made = 0; made < OPEN; made += 1) await submit(service, `live-${made % 10}`, made);
 const url = await app.listen({ host: '0.0.0.0', port: 0 });
-const delay = monitorEventLoopDelay({ resolution: 1 });
-delay.enable();
-process.on('message', () => {
-  const delays: Delay = { p50: delay.percentile(50) / 1e6, p99: delay.percentile(99) / 1e6 };
-  delay.reset();
-  process.send?.(delays);
-});
-process.once('disconnect', () => process.exit());
+answerWithDelays();
 process.send?.({ url: url.replace(/\/\/[^:]+/, '//127.0.0.1') });
 
 /** One evaluation with many episodes that has ended, and as many like it as are asked for. */
