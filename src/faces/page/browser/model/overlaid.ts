@@ -9,7 +9,7 @@ export interface Course {
 }
 
 /** Several courses on the places of all of them: what a course has no point at is left out of it. */
-export function overlay([first, ...others]: readonly Course[]): Pick<Curve, 'x' | 'label' | 'mean' | 'band' | 'more'> {
+export function alignCourses([first, ...others]: readonly Course[]): Pick<Curve, 'x' | 'label' | 'mean' | 'band' | 'more'> {
   const x = [...new Set([first, ...others].flatMap((course) => course?.points.map((point) => point.x) ?? []))].sort((a, b) => a - b);
   const align = ({ points }: Course): { readonly values: Band['low']; readonly band: Band } => {
     const at = new Map(points.map((point) => [point.x, point]));

@@ -4,7 +4,7 @@ import type { Actions } from '../model/actions.ts';
 import type { PageState } from '../model/state.ts';
 import type { AgentEpisode } from '../model/transcript.ts';
 import { renderAge } from '../model/wording.ts';
-import { link } from './link.ts';
+import { renderLink } from './link.ts';
 
 /** Episodes of agents, latest first. */
 export function renderAgents({ agents, now }: PageState, actions: Actions): TemplateResult {
@@ -39,7 +39,9 @@ function renderTable(items: readonly AgentEpisode[], now: number, actions: Actio
           (episode) =>
             html`<tr>
               <td>${renderEpisodeState(episode)}</td>
-              <th scope="row" class="name">${link(actions, { view: 'agent', id: episode.episode }, html`<bdi>${episode.task}</bdi>`)}</th>
+              <th scope="row" class="name">
+                ${renderLink(actions, { view: 'agent', id: episode.episode }, html`<bdi>${episode.task}</bdi>`)}
+              </th>
               <td class="name"><bdi>${episode.agent}</bdi></td>
               <td class="number">${formatReward(episode.reward)}</td>
               <td class="number">${formatCount(episode.steps)} of ${formatCount(episode.limits.steps)}</td>

@@ -6,7 +6,7 @@ import { groupBatches, listCells, type Batch } from '../model/batch.ts';
 import type { PageState } from '../model/state.ts';
 import { formatEstimate, formatCheckpoint, renderState } from '../model/wording.ts';
 import { toEvaluation } from '../model/route.ts';
-import { link } from './link.ts';
+import { renderLink } from './link.ts';
 
 /** Jobs of many evaluations: how far each is, and of one the table of checkpoints by suites. */
 export function renderBatches(state: PageState, name: string, actions: Actions): TemplateResult {
@@ -16,7 +16,7 @@ export function renderBatches(state: PageState, name: string, actions: Actions):
   return html`<section aria-labelledby="batches">
     <div class="head">
       <h1 id="batches">${name === '' ? 'Batches' : html`<bdi>${name}</bdi>`}</h1>
-      ${name === '' ? nothing : html`<p class="muted">${link(actions, { view: 'batches', name: '' }, 'all batches')}</p>`}
+      ${name === '' ? nothing : html`<p class="muted">${renderLink(actions, { view: 'batches', name: '' }, 'all batches')}</p>`}
     </div>
     ${shown.length === 0 ? renderEmpty(name) : shown.map((batch) => renderBatch(batch, name !== '', actions))}
   </section>`;
@@ -29,7 +29,7 @@ function renderBatch(batch: Batch, isWhole: boolean, actions: Actions): Template
   const states = (['running', 'waiting', 'finished', 'failed', 'cancelled'] as const).filter((state) => count(state) > 0);
   return html`<article class="card answer" aria-label="batch ${name}">
     <div class="head">
-      ${isWhole ? nothing : html`<h2>${link(actions, { view: 'batches', name }, html`<bdi>${name}</bdi>`)}</h2>`}
+      ${isWhole ? nothing : html`<h2>${renderLink(actions, { view: 'batches', name }, html`<bdi>${name}</bdi>`)}</h2>`}
       <p>
         <progress max=${items.length} .value=${ended} aria-label="evaluations of ${name} that are over"></progress>${ended} of
         ${items.length} over
@@ -65,7 +65,7 @@ function renderCells(items: readonly EvaluationItem[], actions: Actions): Templa
 
 function renderCell(item: EvaluationItem, actions: Actions): TemplateResult {
   const text = item.running === null ? item.state : formatEstimate(item);
-  return html`${link(actions, toEvaluation(item.id), text)} ${item.state === 'finished' ? nothing : renderState(item)}`;
+  return html`${renderLink(actions, toEvaluation(item.id), text)} ${item.state === 'finished' ? nothing : renderState(item)}`;
 }
 
 function renderEmpty(name: string): TemplateResult {

@@ -8,7 +8,7 @@ import type { Actions } from '../model/actions.ts';
 import { getComparedFigures, type CandidateFigures, type ComparedFigures, type Pair } from '../model/comparison.ts';
 import type { Detail } from '../model/state.ts';
 import { toEvaluation } from '../model/route.ts';
-import { link } from './link.ts';
+import { renderLink } from './link.ts';
 
 /** The candidates on one scale; of the one that is looked at, how the evidence grew, and the pairs that disagree most. @param arm of that one. */
 export function renderComparison(detail: Detail, evaluation: EvaluationResource, arm: number, actions: Actions): TemplateResult {
@@ -52,7 +52,7 @@ function renderCandidateRow(
   const improvement = statistics?.probabilityOfImprovement;
   const words = formatDifference(candidate);
   return html`<tr>
-    <th scope="row" class="name">${link(actions, toEvaluation(id, { arm }), html`<bdi>${name}</bdi>`, isShown)}</th>
+    <th scope="row" class="name">${renderLink(actions, toEvaluation(id, { arm }), html`<bdi>${name}</bdi>`, isShown)}</th>
     <td>${verdict === null ? html`<span class="state running">open</span>` : html`<span class="state ${verdict}">${verdict}</span>`}</td>
     <td class="picture">${bar && domain ? renderIntervalBar(bar, domain, words) : nothing}</td>
     <td class="number">${words}</td>
@@ -119,14 +119,14 @@ function renderPairs(
   if (pairs.length === 0) return nothing;
   const episode = (line: EpisodeLine | undefined, of: number): TemplateResult =>
     line
-      ? html`${link(actions, { view: 'episode', id, index: line.index, arm: of }, formatReturn(line))}
+      ? html`${renderLink(actions, { view: 'episode', id, index: line.index, arm: of }, formatReturn(line))}
           <span class="muted">${formatLength(line)}</span>`
       : html`<span class="muted">not kept here</span>`;
   return html`<section aria-labelledby="pairs">
     <div class="head">
       <h2 id="pairs">Pairs that disagree most</h2>
       <p class="muted">
-        The same task and seeds, played by both. ${link(actions, toEvaluation(id, { arm, ranking: 'discordant' }), 'All of them')}
+        The same task and seeds, played by both. ${renderLink(actions, toEvaluation(id, { arm, ranking: 'discordant' }), 'All of them')}
       </p>
     </div>
     <div class="card scroll" tabindex="0" role="region" aria-label="Pairs">

@@ -4,12 +4,12 @@ import type { EvaluationItem, EvaluationResource } from '../../../http/schemas/e
 import { renderCurve } from '../charts/curve.ts';
 import { computeDomain, renderIntervalBar } from '../charts/interval-bar.ts';
 import type { Actions } from '../model/actions.ts';
-import { overlay, type Course } from '../model/overlaid.ts';
+import { alignCourses, type Course } from '../model/overlaid.ts';
 import { toEvaluation } from '../model/route.ts';
 import { getCourse, type CoursePoint, type Detail, type PageState } from '../model/state.ts';
 import { formatEstimate, formatCheckpoint, formatEpisodes, toBar } from '../model/wording.ts';
 import { renderBeside } from './beside.ts';
-import { link } from './link.ts';
+import { renderLink } from './link.ts';
 
 /** To choose from: the latest. */
 const MOST_OFFERED = 50;
@@ -54,7 +54,7 @@ function renderCourses(courses: readonly Course[], episodes: number): TemplateRe
     ${renderCurve({
       title: courses.length === 1 ? 'The interval, episode by episode' : 'The intervals, episode by episode',
       xLabel: 'episodes',
-      ...overlay(courses),
+      ...alignCourses(courses),
       alternative:
         courses.length === 1
           ? `The running mean and its interval over ${episodes} episodes.`
@@ -79,7 +79,7 @@ function renderTable(items: readonly EvaluationItem[], actions: Actions): Templa
         ${items.map((item) => {
           const bar = toBar(item);
           return html`<tr>
-            <th scope="row" class="name">${link(actions, toEvaluation(item.id), html`<bdi>${formatCheckpoint(item)}</bdi>`)}</th>
+            <th scope="row" class="name">${renderLink(actions, toEvaluation(item.id), html`<bdi>${formatCheckpoint(item)}</bdi>`)}</th>
             <td class="picture">${bar && domain ? renderIntervalBar(bar, domain, formatEstimate(item)) : nothing}</td>
             <td class="number">${formatEstimate(item)}</td>
             <td class="number">${formatEpisodes(item)}</td>

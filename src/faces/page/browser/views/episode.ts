@@ -8,7 +8,7 @@ import type { Actions } from '../model/actions.ts';
 import { toEvaluation, type Route } from '../model/route.ts';
 import type { EpisodeDetail, PageState } from '../model/state.ts';
 import { renderActed } from './acted.ts';
-import { link } from './link.ts';
+import { renderLink } from './link.ts';
 
 type EpisodeRoute = Extract<Route, { view: 'episode' }>;
 
@@ -16,7 +16,7 @@ type EpisodeRoute = Extract<Route, { view: 'episode' }>;
 export function renderEpisode(state: PageState, route: EpisodeRoute, actions: Actions): TemplateResult {
   const { episode } = state;
   if (!episode || episode.line === undefined) return html`<p class="muted">Reading …</p>`;
-  const back = link(actions, toEvaluation(route.id, { arm: route.arm }), 'its evaluation');
+  const back = renderLink(actions, toEvaluation(route.id, { arm: route.arm }), 'its evaluation');
   if (episode.line === null)
     return html`<div class="card empty">
       <h1>There is no episode ${formatCount(route.index)}</h1>

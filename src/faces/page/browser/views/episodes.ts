@@ -7,7 +7,7 @@ import type { Actions } from '../model/actions.ts';
 import { EPISODES_A_PAGE } from '../model/api.ts';
 import type { Detail } from '../model/state.ts';
 import { type Ranking, toEvaluation } from '../model/route.ts';
-import { link } from './link.ts';
+import { renderLink } from './link.ts';
 
 export interface EpisodePage {
   /** First index of the page, or first position in the ranking. */
@@ -68,7 +68,12 @@ function renderRankings(id: string, { arm, ranking, beside }: EpisodePage, actio
 function renderArms({ id, checkpoints }: EvaluationResource, { arm, beside }: EpisodePage, actions: Actions): TemplateResult {
   return html`<nav class="pages" aria-label="Checkpoints">
     ${checkpoints.map(({ part }, position) =>
-      link(actions, toEvaluation(id, { arm: position, beside }), part === 'baseline' ? part : `${part} ${position}`, position === arm),
+      renderLink(
+        actions,
+        toEvaluation(id, { arm: position, beside }),
+        part === 'baseline' ? part : `${part} ${position}`,
+        position === arm,
+      ),
     )}
   </nav>`;
 }
@@ -82,10 +87,10 @@ function renderPages(
   const last = ranking === '' ? episodes.at(-1)?.index : from + episodes.length - 1;
   const earlier = Math.max(0, from - EPISODES_A_PAGE);
   return html`<nav class="pages" aria-label="Pages of episodes">
-    ${from > 0 ? link(actions, toEvaluation(id, { from: earlier, arm, ranking, beside }), 'Earlier') : nothing}
+    ${from > 0 ? renderLink(actions, toEvaluation(id, { from: earlier, arm, ranking, beside }), 'Earlier') : nothing}
     ${
       last !== undefined && episodes.length === EPISODES_A_PAGE
-        ? link(actions, toEvaluation(id, { from: last + 1, arm, ranking, beside }), 'Later')
+        ? renderLink(actions, toEvaluation(id, { from: last + 1, arm, ranking, beside }), 'Later')
         : nothing
     }
   </nav>`;
@@ -107,7 +112,7 @@ function renderRows(episodes: readonly EpisodeLine[], id: string, arm: number, a
         </tr>
       </thead>
       <tbody>
-        ${episodes.map((episode) => renderRow(episode, link(actions, { view: 'episode', id, index: episode.index, arm }, formatCount(episode.index))))}
+        ${episodes.map((episode) => renderRow(episode, renderLink(actions, { view: 'episode', id, index: episode.index, arm }, formatCount(episode.index))))}
       </tbody>
     </table>
   </div>`;

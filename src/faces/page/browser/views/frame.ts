@@ -7,7 +7,7 @@ import { renderAgents } from './agents.ts';
 import { renderBatches } from './batches.ts';
 import { renderEpisode } from './episode.ts';
 import { renderEvaluation } from './evaluation.ts';
-import { link } from './link.ts';
+import { renderLink } from './link.ts';
 import { renderOverview } from './overview.ts';
 import { renderPools } from './pools.ts';
 import { renderStream } from './stream.ts';
@@ -17,18 +17,18 @@ import { renderTranscript } from './transcript.ts';
 /** The whole page for a state. */
 export function renderPage(state: PageState, actions: Actions): TemplateResult {
   if (state.session === undefined) return html`<main><p class="muted">Reading …</p></main>`;
-  if (state.session === null) return signIn(state, actions);
+  if (state.session === null) return renderSignIn(state, actions);
   return html`
     <a class="skip" href="#main">Skip to the content</a>
     <header>
       <nav aria-label="Views">
         <b class="brand">Muster</b>
-        ${link(actions, ALL_EVALUATIONS, 'Evaluations', ['overview', 'evaluation', 'episode'].includes(state.route.view))}
-        ${link(actions, { view: 'batches', name: '' }, 'Batches', state.route.view === 'batches')}
-        ${link(actions, { view: 'agents' }, 'Agents', state.route.view === 'agents' || state.route.view === 'agent')}
-        ${link(actions, { view: 'rollouts' }, 'Rollouts', state.route.view === 'rollouts' || state.route.view === 'stream')}
-        ${link(actions, { view: 'pools' }, 'Pools', state.route.view === 'pools')}
-        ${state.session.role === 'operator' ? link(actions, { view: 'access' }, 'Access', state.route.view === 'access') : nothing}
+        ${renderLink(actions, ALL_EVALUATIONS, 'Evaluations', ['overview', 'evaluation', 'episode'].includes(state.route.view))}
+        ${renderLink(actions, { view: 'batches', name: '' }, 'Batches', state.route.view === 'batches')}
+        ${renderLink(actions, { view: 'agents' }, 'Agents', state.route.view === 'agents' || state.route.view === 'agent')}
+        ${renderLink(actions, { view: 'rollouts' }, 'Rollouts', state.route.view === 'rollouts' || state.route.view === 'stream')}
+        ${renderLink(actions, { view: 'pools' }, 'Pools', state.route.view === 'pools')}
+        ${state.session.role === 'operator' ? renderLink(actions, { view: 'access' }, 'Access', state.route.view === 'access') : nothing}
       </nav>
       <p class="session">
         <span class="connection ${state.connection}" role="status">${CONNECTION[state.connection]}</span>
@@ -83,12 +83,12 @@ function renderContent(state: PageState, route: Route, actions: Actions): Templa
     case 'unknown':
       return html`<div class="card empty">
         <h1>There is no page ${route.path}</h1>
-        <p>${link(actions, ALL_EVALUATIONS, 'Show all evaluations')}</p>
+        <p>${renderLink(actions, ALL_EVALUATIONS, 'Show all evaluations')}</p>
       </div>`;
   }
 }
 
-function signIn(state: PageState, actions: Actions): TemplateResult {
+function renderSignIn(state: PageState, actions: Actions): TemplateResult {
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
     if (!(event.target instanceof HTMLFormElement)) return;

@@ -18,7 +18,7 @@ import {
   renderState,
 } from '../model/wording.ts';
 import { renderBeside } from './beside.ts';
-import { link } from './link.ts';
+import { renderLink } from './link.ts';
 import { renderPoolSummary } from './pools.ts';
 import { renderRows, renderWhenDue } from './row.ts';
 import { renderRunCurve } from './run-curve.ts';
@@ -133,9 +133,9 @@ function renderRow(item: EvaluationItem, domain: Domain | undefined, now: number
   return html`<tr class=${isOpen(item) ? 'open' : ''}>
     <td>${renderState(item)}</td>
     <td class="name">
-      ${link(actions, { ...ALL_EVALUATIONS, filter: { ...NO_FILTER, suite: item.suite } }, html`<bdi>${item.suite}</bdi>`)}
+      ${renderLink(actions, { ...ALL_EVALUATIONS, filter: { ...NO_FILTER, suite: item.suite } }, html`<bdi>${item.suite}</bdi>`)}
     </td>
-    <th scope="row" class="name">${link(actions, toEvaluation(item.id), html`<bdi>${formatCheckpoint(item)}</bdi>`)}</th>
+    <th scope="row" class="name">${renderLink(actions, toEvaluation(item.id), html`<bdi>${formatCheckpoint(item)}</bdi>`)}</th>
     <td class="picture">${bar && domain ? renderIntervalBar(bar, domain, formatEstimate(item)) : nothing}</td>
     <td class="number">${formatEstimate(item)}</td>
     <td class="number episodes">${formatEpisodes(item)}</td>

@@ -7,7 +7,7 @@ import { computeDomain, renderIntervalBar, type Bar } from '../charts/interval-b
 import type { Actions } from '../model/actions.ts';
 import { toEvaluation } from '../model/route.ts';
 import { renderFigures } from './figures.ts';
-import { link } from './link.ts';
+import { renderLink } from './link.ts';
 
 /** How often which return came, what failed and why, and which tasks went well; of an evaluation that runs, so far. */
 export function renderReturns(official: RunningReturns, id: string, actions: Actions): TemplateResult {
@@ -48,7 +48,7 @@ function renderFailures(
   return html`<section class="card" aria-labelledby="failures">
     <div class="head">
       <h2 id="failures">Failed episodes</h2>
-      ${link(actions, toEvaluation(id, { ranking: 'failed' }), 'List them')}
+      ${renderLink(actions, toEvaluation(id, { ranking: 'failed' }), 'List them')}
     </div>
     <table>
       <thead>

@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { EvaluationItem } from '../../../http/schemas/evaluation-schemas.ts';
 import { renderCurve, type Mark } from '../charts/curve.ts';
-import { overlay, type Course } from '../model/overlaid.ts';
+import { alignCourses, type Course } from '../model/overlaid.ts';
 import { toCoursePoint } from '../model/state.ts';
 
 /** The mean return of runs by version, one over the other, and where a comparison decided. Nothing while there are fewer than two versions. */
@@ -17,7 +17,7 @@ export function renderRunCurve(items: readonly EvaluationItem[], runs: readonly 
     ${renderCurve({
       title: `Mean return of ${names} by version`,
       xLabel: 'version (training step)',
-      ...overlay([{ ...first, label: others.length === 0 ? 'mean' : first.label }, ...others]),
+      ...alignCourses([{ ...first, label: others.length === 0 ? 'mean' : first.label }, ...others]),
       marks,
       alternative: `Mean return with its interval for ${versions}${verdicts === '' ? '' : `; verdicts: ${verdicts}`}; the table below has the figures.`,
     })}

@@ -7,7 +7,7 @@ import type { PageState } from '../model/state.ts';
 import { formatLease, renderAge } from '../model/wording.ts';
 import { renderFigures } from './figures.ts';
 import { renderRows } from './row.ts';
-import { link } from './link.ts';
+import { renderLink } from './link.ts';
 import { formatFilteredShare, renderStreamState } from './streams.ts';
 
 type Group = BoardResource['groups'][number];
@@ -19,7 +19,7 @@ export function renderStream(state: PageState, id: string, actions: Actions): Te
   if (looked.board === null)
     return html`<div class="card empty">
       <h1>There is no stream <code>${id}</code></h1>
-      <p>It may have been deleted, or it is another principal's. See ${link(actions, { view: 'rollouts' }, 'all streams')}.</p>
+      <p>It may have been deleted, or it is another principal's. See ${renderLink(actions, { view: 'rollouts' }, 'all streams')}.</p>
     </div>`;
   const { board } = looked;
   const { stream, groups } = board;

@@ -4,7 +4,7 @@ import type { RolloutsResource } from '../../../http/schemas/rollout-schemas.ts'
 import type { Actions } from '../model/actions.ts';
 import type { PageState } from '../model/state.ts';
 import { renderAge } from '../model/wording.ts';
-import { link } from './link.ts';
+import { renderLink } from './link.ts';
 
 /** Streams of groups for trainings, latest first. */
 export function renderStreams({ streams, now }: PageState, actions: Actions): TemplateResult {
@@ -41,7 +41,7 @@ function renderTable(streams: readonly RolloutsResource[], now: number, actions:
           ({ id, state, policy, suite, groups, principal, createdAt }) =>
             html`<tr>
               <td>${renderStreamState(state)}</td>
-              <th scope="row" class="name">${link(actions, { view: 'stream', id }, html`<bdi>${policy}</bdi>`)}</th>
+              <th scope="row" class="name">${renderLink(actions, { view: 'stream', id }, html`<bdi>${policy}</bdi>`)}</th>
               <td class="name"><bdi>${suite}</bdi></td>
               <td class="number">${formatCount(groups.begun)}</td>
               <td class="number">${formatCount(groups.ready)}</td>

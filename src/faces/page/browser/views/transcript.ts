@@ -8,7 +8,7 @@ import { readToolCall, type AgentEpisode, type EpisodeDiff, type StoredStep, typ
 import { renderAge } from '../model/wording.ts';
 import { formatReward, renderEpisodeState } from './agents.ts';
 import { renderFigures } from './figures.ts';
-import { link } from './link.ts';
+import { renderLink } from './link.ts';
 import { renderCall, renderPatch, renderStages } from './step-parts.ts';
 
 /** An agent's episode: each tool call with what was answered and what it changed, and the verdict with its stages. */
@@ -17,7 +17,7 @@ export function renderTranscript({ transcript, now }: PageState, id: string, act
   if (transcript.episode === null)
     return html`<div class="card empty">
       <h1>There is no episode <code>${id}</code></h1>
-      <p>It may have been deleted, or it is another principal's. See ${link(actions, { view: 'agents' }, 'all episodes')}.</p>
+      <p>It may have been deleted, or it is another principal's. See ${renderLink(actions, { view: 'agents' }, 'all episodes')}.</p>
     </div>`;
   const { episode, reward } = transcript;
   return html`<section aria-labelledby="transcript">
@@ -42,7 +42,7 @@ function renderAnswer(episode: AgentEpisode, reward: RewardAnswer | undefined, a
     <p class="headline">${episode.reward === null ? (episode.outcome ?? episode.state) : `reward ${formatReward(episode.reward)}`}</p>
     ${reward?.problem ? html`<p class="warning">${reward.problem}</p>` : nothing} ${reward ? renderStages(reward.stages) : nothing}
     ${renderFigures([...figures, ...listComponents(reward)])}
-    ${origin ? html`<p class="muted">Goes on behind step ${origin.step} of ${link(actions, { view: 'agent', id: origin.episode }, origin.episode)}.</p>` : nothing}
+    ${origin ? html`<p class="muted">Goes on behind step ${origin.step} of ${renderLink(actions, { view: 'agent', id: origin.episode }, origin.episode)}.</p>` : nothing}
   </div>`;
 }
 
