@@ -1,76 +1,41 @@
-import { agentEpisodes } from './agent-episodes.ts';
-import { aggregationThroughput } from './aggregation-throughput.ts';
-import { arenaSize } from './arena-size.ts';
-import { arenaSteps } from './arena-steps.ts';
 import type { Benchmark } from './benchmark.ts';
-import { podTransports } from './pod-transports.ts';
-import { bulkySandboxes } from './bulky-sandboxes.ts';
-import { cartpoleEpisodes } from './cartpole-episodes.ts';
-import { checkpointStore } from './checkpoint-store.ts';
-import { clusterPods } from './cluster-pods.ts';
-import { durableEpisodes } from './durable-episodes.ts';
-import { egress } from './egress.ts';
-import { episodeCost } from './episode-cost.ts';
-import { episodesSaved } from './episodes-saved.ts';
-import { forkedCrowd } from './forked-crowd.ts';
-import { forkedEpisodes } from './forked-episodes.ts';
-import { forkedPool } from './forked-pool.ts';
-import { freshSandboxes } from './fresh-sandboxes.ts';
-import { idlePods } from './idle-pods.ts';
-import { nextPolicy } from './next-policy.ts';
-import { livePage } from './live-page.ts';
-import { pageBesideInspect } from './page-beside-inspect.ts';
-import { noopEpisodes } from './noop-episodes.ts';
-import { idleSandboxes } from './idle-sandboxes.ts';
-import { imageEpisodes } from './image-episodes.ts';
-import { playedTogether } from './played-together.ts';
-import { preparedCandidates } from './prepared-candidates.ts';
-import { policyApart } from './policy-apart.ts';
-import { rolloutExports } from './rollout-exports.ts';
-import { rolloutLoad } from './rollout-load.ts';
-import { serviceLoad } from './service-load.ts';
-import { sharedPolicy } from './shared-policy.ts';
-import { swap } from './swap.ts';
-import { systemCalls } from './system-calls.ts';
-import { twoPrincipals } from './two-principals.ts';
-import { verdicts } from './verdicts.ts';
-import { warmPool } from './warm-pool.ts';
 
-export const BENCHMARKS: readonly Benchmark[] = [
-  noopEpisodes,
-  cartpoleEpisodes,
-  playedTogether,
-  policyApart,
-  imageEpisodes,
-  idleSandboxes,
-  durableEpisodes,
-  serviceLoad,
-  livePage,
-  pageBesideInspect,
-  warmPool,
-  forkedPool,
-  forkedCrowd,
-  freshSandboxes,
-  forkedEpisodes,
-  sharedPolicy,
-  nextPolicy,
-  swap,
-  twoPrincipals,
-  checkpointStore,
-  egress,
-  verdicts,
-  preparedCandidates,
-  episodeCost,
-  aggregationThroughput,
-  arenaSteps,
-  arenaSize,
-  rolloutExports,
-  rolloutLoad,
-  episodesSaved,
-  agentEpisodes,
-  systemCalls,
-  idlePods,
-  bulkySandboxes,
-  clusterPods,
-  podTransports,
-];
+/** By their names, in the order of a whole run. Each is loaded when it is needed: all of them together import most of Muster. */
+export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
+  noop: async () => (await import('./noop-episodes.ts')).noopEpisodes,
+  cartpole: async () => (await import('./cartpole-episodes.ts')).cartpoleEpisodes,
+  'played-together': async () => (await import('./played-together.ts')).playedTogether,
+  'policy-apart': async () => (await import('./policy-apart.ts')).policyApart,
+  images: async () => (await import('./image-episodes.ts')).imageEpisodes,
+  idle: async () => (await import('./idle-sandboxes.ts')).idleSandboxes,
+  durable: async () => (await import('./durable-episodes.ts')).durableEpisodes,
+  'service-load': async () => (await import('./service-load.ts')).serviceLoad,
+  'live-page': async () => (await import('./live-page.ts')).livePage,
+  'page-beside-inspect': async () => (await import('./page-beside-inspect.ts')).pageBesideInspect,
+  pool: async () => (await import('./warm-pool.ts')).warmPool,
+  'forked-pool': async () => (await import('./forked-pool.ts')).forkedPool,
+  'forked-crowd': async () => (await import('./forked-crowd.ts')).forkedCrowd,
+  'fresh-sandboxes': async () => (await import('./fresh-sandboxes.ts')).freshSandboxes,
+  'forked-episodes': async () => (await import('./forked-episodes.ts')).forkedEpisodes,
+  'shared-policy': async () => (await import('./shared-policy.ts')).sharedPolicy,
+  'next-policy': async () => (await import('./next-policy.ts')).nextPolicy,
+  swap: async () => (await import('./swap.ts')).swap,
+  'two-principals': async () => (await import('./two-principals.ts')).twoPrincipals,
+  'checkpoint-store': async () => (await import('./checkpoint-store.ts')).checkpointStore,
+  egress: async () => (await import('./egress.ts')).egress,
+  verdicts: async () => (await import('./verdicts.ts')).verdicts,
+  preparation: async () => (await import('./prepared-candidates.ts')).preparedCandidates,
+  'episode-cost': async () => (await import('./episode-cost.ts')).episodeCost,
+  aggregation: async () => (await import('./aggregation-throughput.ts')).aggregationThroughput,
+  arena: async () => (await import('./arena-steps.ts')).arenaSteps,
+  'arena-size': async () => (await import('./arena-size.ts')).arenaSize,
+  'rollout-exports': async () => (await import('./rollout-exports.ts')).rolloutExports,
+  'rollout-load': async () => (await import('./rollout-load.ts')).rolloutLoad,
+  'episodes-saved': async () => (await import('./episodes-saved.ts')).episodesSaved,
+  'agent-episodes': async () => (await import('./agent-episodes.ts')).agentEpisodes,
+  'system-calls': async () => (await import('./system-calls.ts')).systemCalls,
+  'idle-pods': async () => (await import('./idle-pods.ts')).idlePods,
+  'bulky-sandboxes': async () => (await import('./bulky-sandboxes.ts')).bulkySandboxes,
+  'cluster-pods': async () => (await import('./cluster-pods.ts')).clusterPods,
+  'pod-transports': async () => (await import('./pod-transports.ts')).podTransports,
+};

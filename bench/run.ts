@@ -10,8 +10,18 @@ import { describeMachine, showMachine } from './machine.ts';
 import { MeasuringRun, type Results } from './measuring-run.ts';
 import { VERDICTS_VARIABLE } from './verdicts.ts';
 
-const listed = (indent: string): string => BENCHMARKS.map(({ name, summary }) => `${indent}${name.padEnd(16)} ${summary}`).join('\n');
-const HELP = `Measures how fast Muster is, side by side with the same work done without it.
+/** One a line, with its summary. */
+async function describeBenchmarks(indent: string): Promise<string> {
+  const benchmarks = await loadBenchmarks(Object.keys(BENCHMARKS));
+  return benchmarks.map(({ name, summary }) => `${indent}${name.padEnd(16)} ${summary}`).join('\n');
+}
+
+async function loadBenchmarks(names: readonly string[]): Promise<readonly Benchmark[]> {
+  const chosen = Object.entries(BENCHMARKS).filter(([name]) => names.includes(name));
+  return Promise.all(chosen.map(async ([, load]) => load()));
+}
+
+const describeUsage = (benchmarks: string): string => `Measures how fast Muster is, side by side with the same work done without it.
 
   npm run bench -- [--only NAME]… [--quick] [--verdicts COUNT] [--json FILE] [--keep DIR] [--afresh]
   npm run bench -- --list
@@ -24,7 +34,7 @@ const HELP = `Measures how fast Muster is, side by side with the same work done 
   --keep DIR    where unfinished runs keep what they have measured; bench/results/unfinished otherwise
   --afresh      forget what an unfinished run has measured
 
-${listed('  ')}
+${benchmarks}
 
 Each figure is shown, and kept, as soon as it is measured, with the time that is left. Ctrl-C ends a run cleanly; the same command goes on
 from what it has measured, as long as code, machine and MUSTER_ variables are the same.
@@ -36,7 +46,8 @@ interface Options {
   readonly list: boolean;
   readonly quick: boolean;
   readonly afresh: boolean;
-  readonly benchmarks: readonly Benchmark[];
+  /** Their names. */
+  readonly benchmarks: readonly string[];
   readonly json: string;
   readonly keep: string;
 }
@@ -48,7 +59,7 @@ async function main(): Promise<number> {
     return 2;
   }
   if (options.help || options.list) {
-    process.stdout.write(options.help ? HELP : `${listed('')}\n`);
+    process.stdout.write(options.help ? describeUsage(await describeBenchmarks('  ')) : `${await describeBenchmarks('')}\n`);
     return 0;
   }
   const interrupt = new AbortController();
@@ -56,7 +67,8 @@ async function main(): Promise<number> {
   return measureAll(options, interrupt.signal);
 }
 
-async function measureAll({ benchmarks, quick, afresh, json, keep }: Options, signal: AbortSignal): Promise<number> {
+async function measureAll({ benchmarks: names, quick, afresh, json, keep }: Options, signal: AbortSignal): Promise<number> {
+  const benchmarks = await loadBenchmarks(names);
   const machine = describeMachine();
   const results: Results = { machine, quick, reports: {}, measurements: {} };
   const say = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -91,7 +103,7 @@ function readOptions(): Options | string {
         keep: { type: 'string', default: join(PACKAGE_ROOT, 'bench/results/unfinished') },
       },
     });
-    const known = BENCHMARKS.map(({ name }) => name);
+    const known = Object.keys(BENCHMARKS);
     const unknown = values.only?.find((name) => !known.includes(name));
     if (unknown !== undefined) return `--only ${unknown}: expected one of ${known.join(', ')}`;
     if (values.verdicts !== undefined) {
@@ -101,7 +113,7 @@ function readOptions(): Options | string {
     }
     const json = values.json ?? join(PACKAGE_ROOT, 'bench/results', `${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.json`);
     const { help, list, quick, afresh, keep, only = known } = values;
-    return { help, list, quick, afresh, benchmarks: BENCHMARKS.filter(({ name }) => only.includes(name)), json, keep };
+    return { help, list, quick, afresh, benchmarks: only, json, keep };
   } catch (error) {
     return `${getMessage(error)}; see --help`;
   }

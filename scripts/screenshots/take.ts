@@ -2,9 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Page } from 'playwright-core';
-import { openBrowser } from '../../test/support/chromium.ts';
 import { answerOptions } from '../script-options.ts';
-import { openShownServer } from './shown-server.ts';
 
 /**
  * Takes pictures of each view of the live page, light and dark, narrow and wide, from a real server with real evaluations:
@@ -28,6 +26,8 @@ const OPTIONS = {
 } as const;
 answerOptions('npm run screenshots -- [--into DIRECTORY] [--format webp|png] [--only VIEW,…]\n', OPTIONS);
 const { values } = parseArgs({ options: OPTIONS });
+// A browser and a server take a second to import, which --help does not wait for.
+const [{ openBrowser }, { openShownServer }] = await Promise.all([import('../../test/support/chromium.ts'), import('./shown-server.ts')]);
 const format = values.format === 'png' ? 'png' : 'webp';
 
 await mkdir(values.into, { recursive: true });

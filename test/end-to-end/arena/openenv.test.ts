@@ -1,10 +1,12 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { createInterface } from 'node:readline';
 import nock from 'nock';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import { z } from 'zod';
 import { eventually } from '../../support/eventually.ts';
 import { MusterServer } from '../muster-server.ts';
 import { REPOSITORY, Stage } from '../stage.ts';
@@ -25,14 +27,28 @@ const solution = async (): Promise<object> => ({
   content: await readFile(join(TASKS, TASK, 'solution/sorting.py'), 'utf8'),
 });
 
-/** Runs openenv-core's own client. */
-async function client(mode: 'play' | 'tools' | 'production', address: string, actions: readonly object[]): Promise<readonly unknown[]> {
-  const args = [join(import.meta.dirname, 'openenv_client.py'), mode, address, ...actions.map((action) => JSON.stringify(action))];
-  const { stdout } = await promisify(execFile)(PYTHON, args);
-  return stdout
-    .trim()
-    .split('\n')
-    .map((line): unknown => JSON.parse(line));
+const answerSchema = z.object({ said: z.array(z.unknown()), failure: z.string().nullable() });
+
+/** openenv-core's own client: one process for all tests. */
+class Client implements AsyncDisposable {
+  readonly #child = spawn(PYTHON, [join(import.meta.dirname, 'openenv_client.py')], { stdio: ['pipe', 'pipe', 'inherit'] });
+  readonly #ended = once(this.#child, 'close');
+  readonly #lines = createInterface(this.#child.stdout)[Symbol.asyncIterator]();
+
+  /** @returns what it says. @throws Error with its failure. */
+  async run(mode: 'play' | 'tools' | 'production', address: string, actions: readonly object[]): Promise<readonly unknown[]> {
+    this.#child.stdin.write(`${JSON.stringify({ mode, address, actions })}\n`);
+    const line = await this.#lines.next();
+    if (line.done === true) throw new Error('the client has ended');
+    const { said, failure } = answerSchema.parse(JSON.parse(line.value));
+    if (failure !== null) throw new Error(failure);
+    return said;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.stdin.end();
+    await this.#ended;
+  }
 }
 
 /** A connection that keeps every frame that it receives. */
@@ -66,12 +82,92 @@ class Peer {
 const error = (code: string, message: string): object => ({ type: 'error', data: { code, message: expect.stringContaining(message) } });
 
 describe('tasks as environments of OpenEnv', () => {
+  const client = new Client();
+  afterAll(async () => await client[Symbol.asyncDispose]());
+
+  describe('on a server without tokens', () => {
+    let stage: Stage;
+    let url: string;
+    beforeAll(async () => {
+      stage = await Stage.open();
+      ({ url } = await MusterServer.start(stage, await configOf(stage)));
+    });
+    afterAll(async () => await stage[Symbol.asyncDispose]());
+
+    it('are played by its client for tools', async () => {
+      const answers = await client.run('tools', `${url}/openenv/${TASK}`, [
+        { action: 'run', command: 'echo seen' },
+        { action: 'fly' },
+        { action: 'run' },
+        { action: 'read_file', file: 'missing.py' },
+        await solution(),
+        { action: 'submit' },
+      ]);
+      expect(answers).toMatchObject([
+        { tools: expect.arrayContaining(['run', 'write_file', 'submit']) },
+        { result: expect.stringContaining('seen'), error: null },
+        { result: null, error: 'tool_not_found' },
+        { result: null, error: 'invalid_args' },
+        { result: null, error: 'execution_error' },
+        { error: null, done: false },
+        { error: null, done: true, reward: expect.closeTo(1, 1) },
+      ]);
+      const address = `${url}/openenv/${TASK}`;
+      const [tools, seen, , submitted] = await client.run('production', address, [
+        { action: 'run', command: 'echo seen' },
+        await solution(),
+        { action: 'submit' },
+      ]);
+      expect(tools).toMatchObject({ tools: expect.arrayContaining(['run', 'write_file', 'submit']) });
+      expect(seen).toMatchObject({ result: { text: expect.stringContaining('seen'), step: 1, done: false } });
+      expect(submitted).toMatchObject({ result: { done: true, reward: expect.closeTo(1, 1), outcome: 'rewarded' } });
+      // A client that closes its session gives the episode up.
+      await client.run('production', address, [{ action: 'run', command: 'true' }]);
+      const { items } = Object(await (await fetch(`${url}/v1/episodes`)).json());
+      expect(items).toMatchObject([{ outcome: 'void', endedBy: 'abandoned' }, { outcome: 'rewarded' }, { outcome: 'rewarded' }]);
+      const rpc = async (method: string, params: object): Promise<unknown> => {
+        const body = JSON.stringify({ jsonrpc: '2.0', id: 5, method, params });
+        return (await fetch(`${address}/mcp`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).json();
+      };
+      const failure = (message: string): object => ({ id: 5, error: { code: -32_602, message: expect.stringContaining(message) } });
+      expect(await rpc('tools/call', { name: 'run', arguments: { command: 'true' } })).toMatchObject(failure('create a session first'));
+      expect(await rpc('openenv/session/close', { session_id: 'ep-none' })).toMatchObject(failure('there is no episode ep-none'));
+      expect(await rpc('tools/fly', {})).toMatchObject({ id: 5, error: { code: -32_601 } });
+    });
+
+    it('are listed over HTTP, and played there by the id of the episode', async () => {
+      const ask = async (path: string, body?: object): Promise<{ readonly status: number; readonly json: unknown }> => {
+        const headers = { 'content-type': 'application/json' };
+        const init = body === undefined ? {} : { method: 'POST', headers, body: JSON.stringify(body) };
+        const answer = await fetch(`${url}/openenv${path}`, init);
+        return { status: answer.status, json: await answer.json() };
+      };
+      const { json: list } = await ask('');
+      expect(list).toMatchObject({
+        environments: expect.arrayContaining([expect.objectContaining({ name: expect.stringContaining(TASK) })]),
+      });
+      expect(await ask(`/${TASK}/health`)).toEqual({ status: 200, json: { status: 'healthy' } });
+      expect(await ask(`/nothing/health`)).toMatchObject({ status: 404, json: { code: 'task.not-found' } });
+      expect(await ask(`/${TASK}/metadata`)).toMatchObject({ json: { readme_content: expect.stringContaining('sort_records') } });
+      expect(await ask(`/${TASK}/schema`)).toMatchObject({ json: { action: { oneOf: expect.anything() }, state: { type: 'object' } } });
+      expect(await ask(`/${TASK}/state`)).toMatchObject({ json: { episode_id: null, step_count: 0 } });
+      expect(await ask(`/${TASK}/ws`)).toMatchObject({ json: { code: 'request.upgrade' } });
+      const { json: begun } = await ask(`/${TASK}/reset`, { seed: 3 });
+      const id: unknown = Object(begun).observation.episode;
+      const step = (action: object): ReturnType<typeof ask> => ask(`/${TASK}/step`, { episode_id: id, action });
+      expect(await ask(`/${TASK}/step`, { action: { action: 'submit' } })).toMatchObject({ status: 422 });
+      expect(await step(await solution())).toMatchObject({ status: 200, json: { reward: null, done: false } });
+      expect(await step({ action: 'submit' })).toMatchObject({ json: { reward: 1, done: true, observation: { outcome: 'rewarded' } } });
+      expect(await ask(`/${TASK}/state?episode_id=${String(id)}`)).toMatchObject({ json: { step_count: 2 } });
+    });
+  });
+
   it('are played by the client of openenv-core: the reward comes with the last step, and a token with the address', async () => {
     await using stage = await Stage.open();
     const token = await stage.token('trainer', 'submitter');
     const { url } = await MusterServer.start(stage, await configOf(stage, { server: { port: 0, access: 'tokens' } }));
     const address = `${url.replace('//', `//muster:${token}@`)}/openenv/${TASK}`;
-    const [begun, listed, danced, written, submitted, again, state] = await client('play', address, [
+    const [begun, listed, danced, written, submitted, again, state] = await client.run('play', address, [
       { action: 'run', command: 'ls' },
       { action: 'dance' },
       await solution(),
@@ -86,53 +182,10 @@ describe('tasks as environments of OpenEnv', () => {
     expect(submitted).toMatchObject({ ...end, reward: expect.closeTo(1, 1) });
     expect(again).toEqual(submitted);
     expect(state).toMatchObject({ state: { episode_id: 'mine', step_count: 4, task: TASK } });
-    await expect(client('play', `${url}/openenv/${TASK}`, [])).rejects.toThrow('401');
+    await expect(client.run('play', `${url}/openenv/${TASK}`, [])).rejects.toThrow('401');
     const headers = { authorization: `Bearer ${token}` };
     const { items } = Object(await (await fetch(`${url}/v1/episodes`, { headers })).json());
     expect(items).toMatchObject([{ agent: 'openenv-test', principal: 'trainer', seed: 7, outcome: 'rewarded' }]);
-  });
-
-  it('are played by its client for tools', async () => {
-    await using stage = await Stage.open();
-    const { url } = await MusterServer.start(stage, await configOf(stage));
-    const answers = await client('tools', `${url}/openenv/${TASK}`, [
-      { action: 'run', command: 'echo seen' },
-      { action: 'fly' },
-      { action: 'run' },
-      { action: 'read_file', file: 'missing.py' },
-      await solution(),
-      { action: 'submit' },
-    ]);
-    expect(answers).toMatchObject([
-      { tools: expect.arrayContaining(['run', 'write_file', 'submit']) },
-      { result: expect.stringContaining('seen'), error: null },
-      { result: null, error: 'tool_not_found' },
-      { result: null, error: 'invalid_args' },
-      { result: null, error: 'execution_error' },
-      { error: null, done: false },
-      { error: null, done: true, reward: expect.closeTo(1, 1) },
-    ]);
-    const address = `${url}/openenv/${TASK}`;
-    const [tools, seen, , submitted] = await client('production', address, [
-      { action: 'run', command: 'echo seen' },
-      await solution(),
-      { action: 'submit' },
-    ]);
-    expect(tools).toMatchObject({ tools: expect.arrayContaining(['run', 'write_file', 'submit']) });
-    expect(seen).toMatchObject({ result: { text: expect.stringContaining('seen'), step: 1, done: false } });
-    expect(submitted).toMatchObject({ result: { done: true, reward: expect.closeTo(1, 1), outcome: 'rewarded' } });
-    // A client that closes its session gives the episode up.
-    await client('production', address, [{ action: 'run', command: 'true' }]);
-    const { items } = Object(await (await fetch(`${url}/v1/episodes`)).json());
-    expect(items).toMatchObject([{ outcome: 'void', endedBy: 'abandoned' }, { outcome: 'rewarded' }, { outcome: 'rewarded' }]);
-    const rpc = async (method: string, params: object): Promise<unknown> => {
-      const body = JSON.stringify({ jsonrpc: '2.0', id: 5, method, params });
-      return (await fetch(`${address}/mcp`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).json();
-    };
-    const failure = (message: string): object => ({ id: 5, error: { code: -32_602, message: expect.stringContaining(message) } });
-    expect(await rpc('tools/call', { name: 'run', arguments: { command: 'true' } })).toMatchObject(failure('create a session first'));
-    expect(await rpc('openenv/session/close', { session_id: 'ep-none' })).toMatchObject(failure('there is no episode ep-none'));
-    expect(await rpc('tools/fly', {})).toMatchObject({ id: 5, error: { code: -32_601 } });
   });
 
   it('answer each message that is none with an error of its own, and go on', async () => {
@@ -178,33 +231,5 @@ describe('tasks as environments of OpenEnv', () => {
     const strange = new Peer(url, { headers: { origin: 'https://elsewhere.example' } });
     await strange.untilClosed();
     expect(strange.frames).toEqual([]);
-  });
-
-  it('are listed over HTTP, and played there by the id of the episode', async () => {
-    await using stage = await Stage.open();
-    const { url } = await MusterServer.start(stage, await configOf(stage));
-    const ask = async (path: string, body?: object): Promise<{ readonly status: number; readonly json: unknown }> => {
-      const headers = { 'content-type': 'application/json' };
-      const init = body === undefined ? {} : { method: 'POST', headers, body: JSON.stringify(body) };
-      const answer = await fetch(`${url}/openenv${path}`, init);
-      return { status: answer.status, json: await answer.json() };
-    };
-    const { json: list } = await ask('');
-    expect(list).toMatchObject({
-      environments: expect.arrayContaining([expect.objectContaining({ name: expect.stringContaining(TASK) })]),
-    });
-    expect(await ask(`/${TASK}/health`)).toEqual({ status: 200, json: { status: 'healthy' } });
-    expect(await ask(`/nothing/health`)).toMatchObject({ status: 404, json: { code: 'task.not-found' } });
-    expect(await ask(`/${TASK}/metadata`)).toMatchObject({ json: { readme_content: expect.stringContaining('sort_records') } });
-    expect(await ask(`/${TASK}/schema`)).toMatchObject({ json: { action: { oneOf: expect.anything() }, state: { type: 'object' } } });
-    expect(await ask(`/${TASK}/state`)).toMatchObject({ json: { episode_id: null, step_count: 0 } });
-    expect(await ask(`/${TASK}/ws`)).toMatchObject({ json: { code: 'request.upgrade' } });
-    const { json: begun } = await ask(`/${TASK}/reset`, { seed: 3 });
-    const id: unknown = Object(begun).observation.episode;
-    const step = (action: object): ReturnType<typeof ask> => ask(`/${TASK}/step`, { episode_id: id, action });
-    expect(await ask(`/${TASK}/step`, { action: { action: 'submit' } })).toMatchObject({ status: 422 });
-    expect(await step(await solution())).toMatchObject({ status: 200, json: { reward: null, done: false } });
-    expect(await step({ action: 'submit' })).toMatchObject({ json: { reward: 1, done: true, observation: { outcome: 'rewarded' } } });
-    expect(await ask(`/${TASK}/state?episode_id=${String(id)}`)).toMatchObject({ json: { step_count: 2 } });
   });
 });

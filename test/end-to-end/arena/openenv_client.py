@@ -1,4 +1,8 @@
-"""Plays a task with the client of openenv-core. Arguments: the address, then actions as JSON. Prints a line of JSON for each answer."""
+"""Plays tasks with the client of openenv-core, one order after the other.
+
+An order is a line of JSON on standard input: mode, address and actions. The answer is a line of JSON on standard output: what was said,
+and the error that ended it or null. The library takes two seconds of a processor to import, which all orders share.
+"""
 
 import asyncio
 import json
@@ -9,9 +13,11 @@ from openenv.core.env_server.mcp_types import CallToolAction
 from openenv.core.generic_client import GenericEnvClient
 from openenv.core.mcp_client import MCPToolClient
 
+said: list[dict[str, Any]] = []
+
 
 def say(**fields: Any) -> None:
-    print(json.dumps(fields), flush=True)
+    said.append(fields)
 
 
 def play(address: str, actions: list[dict[str, Any]]) -> None:
@@ -51,9 +57,21 @@ async def call_without_connection(address: str, actions: list[dict[str, Any]]) -
     await env.close()
 
 
-mode, url, *given = sys.argv[1:]
-actions = [json.loads(each) for each in given]
-if mode == "production":
-    asyncio.run(call_without_connection(url, actions))
-else:
-    {"play": play, "tools": call_tools}[mode](url, actions)
+def carry_out(mode: str, address: str, actions: list[dict[str, Any]]) -> None:
+    match mode:
+        case "play":
+            play(address, actions)
+        case "tools":
+            call_tools(address, actions)
+        case "production":
+            asyncio.run(call_without_connection(address, actions))
+
+
+for line in sys.stdin:
+    said.clear()
+    failure = None
+    try:
+        carry_out(**json.loads(line))
+    except Exception as error:
+        failure = repr(error)
+    print(json.dumps({"said": said, "failure": failure}), flush=True)
