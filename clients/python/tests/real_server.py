@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -27,16 +28,30 @@ def free_port() -> int:
             return port
 
 
+SPOILT = "spoilt"
+"""A task whose hidden cases cannot be drawn: no episode of it has a verdict."""
+
+
+def spoilt_task(directory: Path) -> Path:
+    """A directory of tasks, with the one that is spoilt."""
+    tasks = directory / "tasks"
+    shutil.copytree(REPOSITORY / "examples" / "code" / "fix-bug-in-sort-function", tasks / SPOILT)
+    (tasks / SPOILT / "tests" / "generate.py").write_text('raise SystemExit("the disk is full")\n')
+    described = tasks / SPOILT / "task.toml"
+    described.write_text(described.read_text().replace("muster-examples/fix-bug-in-sort-function", f"tests/{SPOILT}"))
+    return tasks
+
+
 class RealServer:
     """One that can be killed and started anew, with what it has stored."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *tasks: Path) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self._config = directory / "muster.yaml"
         server = {"port": port, "suites": {"cartpole": str(GAME / "cartpole.yaml")}, "drainSeconds": 0}
         # YAML 1.2 has all of JSON in it.
-        arena = {"tasks": [str(REPOSITORY / "examples" / "code")]}
+        arena = {"tasks": [str(REPOSITORY / "examples" / "code"), *map(str, tasks)]}
         state = str(directory / "state")
         self._config.write_text(json.dumps({"stateDir": state, "server": server, "sources": {"roots": [str(GAME)]}, "arena": arena}))
 

@@ -9,9 +9,13 @@
     with Client() as client:
         for row in make_rows(client, ["fix-bug-in-sort-function"], agent="muster_simple_agent"): …
 
-MUSTER_URL and MUSTER_TOKEN name the server. A session is in the process that began it, so the server has one worker.
+MUSTER_URL and MUSTER_TOKEN name the server. A session is in the process that began it, so the server has one worker. A session that an
+agent has left is given up when nothing was asked of it for `idle_seconds`.
 """
 
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
@@ -24,7 +28,7 @@ from nemo_gym.base_resources_server import (
     SimpleResourcesServer,
 )
 from nemo_gym.server_utils import SESSION_ID_KEY
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from muster.task_play import NoVerdict, TaskPlay, describe_tasks
 from muster_client import AsyncClient, Client
@@ -45,9 +49,25 @@ class MusterVerifyResponse(BaseVerifyResponse):
     model_config = ConfigDict(extra="allow")
 
 
+class MusterResourcesServerConfig(BaseResourcesServerConfig):
+    most_sessions: int = Field(10_000, ge=1)
+    """Open at a time."""
+    idle_seconds: float = Field(7200, gt=0)
+    """Longer than a model takes for one answer."""
+
+
+@dataclass(slots=True)
+class _Session:
+    play: TaskPlay
+    used: float
+
+
 class MusterResourcesServer(SimpleResourcesServer):
-    config: BaseResourcesServerConfig
-    _plays: dict[str, TaskPlay] = PrivateAttr(default_factory=dict)
+    config: MusterResourcesServerConfig
+    _sessions: dict[str, _Session] = PrivateAttr(default_factory=dict)
+    _beginning: int = PrivateAttr(default=0)
+    _clock: Callable[[], float] = PrivateAttr(default=time.monotonic)
+    """In seconds."""
 
     def setup_webserver(self) -> FastAPI:
         app = super().setup_webserver()
@@ -56,8 +76,19 @@ class MusterResourcesServer(SimpleResourcesServer):
         return app
 
     async def seed_session(self, body: MusterSeedRequest, request: Request) -> BaseSeedSessionResponse:
+        """Answers 503 when there are `most_sessions`, none of them idle for long enough."""
+        name = request.session[SESSION_ID_KEY]
         async with AsyncClient() as client:
-            self._plays[request.session[SESSION_ID_KEY]], _ = await TaskPlay.begin(client, body.task, agent=_AGENT)
+            await self._give_up(client, name)
+            most = self.config.most_sessions
+            if len(self._sessions) + self._beginning >= most:
+                raise HTTPException(503, f"there are {most} sessions; end some with POST /verify, or raise most_sessions of the server")
+            self._beginning += 1
+            try:
+                play, _ = await TaskPlay.begin(client, body.task, agent=_AGENT)
+            finally:
+                self._beginning -= 1
+            self._sessions[name] = _Session(play, self._clock())
         return BaseSeedSessionResponse()
 
     async def call_tool(self, tool: str, request: Request) -> Response:
@@ -73,15 +104,24 @@ class MusterResourcesServer(SimpleResourcesServer):
             async with AsyncClient() as client:
                 reward = await play.through(client).grade()
         except NoVerdict as error:
+            self._sessions.pop(request.session[SESSION_ID_KEY], None)
             raise HTTPException(503, str(error)) from error
-        del self._plays[request.session[SESSION_ID_KEY]]
+        self._sessions.pop(request.session[SESSION_ID_KEY], None)
         return MusterVerifyResponse(**body.model_dump(), reward=reward, episode=play.episode)
 
     def _find(self, request: Request) -> TaskPlay:
-        play = self._plays.get(request.session[SESSION_ID_KEY])
-        if play is None:
-            raise HTTPException(409, "this session has no episode; POST /seed_session with a task begins one")
-        return play
+        session = self._sessions.get(request.session[SESSION_ID_KEY])
+        if session is None:
+            raise HTTPException(409, "this session has no episode, or was idle for too long; POST /seed_session with a task begins one")
+        session.used = self._clock()
+        return session.play
+
+    async def _give_up(self, client: AsyncClient, name: str) -> None:
+        """What the session has been playing, and what was left idle. Their workspaces end."""
+        oldest = self._clock() - self.config.idle_seconds
+        left = [each for each, session in self._sessions.items() if session.used <= oldest or each == name]
+        for session in [self._sessions.pop(each) for each in left]:
+            await client.arena.cancel(session.play.episode)
 
 
 def make_rows(client: Client, tasks: list[str], agent: str) -> list[dict[str, Any]]:

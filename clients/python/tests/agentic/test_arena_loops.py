@@ -17,16 +17,19 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopOutput, DictConfigW
 from verl.workers.rollout.replica import TokenOutput
 
 import muster.verl_loop  # noqa: F401
+from muster.task_play import NoVerdict
+from muster.trl import MusterEnvironment, environment_reward
 from muster_client import Client, InvalidArgument
 from tests.agentic.tiny_chat import BROKEN, END, LOOK, SOLVE, SUBMIT, TASK, saved, tiny_tokenizer
-from tests.real_server import RealServer
+from tests.real_server import SPOILT, RealServer, spoilt_task
 
 SCRIPT = [LOOK, SOLVE, SUBMIT]
 
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with RealServer(tmp_path_factory.mktemp("muster")) as server:
+    directory = tmp_path_factory.mktemp("muster")
+    with RealServer(directory, spoilt_task(directory)) as server:
         yield server.url
 
 
@@ -39,14 +42,16 @@ def server(started: str, monkeypatch: pytest.MonkeyPatch) -> str:
 class Sampler:
     """In place of a model server: what the model says next, and the prompts that it was given."""
 
-    def __init__(self, sayings: list[str]) -> None:
+    def __init__(self, sayings: list[str], continues: bool = True) -> None:
+        """@param continues: whether all of them belong to one episode."""
+        self._continues = continues
         self.tokenizer = tiny_tokenizer()
         self.said: list[list[int]] = [self.tokenizer.encode(text + END, add_special_tokens=False) for text in sayings]
         self.prompts: list[list[int]] = []
 
     def sample(self, prompt: list[int]) -> list[int]:
         # Nothing that was sampled or heard before is another token now.
-        if self.prompts:
+        if self.prompts and self._continues:
             before = [*self.prompts[-1], *self.said[len(self.prompts) - 1]]
             assert prompt[: len(before)] == before
         self.prompts.append(prompt)
@@ -107,18 +112,36 @@ def test_a_loop_of_verl_ends_at_its_limits_with_what_is_there_graded() -> None:
         run_verl(Sampler(SCRIPT), {"raw_prompt": []})
 
 
+def test_an_episode_without_a_verdict_is_played_three_times_and_is_no_sample_of_verl(server: str) -> None:
+    with pytest.raises(NoVerdict, match="the disk is full"):
+        run_verl(Sampler([SUBMIT] * 3, continues=False), {"raw_prompt": [], "task": SPOILT})
+    with Client(server) as client:
+        spoilt = [each for each in client.arena.list(agent="verl") if each.task.endswith(SPOILT)]
+        assert [(each.outcome, each.reward) for each in spoilt] == [("void", None)] * 3
+
+
+def test_an_episode_without_a_verdict_has_no_reward_in_trl(server: str) -> None:
+    with Client(server) as client:
+        environments = [MusterEnvironment(client) for _ in range(2)]
+        for environment, task in zip(environments, [SPOILT, TASK], strict=True):
+            assert environment.reset(task)
+        spoilt, unsolved = environment_reward(environments)
+        # What was graded, and is wrong, has a reward.
+        assert spoilt is None and unsolved is not None
+
+
 @pytest.mark.skipif(importlib.util.find_spec("slime") is None, reason="slime is on no registry; its source is to be on the path")
-@pytest.mark.parametrize("is_aborted", [False, True])
-def test_slime_samples_and_is_rewarded(server: str, tmp_path: Path, is_aborted: bool) -> None:
+@pytest.mark.parametrize("ending", ["rewarded", "aborted", "spoilt"])
+def test_slime_samples_and_is_rewarded(server: str, tmp_path: Path, ending: str) -> None:
     from slime.rollout.sglang_rollout import generate_and_rm
     from slime.utils.http_utils import init_http_client
     from slime.utils.types import Sample
 
     # A call that is no JSON is for the model to read, and no step.
     sampler = Sampler([LOOK, BROKEN, SOLVE, SUBMIT])
-    with serving(sampler, aborts_at=1 if is_aborted else None) as port:
+    with serving(sampler, aborts_at=1 if ending == "aborted" else None) as port:
         args = slime_arguments(saved(tmp_path), port)
-        sample = Sample(index=0, prompt="Be brief.", metadata={"task": TASK})
+        sample = Sample(index=0, prompt="Be brief.", metadata={"task": SPOILT if ending == "spoilt" else TASK})
 
         async def run() -> Sample:
             init_http_client(args)
@@ -127,7 +150,7 @@ def test_slime_samples_and_is_rewarded(server: str, tmp_path: Path, is_aborted: 
         done = asyncio.run(run())
     with Client(server) as client:
         (episode,) = list(client.arena.list(agent="slime"))[:1]
-    if is_aborted:
+    if ending != "rewarded":
         assert (done.status, done.reward, episode.outcome) == (Sample.Status.ABORTED, None, "void")
         return
     assert (done.status, done.reward, episode.steps) == (Sample.Status.COMPLETED, 1, 3)

@@ -26,16 +26,18 @@ def asked(groups: int, size: int, step: int) -> GeneratorInput:
 
 @pytest.mark.parametrize("step_wise", [False, True])
 def test_its_output_is_valid_and_in_the_order_of_the_input(step_wise: bool) -> None:
-    streamed = Streamed(group(0, [1, 0, 0.5]), group(1, [0, 1, None]))
-    generator = MusterGenerator(streamed.client, STREAM, 3, step_wise=step_wise)
-    given = asked(2, 3, step=4)
+    # Half of the second group has no verdict.
+    streamed = Streamed(group(0, [1, 0, 0.5, 0]), group(1, [0, 1, None, None]))
+    generator = MusterGenerator(streamed.client, STREAM, 4, step_wise=step_wise)
+    given = asked(2, 4, step=4)
     output = asyncio.run(generator.generate(given))
-    validate_generator_output(6, output, step_wise=step_wise)
+    validate_generator_output(8, output, step_wise=step_wise)
     assert streamed.reported == [("org/policy", 4)]
     totals: dict[str, float] = {}
     for name, rewards in zip(output["trajectory_ids"], output["rewards"], strict=True):
         totals[name.to_string()] = totals.get(name.to_string(), 0) + sum(rewards)
-    assert list(totals.values()) == [1, 0, 0.5, 0, 1, 0]
+    assert list(totals.values()) == [1, 0, 0.5, 0, 0, 1, 0, 0]
     assert list(totals) == [name.to_string() for name in given["trajectory_ids"]]
-    assert sum(output["loss_masks"][-1]) == 0
-    assert len(output["response_ids"]) == (8 if step_wise else 6)
+    learnt = {name.to_string(): sum(mask) for name, mask in zip(output["trajectory_ids"], output["loss_masks"], strict=True)}
+    assert [tokens > 0 for tokens in learnt.values()] == [True] * 6 + [False] * 2
+    assert len(output["response_ids"]) == (12 if step_wise else 8)

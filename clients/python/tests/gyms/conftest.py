@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.real_server import REPOSITORY, RealServer
+from tests.real_server import REPOSITORY, RealServer, spoilt_task
 
 collect_ignore_glob = [] if find_spec("verifiers") and find_spec("nemo_gym") else ["test_*.py"]
 
@@ -16,7 +16,8 @@ SOLUTION = (REPOSITORY / "examples" / "code" / TASK / "solution" / "sorting.py")
 
 @pytest.fixture(scope="session")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with RealServer(tmp_path_factory.mktemp("muster")) as server:
+    directory = tmp_path_factory.mktemp("muster")
+    with RealServer(directory, spoilt_task(directory)) as server:
         yield server.url
 
 

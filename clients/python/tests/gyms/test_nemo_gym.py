@@ -5,13 +5,13 @@ from unittest.mock import MagicMock
 
 import pytest
 from fastapi.testclient import TestClient
-from nemo_gym.base_resources_server import BaseResourcesServerConfig
 from nemo_gym.openai_utils import NeMoGymResponseCreateParamsNonStreaming
 from nemo_gym.server_utils import ServerClient
 
-from muster.nemo_gym import MusterResourcesServer, make_rows
+from muster.nemo_gym import MusterResourcesServer, MusterResourcesServerConfig, make_rows
 from muster_client import Client
 from tests.gyms.conftest import SOLUTION, TASK
+from tests.real_server import SPOILT
 
 RESPONSE = {
     "id": "resp-1",
@@ -26,9 +26,14 @@ RESPONSE = {
 
 
 @pytest.fixture
-def gym() -> TestClient:
-    config = BaseResourcesServerConfig(host="127.0.0.1", port=0, entrypoint="", name="muster")
-    return TestClient(MusterResourcesServer(config=config, server_client=MagicMock(spec=ServerClient)).setup_webserver())
+def resources() -> MusterResourcesServer:
+    config = MusterResourcesServerConfig(host="127.0.0.1", port=0, entrypoint="", name="muster", most_sessions=2, idle_seconds=60)
+    return MusterResourcesServer(config=config, server_client=MagicMock(spec=ServerClient))
+
+
+@pytest.fixture
+def gym(resources: MusterResourcesServer) -> TestClient:
+    return TestClient(resources.setup_webserver())
 
 
 @pytest.fixture
@@ -57,9 +62,39 @@ def test_sessions_are_episodes_and_are_rewarded(gym: TestClient, row: dict[str, 
 def test_a_session_without_an_episode_is_refused_and_another_one_is_not_touched(gym: TestClient, row: dict[str, Any]) -> None:
     assert gym.post("/seed_session", json={}).status_code == 422
     refused = gym.post("/run", json={"command": "ls"})
-    why = "this session has no episode; POST /seed_session with a task begins one"
+    why = "this session has no episode, or was idle for too long; POST /seed_session with a task begins one"
     assert (refused.status_code, refused.json()["detail"]) == (409, why)
     gym.post("/seed_session", json=row)
     other = TestClient(gym.app)
     assert other.post("/verify", json={**row, "response": RESPONSE}).status_code == 409
     assert gym.post("/verify", json={**row, "response": RESPONSE}).json()["reward"] < 1
+
+
+def test_an_episode_without_a_verdict_is_no_reward_of_0(gym: TestClient, row: dict[str, Any]) -> None:
+    spoilt = {**row, "task": SPOILT}
+    assert gym.post("/seed_session", json=spoilt).status_code == 200
+    refused = gym.post("/verify", json={**spoilt, "response": RESPONSE})
+    assert refused.status_code == 503 and "the disk is full" in refused.json()["detail"]
+    assert gym.post("/verify", json={**spoilt, "response": RESPONSE}).status_code == 409
+
+
+def test_sessions_that_are_left_are_given_up_and_more_than_their_bound_refused(
+    server: str, resources: MusterResourcesServer, gym: TestClient, row: dict[str, Any]
+) -> None:
+    now = 0.0
+    resources._clock = lambda: now
+    left, used, third = gym, TestClient(gym.app), TestClient(gym.app)
+    assert [each.post("/seed_session", json=row).status_code for each in (left, used)] == [200, 200]
+    now = 59.0
+    assert "sorting.py" in used.post("/run", json={"command": "ls"}).text
+    refused = third.post("/seed_session", json=row)
+    assert (refused.status_code, refused.json()["detail"].split(";")[0]) == (503, "there are 2 sessions")
+    now = 61.0
+    assert third.post("/seed_session", json=row).status_code == 200
+    # One that begins anew leaves nothing open behind.
+    assert third.post("/seed_session", json=row).status_code == 200
+    assert left.post("/run", json={"command": "ls"}).status_code == 409
+    with Client(server) as client:
+        assert sum(each.state == "open" for each in client.arena.list(agent="nemo-gym")) == 2
+    for each in (used, third):
+        assert each.post("/verify", json={**row, "response": RESPONSE}).json()["reward"] < 1

@@ -5,7 +5,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from verifiers.v1.configs.cli.eval import EvalConfig
 
 from muster_client import Client
 from tests.gyms.conftest import SOLUTION, TASK
+from tests.real_server import SPOILT
 
 CALLS = [
     ("run", {"command": "ls"}),
@@ -65,26 +66,38 @@ def model() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     server.server_close()
 
 
-def test_a_taskset_is_played_by_a_harness_and_rewarded_by_muster(
-    server: str, model: tuple[str, list[dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url, asked = model
+@pytest.fixture
+def play(server: str, model: tuple[str, list[dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """An episode of verifiers on a task. A server of Muster is there."""
+    assert server
     (tmp_path / "my_tasks.py").write_text('from muster.verifiers import MusterTaskset\n\n__all__ = ["MusterTaskset"]\n')
     monkeypatch.syspath_prepend(str(tmp_path))
     # Its harnesses are made by uv.
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    agent = {"harness": {"id": "null"}, "runtime": {"type": "subprocess"}}
-    config = EvalConfig.model_validate(
-        {
-            "env": {"taskset": {"id": "my-tasks", "tasks": [TASK]}, "agent": agent},
-            "model": "m",
-            "client": {"base_url": url, "api_key_var": "NO_SUCH_KEY"},
-            "push": False,
-            "rich": None,
-            "output_dir": str(tmp_path / "out"),
-        }
-    )
-    (episode,) = asyncio.run(run_eval(config))
+
+    def run(task: str) -> Any:
+        agent = {"harness": {"id": "null"}, "runtime": {"type": "subprocess"}}
+        config = EvalConfig.model_validate(
+            {
+                "env": {"taskset": {"id": "my-tasks", "tasks": [task]}, "agent": agent},
+                "model": "m",
+                "client": {"base_url": model[0], "api_key_var": "NO_SUCH_KEY"},
+                "push": False,
+                "rich": None,
+                "output_dir": str(tmp_path / "out"),
+            }
+        )
+        (episode,) = asyncio.run(run_eval(config))
+        return episode
+
+    return run
+
+
+def test_a_taskset_is_played_by_a_harness_and_rewarded_by_muster(
+    server: str, model: tuple[str, list[dict[str, Any]]], play: Callable[[str], Any]
+) -> None:
+    asked = model[1]
+    episode = play(TASK)
     assert episode.ok, [trace.errors for trace in episode.traces]
     (trace,) = episode.traces
     assert {name: reward and reward.score for name, reward in trace.rewards.items()} == {"muster": 1.0}
@@ -93,3 +106,13 @@ def test_a_taskset_is_played_by_a_harness_and_rewarded_by_muster(
     assert "sorting.py" in str(heard[0]) and len(heard) == len(CALLS)
     with Client(server) as client:
         assert [(each.steps, each.reward) for each in client.arena.list(agent="verifiers", least_reward=1)] == [(3, 1.0)]
+
+
+def test_an_episode_without_a_verdict_is_a_trace_with_an_error_and_no_reward(server: str, play: Callable[[str], Any]) -> None:
+    episode = play(SPOILT)
+    (trace,) = episode.traces
+    assert not episode.ok
+    assert "the disk is full" in str(trace.errors)
+    assert trace.rewards.get("muster") is None
+    with Client(server) as client:
+        assert {each.outcome for each in client.arena.list(agent="verifiers") if each.task.endswith(SPOILT)} == {"void"}
