@@ -12,6 +12,9 @@ import { ScriptedModelServer } from '../support/model-server.ts';
 const ENVIRONMENT = path.join(import.meta.dirname, '../../.venv-programs');
 const PYTHON = path.join(ENVIRONMENT, 'bin/python');
 
+/** For what hangs: its imports alone take many seconds of a processor, which a busy machine may give it in half an hour. */
+const MOST_SECONDS = 7200;
+
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
 /** Its options for a local model, and for no person who confirms commands. */
@@ -36,9 +39,9 @@ const AGENT = {
 };
 
 describe.skipIf(!existsSync(PYTHON))('mini-swe-agent as it is published (installed by "npm run test:agentic")', () => {
-  // Its imports alone take a fraction of a minute of a processor: on a busy machine only the runner's end tells that it hangs.
-  it('works on a task in its workspace, and its turns can be trained on', { timeout: 3_600_000 }, async () => {
-    await using fixture = await AgentSuiteFixture.open({ answer: ANSWER_TASK });
+  it('works on a task in its workspace, and its turns can be trained on', { timeout: 1000 * MOST_SECONDS }, async () => {
+    const settings = `${ANSWER_TASK['task.toml']}[agent]\ntimeout_sec = ${MOST_SECONDS}\n`;
+    await using fixture = await AgentSuiteFixture.open({ answer: { ...ANSWER_TASK, 'task.toml': settings } });
     await using server = await ScriptedModelServer.start(({ messages }) => {
       const turn = messages.filter(({ role }) => role === 'assistant').length;
       const command = ['pwd; ls', 'echo 42 > answer.txt', 'echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT'][turn] ?? 'exit 1';
