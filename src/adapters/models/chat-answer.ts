@@ -5,7 +5,10 @@ import { UnusableAnswerError } from './model-server.ts';
 
 /** The fields of a chat completion that Muster reads; servers add more. Token ids stand where vLLM and SGLang put them. */
 
-const ids = z.array(z.int().min(0)).nullish();
+/** As long as a conversation, and read in each turn: zod's own arrays check and copy number by number, which costs most of reading an answer. */
+const ids = z
+  .custom<readonly number[]>((value) => Array.isArray(value) && value.every(isTokenId), 'expected whole numbers from 0 on')
+  .nullish();
 
 const toolCallSchema = z.object({
   id: z.string().nullish(),
@@ -49,6 +52,10 @@ const answerSchema = z.object({
 
 type Answer = z.infer<typeof answerSchema>;
 type Choice = Answer['choices'][number];
+
+function isTokenId(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
 
 /** @throws UnusableAnswerError */
 export function readChatAnswer(value: unknown): Completion {

@@ -41,9 +41,9 @@ const storedAnswerSchema = z.strictObject({
   model: z.string(),
   tokens: z
     .strictObject({
-      promptIds: z.array(count),
-      completionIds: z.array(count),
-      logprobs: z.array(z.number()).nullable(),
+      promptIds: z.array(count).readonly(),
+      completionIds: z.array(count).readonly(),
+      logprobs: z.array(z.number()).readonly().nullable(),
       version: z.int().nullable(),
     })
     .nullable(),
@@ -53,10 +53,8 @@ const storedAnswerSchema = z.strictObject({
 export type StoredAnswer = z.infer<typeof storedAnswerSchema>;
 
 export function formatStoredAnswer({ tokens, toolCalls, ...rest }: Completion): StoredAnswer {
-  if (tokens === undefined) return { ...rest, toolCalls: [...toolCalls], tokens: null };
-  const { promptIds, completionIds, logprobs, version } = tokens;
-  const stored = { promptIds: [...promptIds], completionIds: [...completionIds], logprobs: logprobs ? [...logprobs] : null };
-  return { ...rest, toolCalls: [...toolCalls], tokens: { ...stored, version: version ?? null } };
+  const stored = tokens && { ...tokens, logprobs: tokens.logprobs ?? null, version: tokens.version ?? null };
+  return { ...rest, toolCalls: [...toolCalls], tokens: stored ?? null };
 }
 
 /** @throws InfrastructureError `store.unreadable` when this Muster does not know it. */

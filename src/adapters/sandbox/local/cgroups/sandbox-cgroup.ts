@@ -83,7 +83,12 @@ export class SandboxCgroup {
 
   /** Kills what is left in it and removes it. @throws InfrastructureError when that takes longer than ten seconds. */
   async remove(clock: Clock): Promise<void> {
-    await awaitAll(this.#group.directories.map((directory) => removeGroup(this.#files, directory, clock)));
+    // In v1 its processes are in all of the directories: once they have left the first, the others are mostly removed at once.
+    const [first, ...others] = this.#group.directories;
+    if (first === undefined) return;
+    const removed = removeGroup(this.#files, first, clock);
+    const ended = removed.catch(() => undefined);
+    await awaitAll([removed, ...others.map((directory) => ended.then(() => removeGroup(this.#files, directory, clock)))]);
   }
 }
 
@@ -152,7 +157,8 @@ export async function removeGroup(files: CgroupFiles, directory: string, clock: 
         throw new InfrastructureError('sandbox.cgroup', detail, { cause: error });
       }
     }
-    await killMembers(files, directory);
+    // Mostly its processes are dying already, and are not listed any more.
+    if ((await files.read(path.join(directory, 'cgroup.procs'))) !== '') await killMembers(files, directory);
     await sleep(clock, pause);
   }
 }
