@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { episodePageSchema } from '../../src/faces/http/schemas/agent-episode-schemas.ts';
 import { summarySchema } from '../../src/orchestrator/results/summary.ts';
 import { sha256 } from '../support/upload-fixture.ts';
 import { Agent, TASK, TASKS } from './arena/http-agent.ts';
@@ -248,7 +249,8 @@ describe('the commands that speak to a server', () => {
     const python = own.path('no-python');
     const mounts = [{ source: own.path('no-tools'), target: '/tools' }];
     const templates = { local: { python, mounts } };
-    const config = await own.write('broken.json', { templates, arena: { tasks: [TASKS] }, server: { port: 0 } });
+    const quotas = { default: { openEpisodes: 1 } };
+    const config = await own.write('broken.json', { templates, arena: { tasks: [TASKS] }, server: { port: 0 }, quotas });
     const broken = await MusterServer.start(own, config);
     expect(broken.command.stderr).toContain(`muster: templates.local: no Python at ${python}`);
     const answer = await fetch(`${broken.url}/readyz`);
@@ -259,10 +261,17 @@ describe('the commands that speak to a server', () => {
     const failed = await own.call(['submit', CARTPOLE, '-c', LATE, '--watch', '--server', broken.url]);
     expect(failed.exitCode).toBe(3);
     expect(failed.stderr).toContain("Ask the server's operator to mend that");
-    expect(await new Agent(broken.url).send('POST', '/v1/episodes', { task: TASK, agent: 'a' })).toMatchObject({
-      status: 503,
-      json: { code: 'server.template', detail: expect.stringContaining(`mounts[0].source: ${own.path('no-tools')} does not exist`) },
-    });
+    const agent = new Agent(broken.url);
+    const noMount = expect.stringContaining(`mounts[0].source: ${own.path('no-tools')} does not exist`);
+    // The caller has no id to give the episode up by: it does not count as open, which would make the second one too many.
+    for (let each = 0; each < 2; each += 1)
+      expect(await agent.send('POST', '/v1/episodes', { task: TASK, agent: 'a' })).toMatchObject({
+        status: 503,
+        json: { code: 'server.template', detail: noMount },
+      });
+    const { items } = episodePageSchema.parse((await agent.send('GET', '/v1/episodes')).json);
+    expect(items).toMatchObject([1, 2].map(() => ({ state: 'closed', outcome: 'void', endedBy: 'lost' })));
+    expect((await agent.send('GET', `/v1/episodes/${items[0]?.episode}/reward`)).json).toMatchObject({ reward: null, problem: noMount });
     broken.command.signal('SIGTERM');
     expect(await broken.command.ended).toMatchObject({ exitCode: 0 });
   });

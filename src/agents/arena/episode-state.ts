@@ -31,7 +31,7 @@ export type Phase =
   | { readonly kind: 'closed'; readonly cause: EndCause; readonly outcome: EpisodeOutcome };
 
 export const END_CAUSES = ['submit', 'steps', 'seconds', 'bytes', 'output', 'expired', 'abandoned', 'lost'] as const;
-/** Why an episode takes no step any more: submitted, a limit reached, nothing asked for too long, given up, its workspace not to be made again. */
+/** Why an episode takes no step any more: submitted, a limit reached, nothing asked for too long, given up, its workspace not to be made, or not to be made again. */
 export type EndCause = (typeof END_CAUSES)[number];
 
 export const OUTCOMES = ['rewarded', 'failed', 'void'] as const;
@@ -72,7 +72,7 @@ export type EpisodeEvent =
   | { readonly kind: 'submit' }
   /** The caller gives it up. @param isGraded whether it is graded with the files that it has then. */
   | { readonly kind: 'cancel'; readonly isGraded: boolean }
-  /** Its workspace cannot be made again. */
+  /** Its workspace cannot be made, or not again. */
   | { readonly kind: 'unrestorable' }
   | { readonly kind: 'time-passed'; readonly isGraded: boolean }
   | { readonly kind: 'grade' }

@@ -121,14 +121,14 @@ export class EpisodeService {
     return (await this.#options.listTasks()).filter(({ steps }) => steps.length === 1);
   }
 
-  /** @throws InputError `task.not-found`, `task.steps`, `task.unsound`; QuotaError `quota.open-episodes`; InfrastructureError when no workspace can be made. */
+  /** @throws InputError `task.not-found`, `task.steps`, `task.unsound`; QuotaError `quota.open-episodes`; InfrastructureError when no workspace can be made: then the episode is void. */
   async start({ task: name, agent, seed }: EpisodeRequest, { principal }: Caller): Promise<StartedEpisode> {
     await this.#creation.assertRoom(principal, 1);
     const task = await this.task(name);
     await this.#measurements.assertSound(task.task);
     await this.#measurements.define(task.task);
     const episode = await this.#creation.start(task.task, { agent, seed, principal });
-    await this.#open.open(episode.id).begin(episode, task);
+    await this.#open.begin(episode, task);
     return { episode, task };
   }
 

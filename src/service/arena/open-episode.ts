@@ -6,7 +6,7 @@ import { readSteps } from '../../agents/arena/shared-steps.ts';
 import { HoldLostError, type StoredAgentEpisode } from '../../agents/arena/trajectories.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
 import type { Verdict } from '../../agents/verification/verdict.ts';
-import { InfrastructureError } from '../../kernel/errors.ts';
+import { getMessage, InfrastructureError } from '../../kernel/errors.ts';
 import { listDeltas } from './episode-course.ts';
 import { createEpisodeOverError, StepNumberError } from './episode-errors.ts';
 import { EpisodeHolding, type HeldEpisode, type HoldingParts } from './episode-holding.ts';
@@ -56,10 +56,20 @@ export class OpenEpisode {
     return this.known === undefined && this.#turns === 0;
   }
 
-  /** Makes the workspace of an episode that was just made, so that the first step need not wait. */
+  /**
+   * Makes the workspace of an episode that was just made, so that the first step need not wait. Where none can be made the episode is void
+   * at once: its caller, who gets the error in place of its id, cannot give it up.
+   */
   async begin(episode: StoredAgentEpisode, task: PlayableTask): Promise<void> {
     await this.#holding.begin(episode);
-    await this.#inTurn(true, (held) => this.#ready(held, task));
+    await this.#inTurn(true, async (held) => {
+      try {
+        await this.#ready(held, task);
+      } catch (error) {
+        if (!this.#parts.closing.aborted) await this.#closeBy(held, 'unrestorable', getMessage(error));
+        throw error;
+      }
+    });
   }
 
   /** @param number undefined for whichever is next. */

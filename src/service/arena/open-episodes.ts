@@ -4,6 +4,7 @@ import { getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import { createUnknownEpisodeError } from './episode-errors.ts';
 import { OpenEpisode, type OpenEpisodeParts } from './open-episode.ts';
+import type { PlayableTask } from './playable-task.ts';
 
 export interface OpenEpisodesParts extends OpenEpisodeParts {
   readonly log: Log;
@@ -31,6 +32,16 @@ export class OpenEpisodes {
     const episode = this.#open.get(id) ?? this.create(id);
     this.#open.set(id, episode);
     return episode;
+  }
+
+  /** Begins an episode that was just made. @throws as `OpenEpisode.begin` does; then it is not remembered. */
+  async begin(episode: StoredAgentEpisode, task: PlayableTask): Promise<void> {
+    try {
+      await this.open(episode.id).begin(episode, task);
+    } catch (error) {
+      this.#forgetUnused(episode.id);
+      throw error;
+    }
   }
 
   /** One that is not remembered, to answer for an episode that is closed. */
