@@ -1,4 +1,5 @@
 import { basename, resolve } from 'node:path';
+import { assertKnownKeys, type Keys } from '../../kernel/documents/known-keys.ts';
 import { InputError } from '../../kernel/errors.ts';
 
 interface Labels {
@@ -16,6 +17,8 @@ export type NamedCheckpoint = Labels & ({ readonly path: string } | { readonly u
 /** A path, a URI, a SHA-256 (64 hexadecimal digits, with or without `sha256:`), or a `NamedCheckpoint`, which says which of them it is. */
 export type CheckpointLike = string | NamedCheckpoint;
 
+const WAYS: Keys<Record<'path' | 'uri' | 'sha256', string>> = { path: true, uri: true, sha256: true };
+const KEYS: Keys<Labels> & typeof WAYS = { ...WAYS, name: true, run: true, version: true };
 const SHA256 = /^(sha256:)?[0-9a-f]{64}$/;
 const URI = /^([a-z][a-z0-9+.-]*:\/\/|file:|agent:)./;
 
@@ -25,16 +28,30 @@ export function nameFile(path: string): string | undefined {
   return name.isWellFormed() && /^[^\p{Cc}]{1,255}$/u.test(name) ? name : undefined;
 }
 
-/** @param labels of checkpoints that do not say their own. @throws InputError `checkpoint.sha256` */
+/** @param labels of checkpoints that do not say their own. @throws InputError `checkpoint.sha256`, `library.input` */
 export function nameCheckpoint(given: CheckpointLike, labels: Labels = {}): NamedCheckpoint {
   if (typeof given === 'string') {
     if (SHA256.test(given)) return { ...labels, sha256: given };
     return URI.test(given) ? { ...labels, uri: given } : { ...labels, path: given };
   }
+  assertNamed(given);
   if ('sha256' in given && !SHA256.test(given.sha256))
     throw new InputError(
       'checkpoint.sha256',
       `checkpoint.sha256: expected 64 lower-case hexadecimal digits, got ${JSON.stringify(given.sha256)}`,
     );
   return { ...given, run: given.run ?? labels.run, version: given.version ?? labels.version };
+}
+
+/** Node runs TypeScript without a look at its types. @throws InputError `library.input` */
+function assertNamed(given: object): void {
+  assertKnownKeys('checkpoint', given, KEYS);
+  const [named, ...more] = Object.entries(given).filter(([key]) => Object.hasOwn(WAYS, key));
+  if (named === undefined || more.length > 0) {
+    const got = [named, ...more].flatMap((entry) => entry?.[0] ?? []).join(' and ');
+    throw new InputError('library.input', `checkpoint: expected one of path, uri and sha256, got ${got || 'none'}`);
+  }
+  const [way, value] = named;
+  if (typeof value !== 'string' || value === '')
+    throw new InputError('library.input', `checkpoint.${way}: expected text that is not empty, got ${JSON.stringify(value)}`);
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { InputError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import { isWeightsFile } from '../../policy-distribution/checkpoint.ts';
@@ -69,7 +70,9 @@ export class Submissions {
 
   async startRollouts(agent: CheckpointLike, suite: SuiteLike, terms: RolloutTerms, how: Submitting): Promise<RolloutsResource> {
     const written = await this.#resolveSuite(suite);
-    const reference = await this.#buildReference(agent, {}, how);
+    const reference = await this.#buildReference(agent, {}, how).catch((error: unknown) => {
+      throw blameAgent(error);
+    });
     return this.#rollouts.begin({ ...terms, suite: written, agent: reference }, how.signal);
   }
 
@@ -96,4 +99,10 @@ export class Submissions {
     const call = { method: 'POST', path, body, headers, signal, answerMilliseconds: SLOW_ANSWER_MILLISECONDS } as const;
     return this.#calls.ask(evaluationSchema, call);
   }
+}
+
+/** An agent's file is brought like a checkpoint. What is wrong with it is not said of a checkpoint. */
+function blameAgent(error: unknown): unknown {
+  if (!(error instanceof InputError) || !error.message.startsWith('checkpoint')) return error;
+  return new InputError(error.code, error.message.replace(/^checkpoint/, 'agent'), { cause: error });
 }

@@ -57,6 +57,22 @@ describe('a client of a server', () => {
     await expect(fixture.client().compare(LATE, LATE, '5-episodes', mistyped)).rejects.toMatchObject(refused);
   });
 
+  it.each([
+    [7, 'expected an object with path, uri, sha256, name, run, version, got 7'],
+    [{ pth: 'late.zip' }, 'pth: unknown key; did you mean "path"?'],
+    [{ run: 'r' }, 'expected one of path, uri and sha256, got none'],
+    [{ path: 'late.zip', uri: '/late' }, 'expected one of path, uri and sha256, got path and uri'],
+    [{ path: '' }, '.path: expected text that is not empty, got ""'],
+    ['/no/such/agent.yaml', '/no/such/agent.yaml does not exist; check the path'],
+  ])('refuses what names no checkpoint and no agent: %j', async (given, problem) => {
+    await using fixture = await ClientFixture.open();
+    const client = fixture.client();
+    const said = (what: string): unknown => ({ message: `${what}${problem.startsWith('.') ? '' : ': '}${problem}` });
+    await expect(client.evaluate(Object(given).valueOf(), '5-episodes')).rejects.toMatchObject(Object(said('checkpoint')));
+    const terms = { groupSize: 2, concurrency: 2, maxStaleness: 1 };
+    await expect(client.startRollouts(Object(given).valueOf(), 'tasks', terms)).rejects.toMatchObject(Object(said('agent')));
+  });
+
   it('lets others use a checkpoint that it brought, lists them, and takes it back', async () => {
     await using fixture = await ClientFixture.open();
     const client = fixture.client();
