@@ -62,7 +62,8 @@ class TimeLimit:
         since, self._looked = now - self._looked, now
         seen = {place: self._see(place, thread, since) for place, thread in look_at_threads().items()}
         before = self._seen
-        added = 0.0
+        # Without a look at the start it is not known what this process had waited by then. What it has since makes the first look late.
+        added = 0.0 if before else max(0.0, now - self.deadline)
         for place, each in seen.items():
             if place in before:
                 added += each.waited - before[place].waited

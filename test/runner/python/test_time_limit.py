@@ -83,9 +83,9 @@ def test_a_command_gets_back_a_wait_that_goes_on_once(machine: Machine) -> None:
     limit = TimeLimit(machine.now, 5, Accounts(), alone=True)
     ready = Thread(0.0, (b"5", b"1"), is_ready=True)
     machine.threads = {"2000000/task/1": ready._replace(ran=(b"0", b"0"))}
-    machine.now = 101
+    machine.now = limit.deadline
     assert not limit.is_over()
-    assert limit.waited_seconds == 1
+    assert limit.waited_seconds == 0.25
     # It has run for the first time, then waits.
     for now, waited in ((102, 1.5), (103, 1.5), (121, 1.5)):
         machine.now, machine.threads = now, {"2000000/task/1": ready._replace(waited=waited)}
@@ -100,12 +100,23 @@ def test_a_command_gets_back_a_wait_that_goes_on_once(machine: Machine) -> None:
 def test_the_waits_of_what_starts_commands_count_from_the_first_look_on(machine: Machine) -> None:
     limit = TimeLimit(machine.now, 5, Accounts(but=1000), alone=True)
     machine.threads = {"1000/task/1000": resting(50), f"{os.getpid()}/task/1": resting(60)}
-    machine.now = 101
+    machine.now = limit.deadline
     assert not limit.is_over()
     assert limit.waited_seconds == 0
     machine.now, machine.threads = 102, {"1000/task/1000": resting(51), f"{os.getpid()}/task/1": resting(62)}
     assert not limit.is_over()
     assert limit.waited_seconds == 3
+
+
+def test_a_first_look_that_comes_late_tells_what_the_looking_process_has_waited(machine: Machine) -> None:
+    limit = TimeLimit(machine.now, 5, Accounts(but=1000), alone=True)
+    # The command may have ended long ago: what would say so waits for a processor, too.
+    machine.threads = {"1000/task/1000": resting(50), f"{os.getpid()}/task/1": resting(60)}
+    machine.now = limit.deadline + 6
+    assert not limit.is_over()
+    assert limit.waited_seconds == 6
+    machine.now = 111
+    assert limit.is_over()
 
 
 def test_no_command_gets_back_more_than_five_minutes(machine: Machine) -> None:
