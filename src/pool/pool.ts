@@ -129,6 +129,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
       phase: this.#phase,
       obstacles: provider.obstacles?.(template) ?? [],
       sandboxes: this.#members.count(),
+      lost: this.#lifecycle.lost.list(),
       waiting: this.#line.size,
       totals: { ...this.#lifecycle.getTotals(), leases: this.#leases.granted, revoked: this.#leases.revoked },
       isolation: this.#lifecycle.isolation ?? this.#preparation?.isolation,

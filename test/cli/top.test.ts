@@ -20,6 +20,7 @@ const POOL: Pool = {
   waiting: 1200,
   totals: { created: 9, destroyed: 2, failed: 0, died: 0, abandoned: 0, leases: 3, revoked: 0 },
   obstacles: [{ kind: 'no room', sandboxes: 1, detail: 'too small\u001b[2J' }],
+  lost: [{ sandbox: 's-7', at: '2026-01-01T00:00:00.000Z', detail: 'its node\u001b[2J went away' }],
   usage: null,
   lastErrors: { creation: 'out of disk', destruction: null, sweep: null },
 };
@@ -63,6 +64,7 @@ describe('muster top', () => {
       '',
       'pool local  open  [███▒▒░×·] 3 busy, 2 idle, 1 creating, 1 ending of 8 · 1,200 requests wait',
       '  no room keeps 1 from getting ready: too small\\u001b[2J',
+      '  1 lost in the last minute, lately s-7: its node\\u001b[2J went away',
       '  last failed creation: out of disk',
       '',
       'state     checkpoint                suite          answer so far                         episodes  rate   time       by',
@@ -77,7 +79,7 @@ describe('muster top', () => {
     const evaluations = Array.from({ length: 40 }, (_, at) => item(`ev-${at}`));
     const shown = lines(applyChanges(EMPTY_BOARD, { pools: [POOL], evaluations }), 24);
     expect(shown).toHaveLength(24);
-    expect(shown.at(-1)).toBe('and 24 more');
+    expect(shown.at(-1)).toBe('and 25 more');
   });
 
   it('leaves out what matters least where the terminal is narrow, and keeps the answer', () => {

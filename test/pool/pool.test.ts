@@ -273,6 +273,12 @@ describe('death', () => {
     await fake.clock.advance(10);
     expect([...fake.provider.alive.keys()]).toEqual(['s-2']);
     expect(fake.pool.state().totals).toMatchObject({ created: 2, destroyed: 1, died: 1, failed: 0 });
+    // For a minute it is shown as lost.
+    expect(fake.pool.state().lost).toMatchObject([{ id: 's-1', detail: expect.stringContaining('exit code') }]);
+    await fake.clock.advance(59_000);
+    expect(fake.pool.state().lost).toHaveLength(1);
+    await fake.clock.advance(1000);
+    expect(fake.pool.state().lost).toEqual([]);
   });
 
   test('of a leased sandbox: its holder learns why', async () => {

@@ -66,7 +66,7 @@ function compareByState(a: EvaluationItem, b: EvaluationItem): number {
   return a.state === b.state ? 0 : a.state === 'running' ? -1 : 1;
 }
 
-function formatPool({ name, phase, draining, max, sandboxes, waiting, obstacles, lastErrors }: Pool): readonly string[] {
+function formatPool({ name, phase, draining, max, sandboxes, waiting, obstacles, lost, lastErrors }: Pool): readonly string[] {
   const known = POOL_STATES.filter((state) => sandboxes[state] > 0).map((state) => `${formatCount(sandboxes[state])} ${WORDS[state]}`);
   const counts = known.length === 0 ? 'none' : known.join(', ');
   const waits = waiting > 0 ? ` · ${formatCount(waiting)} requests wait` : '';
@@ -74,6 +74,7 @@ function formatPool({ name, phase, draining, max, sandboxes, waiting, obstacles,
   const errors = Object.entries(lastErrors).filter(([, text]) => text !== null);
   const troubles = [
     ...obstacles.map(({ kind, sandboxes: kept, detail }) => `${kind} keeps ${formatCount(kept)} from getting ready: ${detail}`),
+    ...lost.slice(-1).map(({ sandbox, detail }) => `${formatCount(lost.length)} lost in the last minute, lately ${sandbox}: ${detail}`),
     ...errors.map(([what, text]) => `last failed ${what}: ${text}`),
   ];
   return [line, ...troubles.map((text) => styleText('yellow', `  ${escapeUnprintableLine(text)}`))];

@@ -157,6 +157,7 @@ i.idle{background:var(--area);border-color:var(--estimate)}
 i.warming{background:var(--targetArea);border-color:var(--target)}
 i.creating{background:repeating-linear-gradient(45deg,var(--targetArea) 0 3px,var(--surface) 3px 6px);border-color:var(--target)}
 i.destroying{background:repeating-linear-gradient(45deg,var(--grid) 0 3px,var(--muted) 3px 5px);border-color:var(--muted)}
+i.lost{background:linear-gradient(45deg,transparent 43%,var(--bad) 43% 57%,transparent 57%),linear-gradient(-45deg,var(--surface) 43%,var(--bad) 43% 57%,var(--surface) 57%);border-color:var(--bad)}
 .legend{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;list-style:none;padding:0;color:var(--muted);font-size:.85rem}
 .legend li{display:flex;align-items:center;gap:.4rem}
 @media (max-width:48rem){

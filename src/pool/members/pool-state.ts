@@ -1,4 +1,5 @@
 import type { PoolPhase } from '../planning/plan-terms.ts';
+import type { LostSandbox } from './lost-sandboxes.ts';
 import type { SandboxCounts } from './members.ts';
 import type { Obstacle } from '../ports/sandbox.ts';
 import type { Isolation } from '../ports/template.ts';
@@ -8,6 +9,8 @@ export interface PoolState {
   readonly phase: PoolPhase;
   /** Sandboxes now, by state. */
   readonly sandboxes: SandboxCounts;
+  /** Those that were lost within the last minute, the latest fifty at most. */
+  readonly lost?: readonly LostSandbox[];
   /** Requests for a lease that wait. */
   readonly waiting: number;
   readonly totals: PoolTotals;
@@ -44,6 +47,7 @@ export interface PoolTotals {
 
 /** Of two pools as one. */
 export function mergeStates(one: PoolState, other: PoolState): PoolState {
+  const lost = [...(one.lost ?? []), ...(other.lost ?? [])];
   const obstacles = [...(one.obstacles ?? []), ...(other.obstacles ?? [])];
   return {
     phase: one.phase === 'open' ? other.phase : one.phase,
@@ -64,6 +68,7 @@ export function mergeStates(one: PoolState, other: PoolState): PoolState {
       leases: one.totals.leases + other.totals.leases,
       revoked: one.totals.revoked + other.totals.revoked,
     },
+    ...(lost.length > 0 && { lost }),
     ...(obstacles.length > 0 && { obstacles }),
     isolation: one.isolation ?? other.isolation,
     swept: one.swept === undefined ? other.swept : one.swept + (other.swept ?? 0),

@@ -3,6 +3,7 @@ import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { SandboxId } from '../../kernel/ids.ts';
 import type { CreationHistory } from '../planning/creation-history.ts';
 import type { LeaseLoss } from '../ports/lease.ts';
+import { LostSandboxes } from './lost-sandboxes.ts';
 import { runSandboxLife, type Making } from './life.ts';
 import type { Occupant } from './occupant.ts';
 import type { PoolTotals } from './pool-state.ts';
@@ -22,6 +23,7 @@ export interface LifecycleListener<Resident extends Occupant> {
 /** Brings sandboxes up, watches them and takes them down, and keeps the members true while it does. */
 export class SandboxLifecycle<Resident extends Occupant> {
   readonly creation: CreationHistory;
+  readonly lost: LostSandboxes;
   readonly #members: Members<Resident>;
   readonly #making: Making<Resident>;
   readonly #newSandboxId: () => SandboxId;
@@ -40,6 +42,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     this.#members = members;
     this.#making = making;
     this.creation = creation;
+    this.lost = new LostSandboxes(making.clock);
     this.#newSandboxId = newSandboxId;
     this.#listener = listener;
   }
@@ -132,6 +135,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
       case 'idle':
       case 'leased':
         this.#totals.died++;
+        this.lost.add(member.id, detail);
         return this.condemn(member, detail, { kind: 'sandbox-died', detail });
       case 'destroying':
         return;

@@ -3,7 +3,7 @@ import { STATISTICS_VERSION } from '../../../src/aggregation/statistics-version.
 import { TokenService } from '../../../src/service/access/token-service.ts';
 import type { Role } from '../../../src/evaluation-store/tokens.ts';
 import { digestBytes } from '../../../src/kernel/canonical-json.ts';
-import { parseEpisodeIndex, type Digest, type EvaluationId } from '../../../src/kernel/ids.ts';
+import { parseEpisodeIndex, parseSandboxId, type Digest, type EvaluationId } from '../../../src/kernel/ids.ts';
 import { defineSuite, createInlineLayer, parseSuite } from '../../../src/orchestrator/suite/suite-definition.ts';
 import { addLiveRoutes } from '../../../src/faces/http/routes/live-routes.ts';
 import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
@@ -147,7 +147,8 @@ describe('what a program printed', () => {
   it('is withheld in the live stream, which is read and written once for all who may see the same', async () => {
     const feed: LiveChanges[] = [];
     const asked: string[] = [];
-    const state = { ...NOTHING_MADE, lastErrors: { ...NOTHING_MADE.lastErrors, creation: SECRET } };
+    const lost = [{ id: parseSandboxId('s-1'), at: new Date(0), detail: SECRET }];
+    const state = { ...NOTHING_MADE, lastErrors: { ...NOTHING_MADE.lastErrors, creation: SECRET }, lost };
     await using server = await ServerFixture.open({ slots: 0 }, ({ store, clock, use }) => ({
       identify: identifyByToken(store.tokens, clock),
       more: [
@@ -171,7 +172,7 @@ describe('what a program printed', () => {
     feed.push({ ...nothing, evaluations: [await server.fixture.find(id)] }, { ...nothing }, { ...nothing, isIncomplete: true });
     const read = async (principal: string, role: Role): Promise<string> => (await (await as(server, principal, role))('/v1/live')).text;
     const [admin, owner] = [await read('admin', 'operator'), await read('owner', 'viewer')];
-    expect([admin.split(SECRET).length, owner.split(SECRET).length]).toEqual([3, 2]);
+    expect([admin.split(SECRET).length, owner.split(SECRET).length]).toEqual([4, 2]);
     const strangers = [await read('stranger', 'viewer'), await read('stranger', 'submitter'), await read('half', 'viewer')];
     expect(new Set(strangers).size).toBe(1);
     expect(strangers[0]).not.toContain(SECRET);

@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { readMetrics } from '../../../bench/live/page-metrics.ts';
 import { playingSchema } from '../../../src/faces/http/schemas/playing-schemas.ts';
+import { poolListSchema } from '../../../src/faces/http/schemas/pool-schemas.ts';
+import { runnersInside } from '../../end-to-end/inside.ts';
 import { ANYTHING, LATE } from '../../end-to-end/stage.ts';
 import { extent, isFullForm } from '../../support/full-form.ts';
 import { listUnreachable, listViolations, PageFixture } from './page-fixture.ts';
@@ -427,6 +429,19 @@ describe('the live page', () => {
     expect(playing.returns?.tasks.reduce((sum, { episodes }) => sum + episodes, 0)).toBeGreaterThan(0);
     expect(await listViolations(going.page)).toEqual([]);
     await page.getByText('processors in use').waitFor();
+    // A sandbox that dies is a cell for a minute, with what the provider says of it.
+    const [victim] = runnersInside(place.stage.stateDir);
+    expect(victim).toBeDefined();
+    victim?.kill();
+    const pool = page.getByRole('article', { name: 'pool local' });
+    await pool
+      .locator('.warning', { hasText: /^lost / })
+      .first()
+      .waitFor();
+    const [{ lost } = { lost: [] }] = poolListSchema.parse(await place.send('/v1/pools')).items;
+    expect(await pool.locator('.cells .lost').count()).toBe(lost.length);
+    expect(await pool.locator('.warning').allTextContents()).toEqual(lost.map(({ detail }) => expect.stringContaining(detail)));
+    expect(await listViolations(page)).toEqual([]);
     place.server.command.signal('SIGKILL');
     await page.getByText('connection lost').waitFor();
     const before = await readEpisodes();
@@ -435,7 +450,10 @@ describe('the live page', () => {
     expect(await page.getByRole('article', { name: 'pool local' }).count()).toBe(1);
     await deleted.page.getByRole('heading', { name: `There is no evaluation ${id}` }).waitFor();
     expect(await deleted.page.locator('main table').count()).toBe(0);
+    await using over = await place.visit(`/evaluations/${ended}`);
+    await over.page.getByRole('region', { name: 'Sandboxes' }).getByText('It has nothing of this one: it was restarted').waitFor();
     // What was being played goes on, and its page with it.
+    await going.page.getByText('before this server went on with it').waitFor();
     await place.until(async () => (await readEpisodes()) > before);
     expect(await going.page.locator('.head .state').first().textContent()).toBe('running');
     going.page.once('dialog', (dialog) => void dialog.accept());

@@ -45,10 +45,13 @@ export function toPoolResources(pools: Pick<PoolService, 'list'>, caller: Caller
 function withholdErrors({ role }: Caller, pool: Pool): Pool {
   if (role === 'operator') return pool;
   const { creation, destruction, sweep } = pool.lastErrors;
-  return { ...pool, lastErrors: { creation: creation && WITHHELD, destruction: destruction && WITHHELD, sweep: sweep && WITHHELD } };
+  const lost = pool.lost.map((each) => ({ ...each, detail: WITHHELD }));
+  return { ...pool, lost, lastErrors: { creation: creation && WITHHELD, destruction: destruction && WITHHELD, sweep: sweep && WITHHELD } };
 }
 
 const WITHHELD = 'withheld: operators can read it';
+/** Characters of what was said of a sandbox that was lost: with fifty of them the live stream stays small. */
+const MOST_SAID = 500;
 const NO_SANDBOXES = { creating: 0, warming: 0, idle: 0, leased: 0, destroying: 0 };
 const NO_TOTALS = { created: 0, destroyed: 0, failed: 0, died: 0, abandoned: 0, leases: 0, revoked: 0 };
 
@@ -61,6 +64,7 @@ function toPoolResource({ name, min, max, warm, draining, waiting, state, usage 
     draining,
     phase: state?.phase ?? 'unused',
     sandboxes: { ...(state?.sandboxes ?? NO_SANDBOXES) },
+    lost: (state?.lost ?? []).map(({ id, at, detail }) => ({ sandbox: id, at: at.toISOString(), detail: detail.slice(0, MOST_SAID) })),
     waiting,
     totals: { ...(state?.totals ?? NO_TOTALS) },
     obstacles: (state?.obstacles ?? []).map(({ kind, sandboxes, detail }) => ({ kind, sandboxes, detail })),

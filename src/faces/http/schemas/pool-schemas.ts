@@ -11,6 +11,9 @@ export const poolSchema = z
     draining: z.boolean().describe('nothing is played on it; evaluations wait'),
     phase: z.enum(['unused', 'starting', 'open', 'draining', 'closing']),
     sandboxes: z.strictObject({ creating: count, warming: count, idle: count, leased: count, destroying: count }),
+    lost: z
+      .array(z.strictObject({ sandbox: z.string(), at: z.iso.datetime(), detail: z.string() }))
+      .describe('sandboxes that were ready and died within the last minute, the latest fifty at most, with what the provider said'),
     waiting: count.describe('places that wait for a sandbox'),
     totals: z
       .strictObject({ created: count, destroyed: count, failed: count, died: count, abandoned: count, leases: count, revoked: count })

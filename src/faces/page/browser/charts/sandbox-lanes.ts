@@ -21,8 +21,12 @@ interface Stretch {
   readonly shade: number;
 }
 
-/** Which sandbox has played when: all on one scale of time, the darker the busier, with a mark where episodes failed. */
-export function renderSandboxes(timeline: SandboxTimelineDocument): TemplateResult | typeof nothing {
+/**
+ * Which sandbox has played when: all on one scale of time, the darker the busier, with a mark where episodes failed.
+ *
+ * @param isRest some of the episodes were played before this server went on with the evaluation.
+ */
+export function renderSandboxes(timeline: SandboxTimelineDocument, isRest: boolean): TemplateResult | typeof nothing {
   const { lanes, seconds } = timeline;
   if (lanes.length === 0) return nothing;
   const shown = lanes.slice(-MOST_SHOWN);
@@ -33,7 +37,7 @@ export function renderSandboxes(timeline: SandboxTimelineDocument): TemplateResu
       <h2 id="sandboxes">Sandboxes</h2>
       <p class="muted">
         ${formatDuration(span[1] - span[0])} from left to right; the darker, the busier; red where episodes
-        failed.${isCut ? ' Others are not shown.' : nothing}
+        failed.${isCut ? ' Others are not shown.' : nothing}${isRest ? ' What was played before this server went on with it, or elsewhere, is not shown.' : nothing}
       </p>
     </div>
     <div class="scroll tall" tabindex="0" role="region" aria-label="Table of sandboxes">
@@ -58,6 +62,18 @@ export function renderSandboxes(timeline: SandboxTimelineDocument): TemplateResu
         </tbody>
       </table>
     </div>
+  </section>`;
+}
+
+/** Of an evaluation that has begun, when this server does not have its timeline. */
+export function renderForgottenSandboxes(): TemplateResult {
+  return html`<section class="card empty" aria-labelledby="sandboxes">
+    <h2 id="sandboxes">Sandboxes</h2>
+    <p>
+      This server keeps in memory which sandbox has played when, of the evaluations that it plays and of the last 50 that ended. It has
+      nothing of this one: it was restarted since, has ended 50 others since, or did not play it. The episodes below say how many seconds
+      each took.
+    </p>
   </section>`;
 }
 

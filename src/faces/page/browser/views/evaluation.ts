@@ -10,7 +10,7 @@ import { renderCourse } from './course.ts';
 import { renderEpisodeTable, type EpisodePage } from './episodes.ts';
 import { renderFigures } from './figures.ts';
 import { renderReturns } from './returns.ts';
-import { renderSandboxes } from '../charts/sandbox-lanes.ts';
+import { renderForgottenSandboxes, renderSandboxes } from '../charts/sandbox-lanes.ts';
 
 /** One evaluation: its answer so far, how the interval has narrowed, its episodes. */
 export function renderEvaluation(state: PageState, id: string, actions: Actions): TemplateResult {
@@ -53,9 +53,16 @@ function renderFound(detail: Detail, evaluation: EvaluationResource, state: Page
     ${evaluation.kind === 'comparison' ? renderComparison(detail, evaluation, place.arm, actions) : nothing}
     ${evaluation.kind === 'comparison' ? nothing : renderCourse(detail, evaluation, state, actions)}
     ${returns && evaluation.kind === 'evaluation' ? renderReturns(returns, evaluation.id, actions) : nothing}
-    ${detail.playing?.sandboxes ? renderSandboxes(detail.playing.sandboxes) : nothing}
-    ${renderEpisodeTable(detail, evaluation, place, actions)}
+    ${renderPlayed(detail, evaluation)} ${renderEpisodeTable(detail, evaluation, place, actions)}
   </section>`;
+}
+
+/** Nothing before it is known, and before anything was played. */
+function renderPlayed({ playing }: Detail, { running }: EvaluationResource): TemplateResult | typeof nothing {
+  if (!playing || !running) return nothing;
+  if (!playing.sandboxes) return renderForgottenSandboxes();
+  // Episodes count in the result whoever played them, outcomes where this process did.
+  return renderSandboxes(playing.sandboxes, running.kind === 'evaluation' && running.episodes > running.outcomes);
 }
 
 function mayCancel({ principal, state }: EvaluationResource, { session }: PageState): boolean {

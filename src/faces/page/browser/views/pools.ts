@@ -3,6 +3,7 @@ import { formatBytes, formatCount } from '../../../../kernel/text/figures.ts';
 import type { Pool } from '../../../http/schemas/pool-schemas.ts';
 import type { Actions } from '../model/actions.ts';
 import type { PageState } from '../model/state.ts';
+import { renderAge } from '../model/wording.ts';
 import { renderFigures } from './figures.ts';
 
 const STATES = ['leased', 'idle', 'warming', 'creating', 'destroying'] as const;
@@ -13,6 +14,9 @@ const WORDS: Readonly<Record<(typeof STATES)[number], string>> = {
   creating: 'creating',
   destroying: 'ending',
 };
+const LOST = 'lost in the last minute';
+/** What was said of lost sandboxes: often the same of all. */
+const MOST_LOST_TOLD = 3;
 /** More cells than this are drawn as one for several sandboxes. */
 const MOST_CELLS = 600;
 
@@ -26,16 +30,21 @@ export function renderPoolSummary(pools: readonly Pool[]): TemplateResult {
   </p>`;
 }
 
-export function renderPools({ pools, session }: PageState, actions: Actions): TemplateResult {
+export function renderPools({ pools, session, now }: PageState, actions: Actions): TemplateResult {
   const mayChange = session?.role === 'operator';
   return html`<section aria-labelledby="pools">
     <div class="head"><h1 id="pools">Pools</h1></div>
-    ${pools.length === 0 ? html`<p class="muted">Reading …</p>` : pools.map((pool) => renderPoolCard(pool, mayChange, actions))}
+    ${pools.length === 0 ? html`<p class="muted">Reading …</p>` : pools.map((pool) => renderPoolCard(pool, { mayChange, now }, actions))}
   </section>`;
 }
 
-function renderPoolCard(pool: Pool, mayChange: boolean, actions: Actions): TemplateResult {
-  const { name, min, max, warm, phase, waiting, totals, obstacles, lastErrors, draining } = pool;
+interface Looker {
+  readonly mayChange: boolean;
+  readonly now: number;
+}
+
+function renderPoolCard(pool: Pool, { mayChange, now }: Looker, actions: Actions): TemplateResult {
+  const { name, min, max, warm, phase, waiting, totals, obstacles, lost, lastErrors, draining } = pool;
   const errors = Object.entries(lastErrors).filter(([, text]) => text !== null);
   return html`<article class="card pool" aria-label="pool ${name}">
     <div class="head">
@@ -49,6 +58,9 @@ function renderPoolCard(pool: Pool, mayChange: boolean, actions: Actions): Templ
       ({ kind, sandboxes, detail }) =>
         html`<p class="warning"><b>${kind}</b> keeps ${sandboxes} sandboxes from getting ready: ${detail}</p>`,
     )}
+    ${lost
+      .slice(-MOST_LOST_TOLD)
+      .map(({ sandbox, at, detail }) => html`<p class="warning"><b>lost</b> <code>${sandbox}</code> ${renderAge(at, now)}: ${detail}</p>`)}
     ${errors.map(([what, text]) => html`<p class="warning"><b>last failed ${what}</b>: ${text}</p>`)} ${renderFigures(listUsage(pool))}
     ${renderFigures(Object.entries(totals).map(([event, count]) => [event, formatCount(count)]))}
   </article>`;
@@ -80,18 +92,21 @@ function renderPoolControls({ name, draining, max }: Pool, actions: Actions): Te
   </form>`;
 }
 
-/** One cell a sandbox, in the order of `STATES`, then free places up to the bound. */
-function renderCells({ sandboxes, max }: Pool): TemplateResult {
+/** One cell a sandbox, in the order of `STATES`, then free places up to the bound, then sandboxes that were lost: they take no place any more. */
+function renderCells({ sandboxes, lost, max }: Pool): TemplateResult {
   const total = STATES.reduce((sum, state) => sum + sandboxes[state], 0);
   const perCell = Math.ceil(Math.max(total, max) / MOST_CELLS);
   const drawn = STATES.flatMap((state) => Array<string>(Math.ceil(sandboxes[state] / perCell)).fill(state));
   const free = Math.max(0, Math.ceil(max / perCell) - drawn.length);
-  const words = STATES.map((state) => `${sandboxes[state]} ${WORDS[state]}`).join(', ');
+  const gone = Math.ceil(lost.length / perCell);
+  const words = [...STATES.map((state) => `${sandboxes[state]} ${WORDS[state]}`), `${lost.length} ${LOST}`].join(', ');
   return html`<div class="cells" role="img" aria-label="${words}">
       ${drawn.map((state) => html`<i class=${state}></i>`)} ${Array.from({ length: free }, () => html`<i class="free"></i>`)}
+      ${Array.from({ length: gone }, () => html`<i class="lost"></i>`)}
     </div>
     <ul class="legend">
       ${STATES.map((state) => html`<li><i class=${state}></i>${formatCount(sandboxes[state])} ${WORDS[state]}</li>`)}
+      <li><i class="lost"></i>${formatCount(lost.length)} ${LOST}</li>
       ${perCell > 1 ? html`<li>a cell stands for ${perCell} sandboxes</li>` : nothing}
     </ul>`;
 }
