@@ -16,7 +16,11 @@ const workspaceSchema = z.strictObject({
     .enum(['host', 'image', 'dockerfile'])
     .optional()
     .describe("the root file system; by default the task's image or Dockerfile, and the host's where it has neither"),
-  workdir: z.string().startsWith('/', 'expected an absolute path').optional().describe('where the agent works; /app by default'),
+  workdir: z
+    .string()
+    .startsWith('/', 'expected an absolute path')
+    .optional()
+    .describe('where the agent works; by default as the Dockerfile says, or /app'),
 });
 
 const compileSchema = z

@@ -4,7 +4,7 @@ import type { HarborTask } from './harbor-schema.ts';
 import { musterTaskSchema, type MusterTask } from './muster-schema.ts';
 import { readStep, type StepParts } from './read-step.ts';
 import { digestTask } from './task-digest.ts';
-import type { TaskDirectory } from './task-directory.ts';
+import { DOCKERFILE, type TaskDirectory } from './task-directory.ts';
 import { isTaskId, TASK_ID_EXPECTED, type TaskId } from './task-ids.ts';
 import type { Task, TaskStep, KnownSubmission, TaskFile } from './task.ts';
 import { decodeText } from './text-file.ts';
@@ -22,7 +22,8 @@ export function readTask(directory: TaskDirectory): Task {
   const { harbor, notices } = readHarbor(directory);
   const muster = readMuster(directory, MUSTER_TOML);
   const where = `${directory.where}/${TASK_TOML}`;
-  const place = { where, paths: new Set(directory.files.map(({ path }) => path)) };
+  const paths = new Set(directory.files.map(({ path }) => path));
+  const place = { where, paths, dockerfile: decodeText(directory, DOCKERFILE) };
   const workspace = readWorkspace(place, harbor.environment, muster.workspace);
   const steps = getSteps(directory, harbor, muster).map((step) => readStep(directory, step, { harbor, workspace }));
   const [first, ...others] = steps.map(({ step }) => step);

@@ -21,10 +21,11 @@ export const TASK_BOUNDS = {
   depth: 32,
 } as const;
 
+export const DOCKERFILE = 'environment/Dockerfile';
 const DECLARATION = /^(steps\/[^/]+\/)?(task\.toml|muster\.toml|instruction\.md)$/;
 const LIST = /(^|\/)tests\/.*\.jsonl?$/;
 
 /** Whether reading a task takes the file's bytes, and not its digest alone. */
 export function isReadWhole(path: string): boolean {
-  return DECLARATION.test(path) || LIST.test(path);
+  return DECLARATION.test(path) || path === DOCKERFILE || LIST.test(path);
 }

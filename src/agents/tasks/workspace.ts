@@ -1,13 +1,14 @@
 import { suggestNames } from '../../kernel/documents/did-you-mean.ts';
 import type { Problem } from '../../kernel/documents/problems.ts';
 import { assertSound } from './declaration.ts';
+import { findDockerfileWorkdir } from './dockerfile-workdir.ts';
 import type { HarborArtifact, HarborEnvironment } from './harbor-schema.ts';
 import type { MusterTask } from './muster-schema.ts';
 import { isPlainPath, RELATIVE_PATH_EXPECTED } from './relative-path.ts';
+import { DOCKERFILE } from './task-directory.ts';
 import type { Artifact, Limits, Network, RootFileSystem, Workspace } from './task.ts';
 
 const DEFAULT_WORKDIR = '/app';
-const DOCKERFILE = 'environment/Dockerfile';
 const COMPOSE_FILES = ['environment/docker-compose.yaml', 'environment/docker-compose.yml'];
 const ALWAYS_EXPORTED = '/logs/artifacts';
 const UNITS: Readonly<Record<string, number>> = { K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };
@@ -16,13 +17,17 @@ interface TaskLocation {
   /** Names `task.toml` for messages. */
   readonly where: string;
   readonly paths: ReadonlySet<string>;
+  /** Text of its Dockerfile. */
+  readonly dockerfile: string | undefined;
 }
 
 /** @throws InputError `task.invalid` when the root file system that is asked for is not there. */
 export function readWorkspace(place: TaskLocation, environment: HarborEnvironment, asked: MusterTask['workspace']): Workspace {
+  const root = getRoot(place, environment, asked.root);
+  const built = root.kind === 'dockerfile' ? findDockerfileWorkdir(place.dockerfile ?? '') : undefined;
   return {
-    root: getRoot(place, environment, asked.root),
-    workdir: asked.workdir ?? environment.workdir ?? DEFAULT_WORKDIR,
+    root,
+    workdir: asked.workdir ?? environment.workdir ?? built ?? DEFAULT_WORKDIR,
     environment: environment.env,
     network: readNetwork(environment, { mode: environment.allow_internet === false ? 'none' : 'public' }),
   };

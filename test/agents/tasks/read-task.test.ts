@@ -56,6 +56,21 @@ describe('a task directory', () => {
     expect(task.notices[0]).toBe('hello-world/task.toml: agent.mood: unknown key; it is kept and has no effect');
   });
 
+  it.each([
+    ['FROM x\nWORKDIR /srv\nRUN make\nWORKDIR "own/"\n', '/srv/own'],
+    ['FROM x AS build\r\nWORKDIR /build\r\nFROM --platform=linux/amd64 build\r\n# WORKDIR /comment\r\n', '/build'],
+    ['FROM x AS build\nWORKDIR /build\nFROM y\nCOPY --from=build /build/a /a\n', '/app'],
+    ['FROM x\nRUN cat > /a <<EOF\nWORKDIR /text\nEOF\nworkdir /lower\n', '/lower'],
+    ['FROM x\nRUN echo \\\n  WORKDIR /continued\n', '/app'],
+    ['FROM x\nARG HOME\nWORKDIR /first\nWORKDIR $HOME/it\n', '/app'],
+    ['FROM x\nWORKDIR below\n', '/app'],
+    ['FROM x\nWORKDIR /\n', '/app'],
+  ])('works where the last stage of its Dockerfile does: %j', (dockerfile, workdir) => {
+    const files = { 'environment/Dockerfile': dockerfile, 'tests/test.sh': 'exit 0', 'muster.toml': undefined };
+    expect(caseTask(files).workspace.workdir).toBe(workdir);
+    expect(caseTask({ ...files, 'task.toml': '[environment]\nworkdir = "/said"\n' }).workspace.workdir).toBe('/said');
+  });
+
   it('may have several steps, each with its instruction, its tests over those of the task, and its stages', () => {
     const task = readTask(
       taskDirectory({
