@@ -67,7 +67,7 @@ class Connection:
         """
         Waits until something can be read from or written to one of the descriptors, or has passed here, and takes in what there is.
 
-        @raises LostError when there will be no more, or nothing at all happened in time. What came before the end is to be taken first.
+        @raises LostError when there will be no more, or nothing at all happened in time. Take first what came before the end.
         """
         if self._end is not None:
             raise self._end

@@ -22,7 +22,7 @@ class Channel(IntEnum):
 
 @dataclass(frozen=True)
 class Order:
-    """The command that this connection is for, and the token for the next connection: none where there is to be only one."""
+    """The command that this connection is for, and the token for the next connection: none where this is the only one."""
 
     command: list[str]
     next_token: str | None

@@ -18,7 +18,7 @@ _MOST_BASES = 8
 
 
 class DeltaOffer:
-    """What a server is told of the files that are here, and what it makes of it."""
+    """Offers a server the files that are here as bases, and reads the delta that it answers with."""
 
     def __init__(self, bases: Mapping[str, Path], is_only: bool) -> None:
         """@param is_only: whether the whole file is had elsewhere, so that the server is to send a delta or nothing."""
@@ -40,7 +40,7 @@ class DeltaOffer:
         return {"A-IM": self._manipulations, "If-None-Match": ", ".join(f'"{sha256}"' for sha256 in self._bases)}
 
     def take(self, answer: Answer, file: GrowingFile, buffer: memoryview) -> int:
-        """Fills the file. @returns bytes that came. @raises Broken when the whole file is to be asked for; PullError `disk-full`, `disk`"""
+        """Fills the file. @returns bytes that came. @raises Broken when the whole file must be requested; PullError `disk-full`, `disk`"""
         base = self._bases.get((answer.header("Delta-Base") or "").strip('"'))
         if base is None or answer.header("IM") != _MANIPULATION:
             raise Broken("the server tells the file by one that is not here")

@@ -44,7 +44,7 @@ def verifying(path: Path, expected: str) -> Iterator[None]:
     """As `verified`, in a thread beside what is done within, which is over when both are.
 
     What was done counts only when this ends without an error: it is for reading data, which does nothing by being read. A reader of what
-    is not what it is called may fail for that; then the digest is what is told.
+    is not what its name says may fail for that; then the error names the digest.
 
     @raises PolicyRefusal as `verified` does, and whatever is raised within.
     """

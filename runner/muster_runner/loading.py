@@ -101,7 +101,7 @@ def load(request: Load, policy: "PolicyLink | None" = None, record: Record | Non
         loaded.unload()
         raise
     except BaseException as error:
-        # Before the directories are left: paths in them are told without them.
+        # Before the directories are left: messages give paths relative to them.
         message = f"{path.name} cannot be loaded: {describe(error)}"
         loaded.unload()
         raise PolicyRefusal(message) from error

@@ -17,7 +17,7 @@ from muster_workspace.places import Refusal, directory_problem, kind_of, opened_
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Directories deeper than that are listed and not entered.
 _DEEPEST = 64
-# Of one directory, sorted before the first is told.
+# Entries of one directory, which are sorted before the first is sent.
 _MOST_NAMES = 100_000
 # Larger files are not searched, and no more than this of all together: what a search finds must not depend on the speed of the machine.
 _SEARCHED_FILE_BYTES = 8 << 20

@@ -1,6 +1,6 @@
 """Files below the directories that may be written to, found without following links.
 
-A program that ran in the sandbox before may have left links where files are to be written, or in the place of directories.
+A program that ran in the sandbox before may have left links where files will be written, or in the place of directories.
 """
 
 import errno

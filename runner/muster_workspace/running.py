@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Between two looks at the memory of all processes: shorter peaks of several processes together are not seen.
 _SAMPLE_SECONDS = 0.01
-# The same where nothing is to be seen: its end is told anyhow, unless that of an interpreter hides it.
+# The same where nothing can be seen: its end is reported anyhow, unless that of an interpreter hides it.
 _LOOK_SECONDS = 1.0
 # Of a program that is forked, of which nothing is measured, this part of its time until then at least: looking takes as long as many a run.
 _SAMPLE_SHARE = 0.25
@@ -84,7 +84,7 @@ class RunningCommand:
         return {"end": end, **used}, self._streams
 
     def _watch(self) -> dict[str, Any]:
-        """Serve the streams until the command ends, or is to be ended."""
+        """Serve the streams until the command ends, or has to be ended."""
         for name, stream in self._streams.items():
             if name != "report" or self._line is None:
                 self._selector.register(stream.descriptor, selectors.EVENT_READ, stream)

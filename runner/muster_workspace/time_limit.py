@@ -49,7 +49,7 @@ class TimeLimit:
         self.deadline = min(self.deadline, now + seconds)
 
     def is_over(self) -> bool:
-        """Whether the command is to be ended."""
+        """Whether the command has to be ended."""
         if time.monotonic() < self.deadline:
             return False
         self._look()

@@ -15,7 +15,7 @@ from muster_zygote.native_program import NAME_BYTES, NONE_FAILED, REPORT, REPORT
 READ_REPORTS = 1024
 # Since Linux 6.3, where a machine may require that executable memory is declared.
 MFD_EXEC = 0x10
-# What they are told apart by is below.
+# What distinguishes them is below.
 SERIALS = 10**NAME_BYTES
 # What a fork of the warden becomes. Does nothing for 68 years.
 SLEEP = ("/bin/sleep", str(2**31 - 1))

@@ -15,7 +15,7 @@ from muster_zygote.seccomp import FilterProgram
 
 # The only descriptor that it has: where it tells how the calls went.
 REPORT = 0
-# The first of the words that it is started with names it; so many bytes of it are told.
+# The first word of its command line names it; messages show so many bytes of it.
 NAME_BYTES = 8
 # Its name; what the last call answered, an error's number being negative; which call that was. Nothing failed where it is none of them.
 REPORTED = struct.Struct("=8sqi4x")

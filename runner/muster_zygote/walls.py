@@ -144,7 +144,7 @@ def _confine(settings: Settings) -> Iterator[Call]:
 
 
 class MountsWithin:
-    """The template's mounts that lie where something else is to be mounted over them."""
+    """The template's mounts over which something else will be mounted."""
 
     def __init__(self, targets: tuple[str, ...]) -> None:
         self._targets = targets

@@ -3,7 +3,7 @@
 A sandbox goes through these states. *building*: its first process puts up the walls. *waiting*: they stand, its image is not
 ready yet. *forked*: its image has been told to fork the program. From any of them it ends when the program does, when Muster
 says so or when something fails: the first process is killed, and with it all others. When that one is gone, and the image has
-told how the program ended, nothing is left: the end is told to Muster, and the sandbox forgotten.
+told how the program ended, nothing is left: the warden reports the end to Muster, and forgets the sandbox.
 
 The file is long because each event may move any sandbox or image to its next state. What they are is in records.py, the walls are
 in walls.py.

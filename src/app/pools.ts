@@ -79,7 +79,7 @@ export class Pools implements AsyncDisposable {
     return Object.keys(this.#config.templates);
   }
 
-  /** How large the template's pool is to be when it does not drain: an evaluation that begins meanwhile plays on so many afterwards. */
+  /** How large the template's pool becomes when it does not drain: an evaluation that begins meanwhile plays on so many afterwards. */
   getSize(template: string): PoolSize {
     const { min, max, warm } = this.#sizes.get(template) ?? this.#config.pool;
     const most = Math.min(max, this.#getAllowance(template).max ?? max);

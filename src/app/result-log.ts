@@ -78,7 +78,7 @@ class SinkProgram implements AsyncDisposable {
       env: environment,
     });
     this.#ended = once(this.#child, 'close').catch(() => undefined);
-    // What it was told and did not read shows in the answer that is missing.
+    // What it was sent and did not read shows in the answer that is missing.
     this.#child.stdin.on('error', () => undefined);
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
   }

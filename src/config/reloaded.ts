@@ -8,7 +8,7 @@ export interface Reloaded {
   readonly config: Config;
   /** Paths of the settings that are others now. */
   readonly changed: readonly string[];
-  /** Paths of the settings that are to be others, and will be after a restart. */
+  /** Paths of the settings that have changed, and take effect after a restart. */
   readonly pending: readonly string[];
 }
 

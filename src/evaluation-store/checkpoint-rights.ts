@@ -52,7 +52,7 @@ export interface CheckpointRights {
   /** Durable once it resolves. Granting the same again changes nothing. @returns the grant as it was made the first time. */
   grant(grant: Grant): Promise<StoredGrant>;
 
-  /** @param grantedBy whose grants are taken back: those of all principals when left out. @returns what was taken back. */
+  /** @param grantedBy whose grants are revoked: those of all principals when left out. @returns the revoked grants. */
   revoke(digest: Digest, principal: string, grantedBy?: string): Promise<readonly StoredGrant[]>;
 
   /** Grants of a checkpoint, by principal; of `grantedBy`, or of all when it is left out. At most `limit`. */

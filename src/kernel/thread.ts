@@ -28,7 +28,7 @@ export interface ThreadData<Data = unknown> {
  * A worker thread that is terminated only after its modules have been evaluated. V8 ends the whole process when a thread is terminated earlier: while it
  * evaluates modules that import, directly or not, one with an `await` at its top level.
  *
- * A thread's own module is to be evaluated soon: it listens, or begins work without awaiting it.
+ * A thread's own module has to be evaluated soon: it listens, or begins work without awaiting it.
  */
 export class Thread extends Worker {
   readonly #evaluated: Promise<unknown>;

@@ -1,4 +1,4 @@
-/** When the steps of long work are done, where others are to be answered meanwhile. */
+/** When the steps of long work are done, where other requests are answered meanwhile. */
 export interface Turns {
   /** Resolves when the next step may be done. */
   next(): Promise<void>;

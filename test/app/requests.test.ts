@@ -36,9 +36,9 @@ describe('the library', () => {
     ],
     ['another mistyped option', [asked, { sandboxs: 4 }], 'options of evaluate(): sandboxs: unknown key; did you mean "sandboxes"?'],
     ['no sandboxes', [asked, { sandboxes: 0 }], 'options of evaluate(): sandboxes: expected a whole number from 1 on, got 0'],
-    ['a number that is none', [asked, { sandboxes: Number.NaN }], 'expected a whole number from 1 on, got NaN'],
-    ['a signal that is none', [asked, { signal: true }], 'options of evaluate(): signal: expected an AbortSignal, got true'],
-    ['a listener that is none', [asked, { onProgress: 5 }], 'options of evaluate(): onProgress: expected a function, got 5'],
+    ['an invalid number', [asked, { sandboxes: Number.NaN }], 'expected a whole number from 1 on, got NaN'],
+    ['an invalid signal', [asked, { signal: true }], 'options of evaluate(): signal: expected an AbortSignal, got true'],
+    ['an invalid listener', [asked, { onProgress: 5 }], 'options of evaluate(): onProgress: expected a function, got 5'],
     ['no suite', [{ checkpoint: 'b' }], 'evaluate(): suite: expected the path of a suite file, or a suite as an object, got undefined'],
     [
       'no checkpoint',

@@ -168,7 +168,7 @@ describe('what is wrong is named with its source, its path and what was expected
       'server: { suites: [a.yaml] }',
       'server.suites: expected a mapping of names to values, got ["a.yaml"]',
     ],
-    ['a name that is none', 'server: { suites: { "my suite": /a.yaml } }', 'server.suites.my suite: expected 1 to 64 letters, digits'],
+    ['an invalid name', 'server: { suites: { "my suite": /a.yaml } }', 'server.suites.my suite: expected 1 to 64 letters, digits'],
     ['a key like no other', 'log: { colour: red }', ':1: log.colour: unknown key; expected one of level'],
     ['a wrong type', '\npool:\n  min: many', ':3: pool.min: expected number, got "many"'],
     ['a fraction', 'pool:\n  min: 1.5', ':2: pool.min: expected int, got 1.5'],

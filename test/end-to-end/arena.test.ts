@@ -49,7 +49,7 @@ describe('the arena', () => {
     expect(stdout).toContain('12 of 12 cases pass');
   });
 
-  it('takes each step once, and an action that is none costs one', async () => {
+  it('takes each step once, and an invalid action costs one', async () => {
     await using stage = await Stage.open();
     const agent = new Agent((await MusterServer.start(stage, await configOf(stage, { arena: { tasks: [TASKS], steps: 4 } }))).url);
     const id = await agent.start();

@@ -208,7 +208,7 @@ describe('the configuration', () => {
   it.each([
     ['a wrong value', 'pool:\n  max: many\n', 'pool.max', 'expected "auto" or a whole number'],
     ['an unknown key', 'pool:\n  maxx: 4\n', 'pool.maxx', 'did you mean "max"?'],
-    ['a unit that is none', 'checkpoints:\n  maxBytes: 20KB\n', 'checkpoints.maxBytes', '(B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)'],
+    ['an invalid unit', 'checkpoints:\n  maxBytes: 20KB\n', 'checkpoints.maxBytes', '(B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)'],
   ])('with %s is refused by file, line, path and what was expected', async (_, text, setting, expected) => {
     await using stage = await Stage.open();
     const config = await stage.write('muster.yaml', text);

@@ -60,7 +60,7 @@ describe('muster token', () => {
   it.each([
     ['no role', ['create', 'x'], "'-r, --role <role>' not specified"],
     ['a role that there is not', ['create', 'x', '--role', 'boss'], 'Allowed choices are viewer, submitter, operator'],
-    ['a time that is none', ['create', 'x', '--role', 'viewer', '--expires', 'soon'], 'such as 90d, 12h or 30m'],
+    ['an invalid time', ['create', 'x', '--role', 'viewer', '--expires', 'soon'], 'such as 90d, 12h or 30m'],
     ['no name of a principal', ['create', 'Some One', '--role', 'viewer'], 'got "Some One"'],
     ['the id of no token', ['revoke', 'nothing'], '"muster token list" says which there are'],
   ])('refuses %s', async (_, command, message) => {

@@ -30,7 +30,7 @@ describe('what a PUT carries', () => {
     ['more digits than there are bytes', 'bytes 0-99/99999999999999999', '100'],
     ['nonsense', 'all of it', '100'],
     ['no length', 'bytes 0-99/100', undefined],
-    ['a length that is none', undefined, '-1'],
+    ['an invalid length', undefined, '-1'],
     ['a body in chunks', undefined, undefined],
   ])('is refused with %s', (_, range, length) => {
     expect(() => parseCarriedBytes(range, length)).toThrow(expect.objectContaining({ kind: 'input', code: 'upload.range' }));

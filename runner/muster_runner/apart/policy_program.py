@@ -166,7 +166,7 @@ class PolicyProgram:
     def _fit(self, number: int, body: bytes) -> tuple[Answer, bytes]:
         order = parse_object(body, "fit")
         if self._checkpoint is None:
-            raise PolicyRefusal("a policy is to be fitted before one was loaded")
+            raise PolicyRefusal("a policy has to be loaded before it is fitted")
         observation_space = space_from_data(as_object(order["observation"], "observation"))
         action_space = space_from_data(as_object(order["action"], "action"))
         try:

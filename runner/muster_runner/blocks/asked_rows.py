@@ -1,4 +1,4 @@
-"""What rows of a block in lockstep do next: their policies are asked, and what those raise is told apart by row."""
+"""The next actions of the rows of a block in lockstep: asks their policies, and attributes what those raise to its row."""
 
 from collections.abc import Sequence
 from typing import Any

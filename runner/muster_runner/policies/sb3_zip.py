@@ -77,7 +77,7 @@ def _skip_training() -> dict[str, Any]:
 
 
 def _read_saved(path: Path) -> tuple[dict[str, Any], str]:
-    """What is told of the model without running anything, and the version that wrote it."""
+    """What can be read of the model without running anything, and the version that wrote it."""
     if not path.is_file():
         raise PolicyRefusal(f"{path} is no file; {EXPECTED}")
     try:

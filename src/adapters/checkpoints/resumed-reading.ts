@@ -38,7 +38,7 @@ export class ResumedReading {
   readonly #signal: AbortSignal;
   #received = 0;
   #check: DigestCheck | undefined;
-  /** Set when bytes that were already delivered turn out to be wrong: they cannot be taken back, so a further connection does not help. */
+  /** Set when bytes that were already delivered turn out to be wrong: they cannot be withdrawn, so a further connection does not help. */
   #isDamaged = false;
 
   /** @param from the first byte that is wanted. */

@@ -125,7 +125,7 @@ async function readWhiteouts(layer: string): Promise<Whiteouts> {
   return readOwnFile(layer, whiteoutsSchema, await readFile(join(layer, WHITEOUTS), 'utf8'));
 }
 
-/** @param where is to be removed when it is damaged. */
+/** @param where names what to remove when it is damaged. */
 function readOwnFile<Schema extends z.ZodType>(where: string, schema: Schema, text: string): z.infer<Schema> {
   try {
     return schema.parse(JSON.parse(text));

@@ -21,7 +21,7 @@ export interface ModelServerTerms {
   readonly patienceSeconds: number;
 }
 
-/** An answer that is none, or contradicts itself: the server is asked again. */
+/** The answer is malformed or contradicts itself: the server is asked again. */
 export class UnusableAnswerError extends Error {}
 
 const CIRCUIT: CircuitTerms = { failures: 5, openMs: 5000, probeMs: 60_000 };
@@ -65,7 +65,7 @@ export class ModelServer implements Disposable {
   }
 
   /**
-   * @param read what the answer's JSON says; throws UnusableAnswerError for one that is to be asked for again.
+   * @param read what the answer's JSON says; throws UnusableAnswerError for one that has to be requested again.
    * @throws InfrastructureError `endpoint.unavailable`; InputError `endpoint.refused`; what `read` throws; the signal's reason.
    */
   async ask<Value>(body: string, read: (answer: unknown) => Value, signal: AbortSignal): Promise<Value | Unfit> {

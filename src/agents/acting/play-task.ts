@@ -32,7 +32,7 @@ export interface PlayContext extends GradingContext {
   readonly gateway: Gateway | undefined;
   /** Where agents outside of Muster take episodes; undefined for agents that are none of these. */
   readonly offers: EpisodeOffers | undefined;
-  /** Whether a transcript is to be made, with what each action changes. */
+  /** Whether to make a transcript, with what each action changes. */
   readonly isShown: boolean;
 }
 

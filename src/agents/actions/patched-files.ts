@@ -59,7 +59,7 @@ export function patchText(text: string, { patch, target }: FilePatch): { readonl
   const hunks = patch.hunks.map((hunk) => ({ ...hunk, oldStart: Math.min(hunk.oldStart, lines + 1) }));
   const patched = applyPatch(text, { ...patch, hunks }, { fuzzFactor: 0 });
   if (patched === false) return { problem: 'a hunk fits nowhere in it; nothing was changed' };
-  if (target === null && patched !== '') return { problem: 'it is to be removed, but holds more than the patch says' };
+  if (target === null && patched !== '') return { problem: 'the patch removes it, but it holds more than the patch says' };
   return { text: patched };
 }
 

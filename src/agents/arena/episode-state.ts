@@ -6,7 +6,7 @@
  * - *created*: accepted; its workspace does not exist yet. `opened` makes it ready.
  * - *ready*: it waits for the next step. Only here a step begins, and only here time may end it.
  * - *stepping*: one action is carried out. `answered` comes once the step is stored; `lost` when the workspace, or the Muster that had it, was
- *   lost before that: then the same step is to be carried out anew.
+ *   lost before that: then the same step has to be carried out again.
  * - *submitted*: it takes no step any more, because the agent has submitted, a limit is reached, or it was given up.
  * - *grading*: the verdict is taken. It is taken again when the Muster that takes it is lost.
  * - *closed*: rewarded, failed or void, for good.

@@ -89,7 +89,7 @@ function planAnswer(state: EpisodeState, event: Extract<EpisodeEvent, { kind: 'a
   return goOn({ ...after, phase: next }, { kind: 'answer', number: phase.number, remaining, cause });
 }
 
-/** What was under way is to be done again. */
+/** What was under way has to be done again. */
 function planLoss(state: EpisodeState): Planned {
   const { phase } = state;
   switch (phase.kind) {

@@ -91,7 +91,7 @@ export function applyDeltas(deltas: readonly StepDelta[]): {
   return { entries: [...entries.values()], removed };
 }
 
-/** Everything that is to be in a workspace. @param brought what the task brings. @returns undefined when a content is not there any more. */
+/** Everything that a workspace has to hold. @param brought what the task brings. @returns undefined when a content is not there any more. */
 export async function restoreEntries(
   brought: readonly WorkspaceEntry[],
   deltas: readonly StepDelta[],

@@ -50,7 +50,7 @@ export interface RanCase {
   readonly result: CommandResult | undefined;
 }
 
-/** A run of the candidate that is to be made. */
+/** A run of the candidate, before it is made. */
 export interface Turn {
   readonly one: ExpectedCase;
   /** Among the runs of its case. */

@@ -10,10 +10,10 @@ const MOST_LINES = 200;
 
 /** What is looked for in other files. */
 export interface FixTrace {
-  /** Lines that the fix adds, normaliseLine. */
+  /** Lines that the fix adds, each normalised (`normaliseLine`). */
   readonly added: readonly string[];
   /**
-   * For each place that the fix changes, texts of consecutive lines, normaliseLine, of which a file that holds the fix holds one. Where the added lines
+   * For each place that the fix changes, texts of consecutive normalised lines, of which a file that holds the fix holds one. Where the added lines
    * alone would stand in any program, they come with lines around them. No part at all: the fix cannot be told from other code.
    */
   readonly parts: readonly (readonly string[])[];

@@ -100,7 +100,7 @@ function parseDeprecatedSize(where: string, key: string, text: string | undefine
 /**
  * Those that the task declares, or the whole workdir where it declares none; besides, `/logs/artifacts`, as Harbor has it.
  *
- * @throws InputError `task.invalid` for paths that leave where they are to be, and for two artifacts with one destination.
+ * @throws InputError `task.invalid` for paths that leave their directory, and for two artifacts with one destination.
  */
 export function readArtifacts(where: string, declared: readonly HarborArtifact[], workdir: string): readonly Artifact[] {
   const problems: Problem[] = [];

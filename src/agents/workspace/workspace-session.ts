@@ -101,7 +101,7 @@ export class WorkspaceSession implements Occupant {
   /**
    * Runs a command, until it and all that it has started has ended.
    *
-   * @param line its descriptor 3, where something is to be said to it while it runs.
+   * @param line its descriptor 3, for what Muster sends to it while it runs.
    * @throws InfrastructureError when the sandbox is lost; the signal's reason.
    */
   async run(command: Command, signal: AbortSignal, line?: CommandLine): Promise<CommandResult> {

@@ -9,7 +9,7 @@ export class Course<Point> {
   #regular: Point[] = [];
   #stride = 1;
 
-  /** @param episodes one more than the time before, from 1 on. @param point makes their point; called when it is to be kept. */
+  /** @param episodes one more than the time before, from 1 on. @param point makes their point; called when it has to be kept. */
   note(episodes: number, point: () => Point): void {
     if (episodes % this.#stride !== 0) return;
     this.#regular.push(point());

@@ -20,7 +20,7 @@ export class ReturnDistribution {
   }
 
   /**
-   * What its figures are to be made of, as things stand now.
+   * The values that its figures are computed from, as things stand now.
    *
    * @param withBca whether there may be an interval that presumes a fixed number of episodes, all of them resolved.
    * @param weights of the tasks, where these have not come up in proportion to them; undefined where they have.

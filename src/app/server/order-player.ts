@@ -171,7 +171,7 @@ export class OrderPlayer implements Player {
     return course.openJournal(arm, { checkpoint, suite: suite.digest, template, draw, runs });
   }
 
-  /** Of what the episodes are played on. @throws InputError as `Runtime.policyPlace` does. */
+  /** Of what the episodes are played on. @throws InputError as `Runtime.choosePolicyPlacement` does. */
   #digestTemplate(name: string, checkpoints: readonly Pick<Checkpoint, 'digest' | 'files'>[]): Digest {
     // What a sandbox costs, and how its files came, decides nothing that happens in it.
     const { costPerSandboxHour: _price, delivery: _way, policy: _wished, ...template } = this.#runtime.pools.getSettings(name);

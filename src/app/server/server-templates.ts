@@ -67,7 +67,7 @@ export class ServerTemplates {
 /** Codes of what is wrong with a template, and so with nothing that a caller has sent. */
 const OF_TEMPLATES = /^(?:python|template|provider|image|docker|e2b|kubernetes|cloud-build)\.|^runner\.cannot-start$/;
 
-/** What a caller is told of an error. A template that cannot be used is InfrastructureError `server.template`: the operator has to mend it. */
+/** The error that a caller sees. A template that cannot be used is InfrastructureError `server.template`: the operator has to mend it. */
 export function attributeToOperator(error: unknown, template: string): unknown {
   if (!(error instanceof InputError) || !OF_TEMPLATES.test(error.code)) return error;
   const message = `this server cannot make sandboxes of its template "${template}": ${error.message}. Ask the server's operator to mend that ("muster doctor" tries it)`;

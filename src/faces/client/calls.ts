@@ -103,7 +103,7 @@ export class Calls {
     throw readProblem(status, headers, await readText(message, url, signal));
   }
 
-  /** Waits before the next try, and warns of the first. @throws the error when there is to be none. */
+  /** Waits before the next try, and warns of the first. @throws the error when no further try is due. */
   async pause(patience: Patience, error: unknown, signal: AbortSignal | undefined): Promise<void> {
     const { clock, retry, warn } = this.options;
     const isFirst = !patience.isTried;

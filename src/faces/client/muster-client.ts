@@ -212,7 +212,7 @@ export class MusterClient {
     return this.#calls.ask(grantSchema, { method: 'POST', path: buildGrantsPath(sha256), body: { principal }, signal });
   }
 
-  /** @returns what was taken back: nothing when there was no such grant. */
+  /** @returns the revoked grants: none when there was no such grant. */
   async revokeGrant(sha256: string, principal: string, signal?: AbortSignal): Promise<readonly Grant[]> {
     const path = `${buildGrantsPath(sha256)}/${encodeURIComponent(principal)}`;
     return (await this.#calls.ask(grantListSchema, { method: 'DELETE', path, signal })).items;

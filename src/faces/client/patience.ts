@@ -39,7 +39,7 @@ export class Patience {
     return this.#failures > 0;
   }
 
-  /** @returns milliseconds to wait before the next try. @throws the error when there is to be none. */
+  /** @returns milliseconds to wait before the next try. @throws the error when no further try is due. */
   pauseAfter(error: unknown): number {
     const { clock, retry } = this.#options;
     const now = clock.now();

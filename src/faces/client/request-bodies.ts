@@ -17,7 +17,7 @@ export interface CommonFields {
   readonly version?: number | undefined;
   /** −100 to 100; higher ones come first among the caller's own. */
   readonly priority?: number | undefined;
-  /** When it is to be over at the latest: what there is by then is kept, labelled partial. */
+  /** When it has to end at the latest: what was played by then is kept, labelled partial. */
   readonly deadline?: Date | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** URL that is called when it is over. */

@@ -17,7 +17,7 @@ export interface WireRequest {
 /** More than any answer has that is not a stream: what is longer comes from something else, and must not fill the memory. */
 const MOST_ANSWER_BYTES = 64 * 2 ** 20;
 
-/** The head of the answer; its body is to be read, or destroyed. @throws UnavailableError when the connection fails; the signal's reason. */
+/** The head of the answer; read its body, or destroy it. @throws UnavailableError when the connection fails; the signal's reason. */
 export function openAnswer(url: string, { method, headers, body, signal }: WireRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const send = url.startsWith('https:') ? secureRequest : plainRequest;

@@ -54,7 +54,7 @@ function renderMetricRow({ name, mean, standardDeviation, min, max, count: episo
 `;
 }
 
-/** What to ask for when the same is to be played again. */
+/** What to request to play the same again. */
 function renderProvenance({ official, checkpoint }: Summary): Markup {
   const { suite, stop, budgetEpisodes } = official;
   const rows = [

@@ -32,7 +32,7 @@ export interface RunOptions<Running extends RunningFigures> {
 
 export interface RunResult {
   readonly ending: Ending;
-  /** What made it fail: an InfrastructureError with `ending` 'failed', or anything else, which is to be thrown. */
+  /** What made it fail: an InfrastructureError with `ending` 'failed', or anything else, which the caller throws. */
   readonly failure: Error | undefined;
   readonly facts: RunFacts;
 }

@@ -28,7 +28,7 @@ export interface LoadContext {
 export interface LoadWishes {
   /** Whether this very policy was loaded elsewhere on the machine, and verified there. */
   readonly isVerified?: boolean;
-  /** Environment seed of an episode that is to be recorded. */
+  /** Environment seed of the episode to record. */
   readonly recordedSeed?: number;
 }
 

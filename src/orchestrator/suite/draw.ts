@@ -10,7 +10,7 @@ export function describeDraw({ allocation, stop }: Pick<SuiteDefinition, 'alloca
     case 'proportional':
       return 'proportional';
     case 'adaptive':
-      // Adaptive designs aim at the half-width that is to be certified and at the bets that certify it, so others draw other tasks.
+      // Adaptive designs aim at the half-width to certify and at the bets that certify it, so others draw other tasks.
       return stop.rule === 'certified' ? `adaptive ${stop.halfWidth} by statistics ${STATISTICS_VERSION}` : 'adaptive';
   }
 }

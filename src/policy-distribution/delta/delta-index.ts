@@ -45,7 +45,7 @@ function assertCoherent({ file, base, segments }: DeltaIndex, payloadBytes: numb
     const said = JSON.stringify(name.slice(0, 200));
     if (blocks.length !== Math.ceil(own / BLOCK_BYTES)) throw new MalformedDelta(`${said} has ${blocks.length} blocks for ${own} bytes`);
     if (own % wordBytes !== 0) throw new MalformedDelta(`${said} has ${own} bytes, not whole words of ${wordBytes}`);
-    if (from !== null && from + own > base.size) throw new MalformedDelta(`${said} is to be found beyond the end of the base`);
+    if (from !== null && from + own > base.size) throw new MalformedDelta(`${said} lies beyond the end of the base`);
     const needsBase = blocks.some(([kind]) => kind < BLOCK_KINDS.bytes);
     if (needsBase && from === null) throw new MalformedDelta(`${said} refers to a base that the delta does not have`);
   }

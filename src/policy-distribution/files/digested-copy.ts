@@ -16,7 +16,7 @@ const SYNCED_BYTES = 64 * 2 ** 20;
 
 export interface CopyOptions {
   readonly clock: Clock;
-  /** Whether the file is to be synced right afterwards. */
+  /** Whether the file is synced right afterwards. */
   readonly isSynced: boolean;
 }
 

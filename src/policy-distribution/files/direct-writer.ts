@@ -36,7 +36,7 @@ export class DirectWriter implements AsyncDisposable {
   /**
    * @param block as `allocateAligned` makes them, whole.
    * @param position a multiple of a block's bytes.
-   * @returns how many of its bytes are written; the rest, which may be all, is to be written in another way.
+   * @returns how many of its bytes are written; the rest, which may be all, has to be written in another way.
    * @throws what the file system says.
    */
   async write(block: Uint8Array, position: number): Promise<number> {

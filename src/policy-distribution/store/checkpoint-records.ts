@@ -81,7 +81,7 @@ export class CheckpointRecords {
     });
   }
 
-  /** Undefined when there is none, or none that can be read: then it is to be brought anew. */
+  /** Undefined when there is none, or none that can be read: then it has to be brought again. */
   async read(digest: Digest): Promise<RecordedCheckpoint | undefined> {
     const path = this.#getPath(digest);
     const text = await translateErrors(path, () => readFile(path, 'utf8').catch(ignoreMissing));

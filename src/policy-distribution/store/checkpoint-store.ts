@@ -206,7 +206,7 @@ export class CheckpointStore {
   }
 
   /**
-   * Keeps what is not in use as deltas where that is smaller, and removes what was least recently used until the rest mayBePacked, and files that belong
+   * Keeps what is not in use as deltas where that is smaller, and removes what was least recently used until the rest fits, and files that belong
    * to no checkpoint. Nothing that is held, by whatever process, needed, or was used within the last hour.
    *
    * @throws InfrastructureError `store.full`, `store.unusable`

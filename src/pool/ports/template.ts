@@ -15,9 +15,9 @@ export interface SandboxTemplate {
   readonly limits: SandboxLimits;
   /** Limits that must be enforced for the whole process tree, or no sandbox is made. */
   readonly demands: readonly LimitName[];
-  /** Present when sandboxes are to be forked, where the provider can, from a process that has imported what they need. */
+  /** Present when sandboxes are forked, where the provider can, from a process that has imported what they need. */
   readonly zygote?: Zygote;
-  /** Present when the policy is to be played apart from the environment, by a second program. */
+  /** Present when the policy is played apart from the environment, by a second program. */
   readonly policy?: PolicyProgram;
   /** Present when the command is the first process of a place in which other programs are run. */
   readonly workspace?: WorkspaceFileSystem;

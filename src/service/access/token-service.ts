@@ -23,7 +23,7 @@ export interface IssuedToken {
 /** A token without what it is recognised by. */
 export type ListedToken = Omit<StoredToken, 'secretDigest'>;
 
-/** Where tokens are given out and taken back: here, or at a server. */
+/** Where tokens are created and revoked: here, or at a server. */
 export type TokenActions = Pick<TokenService, 'issue' | 'list' | 'revoke'>;
 
 /** Gives tokens out and takes them back; the audit has each of both. */

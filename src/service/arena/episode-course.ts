@@ -34,7 +34,7 @@ export function listDeltas(steps: readonly StoredStep[]): readonly StepDelta[] |
   return kept.length === steps.length ? kept : undefined;
 }
 
-/** The state that follows from what is stored. What was under way is to be done again. */
+/** The state that follows from what is stored. What was under way has to be done again. */
 export function deriveState(episode: StoredAgentEpisode, steps: readonly StoredStep[]): EpisodeState {
   const answered = steps.map(({ digest }) => digest);
   const base = { ...createEpisodeState(episode.touchedAt.getTime()), answered, spent: episode.spent };

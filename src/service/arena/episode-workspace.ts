@@ -39,7 +39,7 @@ export interface Performed {
   readonly delta: StepDelta | undefined;
 }
 
-/** What an episode's workspace is to be. */
+/** What to make an episode's workspace of. */
 export interface WorkspaceState {
   readonly open: PlayableTask;
   readonly deltas: readonly StepDelta[];

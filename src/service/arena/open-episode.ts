@@ -29,7 +29,7 @@ export interface StepTaken {
 
 const NOT_MEASURED: Measured = { baseline: undefined, style: null };
 
-/** An episode that this process has. What is asked of it is done one after the other. */
+/** An episode that this process has. Requests are served one after the other. */
 export class OpenEpisode {
   readonly id: AgentEpisodeId;
   readonly #parts: OpenEpisodeParts;
@@ -104,7 +104,7 @@ export class OpenEpisode {
     });
   }
 
-  /** Gives it up; it is to be graded all the same where its task says so. */
+  /** Gives it up; it is graded nevertheless where its task says so. */
   async cancel(): Promise<void> {
     await this.#inTurn(true, (held) => this.#closeBy(held, 'cancel', 'it was given up'));
   }

@@ -27,7 +27,7 @@ const MOST_REMEMBERED = 10_000;
  */
 export class CheckpointUse {
   readonly #options: CheckpointUseOptions;
-  /** What this process has stored as brought: that is never taken back. */
+  /** What this process has recorded as brought: such a record is never withdrawn. */
   readonly #stored = new LRUCache<string, true>({ max: MOST_REMEMBERED });
 
   constructor(options: CheckpointUseOptions) {

@@ -37,7 +37,7 @@ const common = {
   suiteFiles: contentSchema.exactOptional(),
   /** Whether episodes of others may stand in for playing them. */
   cache: z.boolean(),
-  /** When it is to be over at the latest. */
+  /** When it has to end at the latest. */
   deadline: z.iso.datetime().pipe(z.coerce.date()).exactOptional(),
   webhook: z.strictObject({ url: z.string() }).exactOptional(),
 };

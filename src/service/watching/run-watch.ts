@@ -156,7 +156,7 @@ export class RunWatch {
     }
   }
 
-  /** Its signal is aborted when the checkpoint is to be given up for a newer one; what is next otherwise is made ready. It looks until it is disposed of. */
+  /** Its signal is aborted when the checkpoint is given up for a newer one; what is next otherwise is made ready. It looks until it is disposed of. */
   #lookForNewer(checkpoint: FoundCheckpoint, outer: AbortSignal): AsyncDisposable & { readonly signal: AbortSignal } {
     const [overtaken, over] = [new AbortController(), new AbortController()];
     const look = async (): Promise<void> => {

@@ -41,7 +41,7 @@ export function chooseFollowing(
   return planWatch(record, others, policy).next;
 }
 
-/** The one for which the present one is to be given up, which may be what stands under its name by now; undefined while there is none. */
+/** The one for which the present one is given up, which may be a new content under the same name; undefined while there is none. */
 export function chooseOvertaking(
   record: WatchRecord,
   complete: readonly FoundCheckpoint[],

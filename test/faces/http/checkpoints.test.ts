@@ -114,11 +114,11 @@ describe('bringing a checkpoint', () => {
   });
 
   it.each([
-    ['a range that is none', { 'content-range': 'bytes 5-1/7' }, TARGET, 422, 'upload.range'],
+    ['an invalid range', { 'content-range': 'bytes 5-1/7' }, TARGET, 422, 'upload.range'],
     ['more than a checkpoint may have', { 'content-range': 'bytes 0-4999/99999999999' }, TARGET, 413, 'checkpoint.too-large'],
     ['a name that leads elsewhere', {}, `/v1/checkpoints/${DIGEST}?name=${encodeURIComponent('../x')}`, 422, 'checkpoint.path'],
     ['a name for a manifest', {}, `/v1/checkpoints/${DIGEST}?kind=manifest&name=x`, 400, 'request.invalid'],
-    ['a digest that is none', {}, '/v1/checkpoints/ABC', 400, 'request.invalid'],
+    ['an invalid digest', {}, '/v1/checkpoints/ABC', 400, 'request.invalid'],
   ])('with %s is refused', async (_what, headers, url, status, code) => {
     await using all = await opened();
     expect(await all.server.send('PUT', url, { body: WEIGHTS, headers })).toMatchObject({ status, json: { code } });

@@ -104,7 +104,7 @@ describe('asking for an evaluation', () => {
       'number',
     ],
     ['a name of two lines', { ...ASKED, checkpoint: { uri: '/late', name: 'a\nb' } }, 'body.checkpoint.name', undefined],
-    ['a webhook that is none', { ...ASKED, webhook: { url: 'file:///etc/passwd' } }, 'body.webhook.url', undefined],
+    ['an invalid webhook', { ...ASKED, webhook: { url: 'file:///etc/passwd' } }, 'body.webhook.url', undefined],
   ])('with %s is refused, and the answer names the field, and what was expected', async (_what, body, field, expected) => {
     await using server = await ServerFixture.open();
     const answer = await server.send('POST', '/v1/evaluations', { body });

@@ -39,7 +39,7 @@ describe('a server whose access is off', () => {
     ['that a proxy forwarded', { forwarded: 'for=192.0.2.1' }],
     ['for a foreign name that resolves to loopback', { host: 'attacker.example:8080' }],
     ['without a Host', { host: undefined }],
-    ['with a Host that is none', { host: 'a b' }],
+    ['with an invalid Host', { host: 'a b' }],
     ['of a stranger’s page', { origin: 'https://attacker.example' }],
     ['of a page that hides where it is from', { origin: 'null' }],
     ['of a page whose name only begins like this machine', { origin: 'http://localhost.attacker.example' }],

@@ -63,7 +63,7 @@ async def _sample(args: Any, sample: Any, sampling_params: dict[str, Any]) -> li
 
 
 def _begin_anew(sample: Any) -> None:
-    """One that was aborted comes with what it had. Its workspace is gone."""
+    """Clears what an aborted sample still has of its first attempt, whose workspace is gone."""
     sample.tokens, sample.response, sample.response_length = [], "", 0
     sample.loss_mask = sample.rollout_log_probs = sample.reward = None
     sample.rollout_top_p_token_ids = sample.rollout_top_p_token_offsets = sample.rollout_routed_experts = None

@@ -199,7 +199,7 @@ class Client:
         return self._driver.run(operations.grant(self._settings, sha256, principal))
 
     def revoke_grant(self, sha256: str, principal: str) -> Sequence[Grant]:
-        """What was taken back: nothing when there was no such grant."""
+        """Returns the revoked grants: none when there was no such grant."""
         return self._driver.run(operations.revoke_grant(self._settings, sha256, principal))
 
     def grants(self, sha256: str) -> Sequence[Grant]:

@@ -39,7 +39,7 @@ class Failure:
     code: str
     message: str
     kind: str = "infrastructure"
-    """`input`: what was asked for is to be mended. `infrastructure`: the same may succeed later."""
+    """`input`: the request has to be corrected. `infrastructure`: the same may succeed later."""
 
 
 @dataclass(frozen=True, slots=True)

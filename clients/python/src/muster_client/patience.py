@@ -21,7 +21,7 @@ class Patience:
         self._since = None
 
     def pause_after(self, error: MusterError) -> float:
-        """Seconds to wait before the next try. Raises the error when there is to be none."""
+        """Seconds to wait before the next try. Raises the error when no further try is due."""
         retry, now = self._settings.retry, self._settings.now()
         self._since = now if self._since is None else self._since
         left = self._since + retry.patience_seconds - now

@@ -17,7 +17,7 @@ Watch = Callable[[Event], None]
 
 
 def watching(progress: Progress, name: str) -> AbstractContextManager[Watch]:
-    """What events are to be given to, while they come."""
+    """Receives events as they come."""
     if callable(progress):
         return nullcontext(_make_watch(progress))
     if progress not in ("auto", "bar", "off"):

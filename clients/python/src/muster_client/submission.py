@@ -23,7 +23,7 @@ class Options(TypedDict, total=False):
     priority: int | None
     """−100 to 100; higher ones come first among the caller's own."""
     deadline: datetime | timedelta | None
-    """When it is to be over at the latest, or in how much time from now: what there is by then is kept, labelled partial. Beside a key of
+    """When it has to end at the latest, or in how much time from now: what was played by then is kept, labelled partial. Beside a key of
     your own give a time: so much from now is another request each time it is asked."""
     labels: Mapping[str, str] | None
     webhook: str | None

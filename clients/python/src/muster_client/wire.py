@@ -14,7 +14,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Connecting(TypedDict, total=False):
-    """What httpx is told about connections."""
+    """The options of httpx for connections."""
 
     verify: ssl.SSLContext
     trust_env: bool

@@ -106,7 +106,7 @@ export class ObjectSource implements CheckpointSource {
     for await (const { name, size, revision } of this.#listBelow(uri, { bucket: place.bucket, name: prefix }, signal)) {
       isThere = true;
       const path = name.slice(prefix.length);
-      // Stores' own pages put such objects where a directory is to be shown.
+      // The stores' own web consoles create such objects to show a directory.
       if (isDirectoryName(path) || isIgnored(path, ignores)) continue;
       assertCheckpointPath(path);
       if (files.length >= maxFiles) throw createTooManyFilesError(uri, maxFiles);

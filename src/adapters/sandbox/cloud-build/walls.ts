@@ -54,7 +54,7 @@ export function buildWalls(template: SandboxTemplate, user: number): readonly st
   return ['/bin/sh', '-c', PREPARE, 'muster-step', String(user), ...FILTERS, ...walls, ...program];
 }
 
-/** @param isFirst whether the program is to be the first process, which gets no signal from within; otherwise bubblewrap's own is. */
+/** @param isFirst whether the program becomes the first process, which gets no signal from within; otherwise bubblewrap's own is. */
 function buildIsolation(isFirst: boolean): readonly string[] {
   const namespaces = ['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--unshare-cgroup-try', '--hostname', 'sandbox'];
   const first = isFirst ? ['--as-pid-1'] : [];

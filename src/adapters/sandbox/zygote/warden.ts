@@ -36,7 +36,7 @@ const REPORT_MAX_CHARACTERS = 64 * 1024;
 /** Characters of its error output that are kept for the message when it fails. */
 const SAID_MAX_CHARACTERS = 4096;
 
-/** A program that is to be forked for a sandbox. */
+/** A program to fork for a sandbox. */
 export interface WantedProgram {
   readonly sandbox: SandboxId;
   readonly command: readonly string[];

@@ -33,7 +33,7 @@ export interface PerformedAction {
   readonly turn: number;
   readonly call: string | null;
   readonly action: object;
-  /** What the agent was told. */
+  /** The text of the observation. */
   readonly text: string;
   readonly diff: WorkspaceDiff | undefined;
 }
@@ -46,7 +46,7 @@ export interface Acted {
   readonly refusal?: string | undefined;
   /** How many actions were carried out. */
   readonly actions: number;
-  /** Left out by an agent that acts by itself, and where nothing is to be shown. */
+  /** Left out by an agent that acts by itself, and where there is nothing to show. */
   readonly performed?: readonly PerformedAction[];
   /** What has changed beside them. */
   readonly rest?: WorkspaceDiff | undefined;

@@ -17,7 +17,7 @@ import {
 export interface ChangesTerms {
   /** What the next step of the task goes on from has to be known in the end. */
   readonly isKept: boolean;
-  /** Each action is to be shown with what it has changed. */
+  /** Whether each action is shown with what it has changed. */
   readonly isShown: boolean;
 }
 
@@ -86,7 +86,7 @@ export class WorkspaceChanges {
     this.#isMarked = (await markWorkspace(this.#session, this.#paths, signal)).kind === 'given';
   }
 
-  /** Where there is more than one look may tell, the next one has all of it again, so it begins anew unless everything is to be kept. */
+  /** Where there is more than one look may tell, the next one has all of it again, so it begins anew unless everything has to be kept. */
   async #read(signal: AbortSignal): Promise<WorkspaceDelta | undefined> {
     if (!this.#isMarked) return undefined;
     const changes = await readChanges(this.#session, this.#paths, signal, this.#terms.isKept ? SNAPSHOT_BOUNDS : SHOWN_BOUNDS);

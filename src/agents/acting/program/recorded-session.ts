@@ -12,7 +12,7 @@ import type { ProgramSession, Refusal } from './gateway.ts';
 const MOST_OPEN = 32;
 const LARGEST_SEED = 2 ** 31;
 
-/** Why a program is to be ended. */
+/** Why a program has to be ended. */
 export type SessionEnd =
   | { readonly kind: 'limit'; readonly reason: Extract<StopReason, 'turns' | 'context'> }
   | { readonly kind: 'failed'; readonly error: unknown };

@@ -10,7 +10,7 @@ const MOST_SECTIONS = 65_535;
 /**
  * Names of the symbols that a program or library defines or asks for, of both of its tables, without their versions.
  *
- * @returns undefined for a file that is none, has no such table, or whose tables lie outside of it: then nothing can be said of it.
+ * @returns undefined for another kind of file, and for one whose tables are missing or lie outside of it: then nothing can be said of it.
  */
 export function readElfSymbols(content: Buffer): ReadonlySet<string> | undefined {
   if (content.length < SECTION_BYTES || !content.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;

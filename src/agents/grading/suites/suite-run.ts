@@ -33,7 +33,7 @@ export function drawOrders(seed: string, runs: number): readonly number[] {
 
 /**
  * What is run. `{report}` becomes the report's file, `{seed}` the order, and `{tests}` the ids of all tests in that order. pytest has neither of the
- * latter two: a plug-in orders its tests, which it is told of by its environment.
+ * latter two: a plug-in orders its tests, which variables of its environment name.
  */
 export function buildSuiteRun(execute: SuiteStage, order: number, places: PythonSettings): SuiteRun {
   const { command, failToPass, passToPass, tripwires, runner } = execute;

@@ -7,7 +7,7 @@ import type { SourceFiles } from '../source/source-files.ts';
 export type TestSelection =
   { readonly kind: 'files'; readonly files: readonly string[] } | { readonly kind: 'ids'; readonly ids: readonly string[] };
 
-/** How a framework is told to run tests. */
+/** How to have a framework run tests. */
 export interface SuiteCommand {
   readonly runner: RunnerKind;
   /** As `execute.command` of muster.toml. */

@@ -10,7 +10,7 @@ export interface StreamTerms {
   readonly maxStaleness: number;
   /** Groups that may wait for a trainer that does not fetch: beyond them none is begun. Those that run are not stopped. */
   readonly mostWaiting: number;
-  /** Groups that are to be delivered in all; undefined for no end. */
+  /** Groups to deliver in all; undefined for no end. */
   readonly total: number | undefined;
 }
 

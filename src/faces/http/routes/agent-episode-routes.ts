@@ -71,7 +71,7 @@ function addPlayingRoutes(instance: FastifyInstance, { arena }: AgentEpisodeRout
       schema: {
         summary: 'Take a step: an action in the workspace, and what the agent sees of it',
         description:
-          'An action that is none is answered with an observation and costs a step. With `step` a request may be sent again: it has the same answer.',
+          'An invalid action is answered with an observation and costs a step. With `step` a request may be sent again: it has the same answer.',
         tags: TAGS,
         params: episodeParamsSchema,
         body: stepBodySchema,

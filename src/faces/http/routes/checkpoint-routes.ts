@@ -87,7 +87,7 @@ function putRoute(scope: FastifyInstance, checkpoints: CheckpointService): void 
         body: uploadBodySchema,
         response: {
           201: checkpointSchema.describe('it is here, verified'),
-          202: partialUploadSchema.describe('so much has come; more is to be sent'),
+          202: partialUploadSchema.describe('so much has arrived; send the rest'),
           ...PROBLEMS,
         },
       },

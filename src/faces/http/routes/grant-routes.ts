@@ -52,7 +52,7 @@ export function grantRoutes(instance: FastifyInstance, grants: GrantService): vo
         description: 'Takes back the grants that you made; as an operator, those of all principals. Accepted evaluations are still played.',
         tags: ['checkpoints'],
         params: grantParamsSchema,
-        response: { 200: grantListSchema.describe('what was taken back: nothing when there was no such grant'), ...PROBLEMS },
+        response: { 200: grantListSchema.describe('the revoked grants: none when there was no such grant'), ...PROBLEMS },
       },
     },
     async ({ params, caller }) => {

@@ -72,7 +72,7 @@ const asked = {
     .datetime({ offset: true })
     .pipe(z.coerce.date())
     .exactOptional()
-    .describe('when it is to be over at the latest: what there is by then is kept, labelled partial'),
+    .describe('when it has to end at the latest: what was played by then is kept, labelled partial'),
   webhook: z
     .strictObject({ url: z.url({ protocol: /^https?$/ }).max(2048) })
     .exactOptional()
@@ -140,7 +140,7 @@ const item = {
     .strictObject({
       kind: z
         .enum(['input', 'infrastructure'])
-        .describe('input: what was asked for is to be mended; infrastructure: the same may succeed later'),
+        .describe('input: the request has to be corrected; infrastructure: the same may succeed later'),
       code: z.string(),
       message: z.string(),
     })

@@ -5,7 +5,7 @@ const INPUT = 'Input';
 
 /**
  * Gives every schema of an OpenAPI document one name. The converter makes two of each, one for what is sent and one for what is answered; where
- * they say the same, or only one is referred to, there is to be one, under the plain name.
+ * they say the same, or only one is referred to, one remains, under the plain name.
  */
 export function simplifySchemaNames<Document extends object>(document: Document): Document {
   const components = getValueAt(document, ['components']);

@@ -27,7 +27,7 @@ export function unfollowAll(): void {
   live = undefined;
 }
 
-/** @param onMissed after a break, or when the server has left changes out: what is shown is to be read again. */
+/** @param onMissed after a break, or when the server has left changes out: what is shown has to be read again. */
 export function followAll(store: Store, onMissed: () => void): void {
   live?.close();
   const source = (live = new EventSource('/v1/live'));

@@ -15,7 +15,7 @@ test('what is written on a sandbox is read back', () => {
 test.each([
   ['nothing', {}],
   ['another program’s', { muster: 'sandbox', 'muster-owner': 'x', 'muster-sandbox': 'y', 'muster-process': 'no JSON' }],
-  ['an id that is none', { ...metadata, 'muster-sandbox': 'No Id' }],
+  ['an invalid id', { ...metadata, 'muster-sandbox': 'No Id' }],
 ])('a sandbox with %s written on it is never swept', (_, written) => {
   expect(readLabel({ metadata: written })).toBeUndefined();
 });

@@ -12,7 +12,7 @@ from muster.exporting.runner_policies import runner_module
 from muster.sb3.observations import Statistics
 
 NONE = "none"
-"""Given in place of statistics: the policy is to be evaluated without them."""
+"""Given in place of statistics: the policy is evaluated without them."""
 
 
 def find_normaliser(model: Any, given: Any, saved_at: Path | None = None) -> Any | None:

@@ -10,7 +10,7 @@ from muster.exporting.errors import ExportError
 from muster.exporting.network import Arrange, Array, Divide, Normalise, Part, Step
 
 Statistics = Mapping[str, Normalise]
-"""By the key of a dictionary of observations; under the empty name for an observation that is none."""
+"""By the key of a dictionary of observations; under the empty name for an observation that is no dictionary."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ class AimRun:
         """Raises ImportError when aim is not installed."""
         from aim import Run
 
-        # What it would watch beside the figures is the trainer's business, and takes threads.
+        # Metrics of the system belong to the trainer, and collecting them takes threads.
         self._run: Any = Run(experiment="muster", system_tracking_interval=None, log_system_params=False, capture_terminal_logs=False)
 
     def log(self, step: int, figures: Mapping[str, float]) -> None:
@@ -23,7 +23,7 @@ class AimRun:
 
     def keep(self, step: int, path: Path) -> None:
         if self._run.artifacts_uri is None:
-            # A place of the user's own for artifacts stands; without one, they lie in Aim's repository.
+            # The user's own location for artifacts is kept; without one, artifacts go to Aim's repository.
             self._run.set_artifacts_uri(f"file://{Path(self._run.repo.path).absolute()}/{PREFIX.rstrip('/')}")
         self._run.log_artifact(str(path), name=f"{PREFIX}{step}/{path.name}", block=True)
 

@@ -17,7 +17,7 @@ FILE = "checkpoints.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A checkpoint whose file is whole on the disk, and that is to be evaluated."""
+    """A checkpoint whose file is whole on the disk, and that waits for its evaluation."""
 
     step: int
     file: str

@@ -45,7 +45,7 @@ export const NAMESPACE_DESCRIPTOR = 6;
  * bubblewrap's arguments, up to the program: what anyone may read in the process table.
  *
  * @param setpriv path of setpriv(1), where root makes the sandbox: it is root in a user namespace that is there already, until the first
- * process becomes the user that the program is to be.
+ * process becomes the user of the program.
  */
 export function buildBubblewrapArguments(template: SandboxTemplate, view: SandboxView, setpriv: string | undefined): readonly string[] {
   return [

@@ -7,7 +7,7 @@ const TOKEN_BYTES = 32;
 
 /**
  * The place at Muster of one container that dials. One token is good there at a time, once; with the order that a connection gets the
- * dialler gets the token of the next one, where there is to be one, so that one connection always waits for a command.
+ * dialler gets the token of the next one, where one will follow, so that one connection always waits for a command.
  */
 export class DialledContainer implements Disposable {
   /** For its first connection; it travels with the pod, the others within connections. */

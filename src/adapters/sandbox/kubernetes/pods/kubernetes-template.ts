@@ -14,7 +14,7 @@ import type { TemplateSettings } from '../../../../pool/ports/template-settings.
 import { createPullCommand } from '../../remote/pull-order.ts';
 import { createRemoteTemplate } from '../../remote/remote-template.ts';
 
-/** As configured: the image is to be given, the rest has defaults. */
+/** As configured: the image is required, the rest has defaults. */
 export interface PodSettings extends Omit<PodTemplate, 'image' | 'transport' | 'fetching'> {
   readonly nodeCache?: NodeCacheTemplate | undefined;
   readonly image?: string | undefined;

@@ -8,7 +8,7 @@ import { removeOwnerGroups } from './owner-cgroups.ts';
 
 /** Owners are called by their process id, as its pid namespace has it, and something random. */
 const OWNER = /^[a-z]+-(\d+)-[0-9a-f]{8}$/;
-/** Of the machine's first pid namespace, in which all of its processes are to be seen: PROC_PID_INIT_INO of linux/proc_ns.h. */
+/** Of the machine's first pid namespace, in which all of its processes are visible: PROC_PID_INIT_INO of linux/proc_ns.h. */
 const FIRST_PID_NAMESPACE = 'pid:[4026531836]';
 
 export interface OrphanContext {
@@ -23,7 +23,7 @@ export interface OrphanContext {
  * Removes the control groups of Musters whose state directory is gone, with its records: it was deleted, or it was a
  * test's or a benchmark's. Thousands of them slow a machine down.
  *
- * An owner counts as gone when no process of the machine has its id in any pid namespace. Where not all processes are to be seen, in a
+ * An owner counts as gone when no process of the machine has its id in any pid namespace. Where not all processes are visible, in a
  * container, that cannot be known, and nothing is removed.
  */
 export async function removeOrphanedGroups(context: OrphanContext): Promise<void> {

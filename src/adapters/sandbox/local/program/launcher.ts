@@ -17,7 +17,7 @@ export const ENTER_GROUPS = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125;
 /** What a descriptor of a child is. */
 export type StdioEntry = number | 'pipe' | 'ignore' | Stream;
 
-/** A shell that is to be started: see `startLauncher`. */
+/** How to start a shell: see `startLauncher`. */
 export interface ShellStart {
   readonly script: string;
   readonly argv: readonly string[];

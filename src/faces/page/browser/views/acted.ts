@@ -23,7 +23,7 @@ function renderStep(step: TranscriptStep, before: string): TemplateResult {
         prompt.length === 0
           ? nothing
           : html`<details class="card">
-              <summary>What the model was told first</summary>
+              <summary>The model's first messages</summary>
               ${prompt.map(({ role, content }) => renderText(role, content))}
             </details>`
       }
