@@ -1,23 +1,24 @@
-"""How much longer a training takes with the callback than without: the same training, in turns, one after the other in this process.
+"""How much longer a training takes by the clock because its checkpoints are evaluated beside it.
 
-    .venv-training/bin/python bench/training_with_callback.py            # no turn that would end after 11 minutes; a server of its own
+    .venv-training/bin/python bench/training_with_callback.py            # no turn that would end after 22 minutes; a server of its own
     .venv-training/bin/python bench/training_with_callback.py --wheel dist/muster_eval-0.1.0-py3-none-any.whl     # as users install it
     .venv-training/bin/python bench/training_with_callback.py --play vector     # the suite's episodes in the environment's vector form
     MUSTER_URL=http://… .venv-training/bin/python bench/training_with_callback.py
     .venv-training/bin/python bench/training_with_callback.py --quick    # shows that it works, not how long it takes
 
-A turn is four trainings, without, with, with, without, so that what changes steadily on a machine is in both halves. The end prints the
-ratio of the two by three measures, each with a 95 % interval from the turns (Student's t, on logarithms):
+The pace of a machine varies between two trainings by more than the callback costs, so whole trainings are not compared. Each training is
+cut into chunks, of 128 steps or 32 minibatches. A *window* is the chunks from the first step at which the callback keeps observations for
+a checkpoint until half a second after the end of its evaluation. Its *surplus* is what it takes longer than as many chunks of the same
+kinds before and behind it, within two rollouts on each side. Surplus is measured
 
-- clock: seconds by the clock. What else the machine does is in it, so its interval is wide.
-- thread: seconds of the processor that the training's thread takes. The speed of the processor is in it, which varies between trainings.
-- accounted: what the callback itself takes of the thread's processor time, and how much longer than without the thread has no processor:
-  because it waits for one, or for the interpreter, which the evaluating thread has. Neither depends on the speed of the training's own
-  work, so its interval is narrow.
+- by the clock;
+- as accounted for: the processor time that the callback takes in the training's thread, and the time that this thread has no processor,
+  because it waits for one, or for the interpreter. Of what is by the clock, the rest is that the training's own work is slower:
+  processors share a cache and the way to memory;
+- beside: the processor time of this process and its descendants without the training's thread.
 
-Then it prints what is computed beside the training, in seconds of a processor: all that this process and its descendants take, without
-the training's thread. Some of it is taken once a training, until the server listens; the rest is divided by the evaluations.
-Where processors share a core or a cache, it slows the training down although each has a processor.
+A turn is two trainings with the same seed, one with the callback, one without. The windows of the one are pretended in the other, whose
+chunks do the same work: this *control* has to come out at 0. Intervals of 95 % are Student's t over the windows.
 """
 
 import argparse
@@ -26,175 +27,134 @@ import os
 import statistics
 import sys
 import tempfile
-import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from timeit import timeit
 from typing import Any
 
+from stable_baselines3 import PPO
+from training_chunks import MEASURES, Chunk, Figures, Stamps, Tree, list_windows, surpluses
+
 REPOSITORY = Path(__file__).parents[1]
 SUITE = REPOSITORY / "examples" / "game" / "cartpole.yaml"
-CGROUPS = Path("/sys/fs/cgroup")
-ORDER = ("without", "with", "with", "without")
 PLAYS: dict[str, Any] = {"single": "single", "lockstep": {"mode": "lockstep", "width": 32}, "vector": {"mode": "vector", "width": 128}}
 CONFIDENCE = 0.95
-Measured = dict[str, float]
+EVERY_IN_DOCS = 50_000
 
 
-class Tree:
-    """Counts the seconds of the processor that this process and all its descendants take, in a control group of its own."""
-
-    def __init__(self) -> None:
-        memberships = [line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines()]
-        found = [(CGROUPS / names / place.lstrip("/"), names) for names, place in memberships if names in ("", "cpuacct", "cpu,cpuacct")]
-        # Of version 1 where there is one, which the list has first.
-        self._parent, self._names = found[0]
-        self._group = self._parent / f"training-{os.getpid()}"
-
-    def __enter__(self) -> "Tree":
-        self._group.mkdir()
-        (self._group / "cgroup.procs").write_text("0")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        (self._parent / "cgroup.procs").write_text("0")
-        self._group.rmdir()
-
-    def seconds(self) -> float:
-        if self._names:
-            return int((self._group / "cpuacct.usage").read_text()) / 1e9
-        first, *_ = (self._group / "cpu.stat").read_text().split("\n")
-        return int(first.removeprefix("usage_usec ")) / 1e6
+@dataclass(frozen=True)
+class Training:
+    chunks: list[Chunk]
+    seconds: float
+    """Until the end of `learn`'s last step, without the wait for evaluations."""
+    quiet: float
+    """Seconds that the callback takes at all steps at which it has nothing to do."""
 
 
-class Beside:
-    """Seconds of the processor beside the training's thread, from its construction on."""
-
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-        self._clock = time.pthread_getcpuclockid(threading.get_ident())
-        self._begin = self._now()
-        self.at_start = 0.0
-        self.at_end = 0.0
-
-    def _now(self) -> float:
-        return self._tree.seconds() - time.clock_gettime(self._clock)
-
-    def started(self) -> None:
-        """The server listens."""
-        self.at_start = self._now() - self._begin
-
-    def ended(self) -> None:
-        self.at_end = self._now() - self._begin
-
-
-class Own:
-    """Seconds of the processor that the callback takes in the training's thread, around what is called seldom."""
-
-    def __init__(self, callback: Any) -> None:
-        self.seconds = 0.0
-        for name in ("_on_training_start", "_look"):
-            setattr(callback, name, self._timed(getattr(callback, name)))
-
-    def _timed(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*given: Any) -> Any:
-            begin = time.thread_time()
-            answer = call(*given)
-            self.seconds += time.thread_time() - begin
-            return answer
-
-        return timed
-
-
-@contextmanager
-def watched_start(beside: Beside) -> Iterator[None]:
-    """Has the callback's own server say when it has started."""
-    from muster.training import serving
-
-    start = serving.start
-
-    def watched(**given: Any) -> Any:
-        server = start(**given)
-        beside.started()
-        return server
-
-    serving.start = watched
-    try:
-        yield
-    finally:
-        serving.start = start
-
-
-def train(kind: str, options: Any, tree: Tree) -> Measured:
-    """Seconds of `learn`, without the wait for evaluations at its end; and of what is beside it, with that wait."""
-    from stable_baselines3 import PPO
-
+def train(kind: str, options: Any, tree: Tree) -> Training:
     from muster.sb3 import MusterCallback
 
     model = PPO("MlpPolicy", "CartPole-v1", device="cpu", seed=1)
-    end: list[float] = []
-    own: Own | None = None
-    callback: Any = None
+    quiet = 0.0
     with tempfile.TemporaryDirectory() as directory:
-        if kind == "with":
-            callback = MusterCallback(options.suite, every=options.every, directory=directory)
-            own = Own(callback)
-            at_end = callback.on_training_end
-            callback.on_training_end = lambda: (end.extend((time.perf_counter(), time.thread_time())), at_end())
-        beside = Beside(tree)
-        with watched_start(beside):
-            begin = (time.perf_counter(), time.thread_time())
-            model.learn(options.steps, callback=callback)
-            clock, thread = end or (time.perf_counter(), time.thread_time())
-        beside.ended()
-        evaluations = len(list(Path(directory, "summaries").glob("*")))
-    if own is not None:
-        # Between two checkpoints.
-        callback.num_timesteps, callback._quiet_from, callback._quiet_until = 1, 0, 2
-        own.seconds += timeit(callback._on_step, number=options.steps)
-    clock, thread = clock - begin[0], thread - begin[1]
-    measured = {"clock": clock, "thread": thread, "off": clock - thread, "own": 0.0 if own is None else own.seconds}
-    each = (beside.at_end - beside.at_start) / max(1, evaluations)
-    return {**measured, "evaluations": evaluations, "beside_once": beside.at_start, "beside_each": each}
+        muster = MusterCallback(options.suite, every=options.every, directory=directory, stop=options.stop) if kind == "with" else None
+        stamps = Stamps(tree, muster)
+        begin = time.perf_counter()
+        model.learn(options.steps, callback=[stamps] if muster is None else [stamps, muster])
+        if muster is not None:
+            # Between two checkpoints.
+            muster.num_timesteps, muster._quiet_from, muster._quiet_until = 1, 0, 2
+            quiet = timeit(muster._on_step, number=options.steps)
+    return Training(stamps.chunks, stamps.end - begin, quiet)
 
 
-def turn(options: Any, tree: Tree) -> tuple[dict[str, Measured], Measured]:
-    """By kind, the means of its two trainings; and the ratios."""
-    found: dict[str, list[Measured]] = {"without": [], "with": []}
-    for kind in ORDER:
-        found[kind].append(train(kind, options, tree))
-    means = {kind: {name: statistics.fmean(one[name] for one in both) for name in both[0]} for kind, both in found.items()}
-    slow, bare = means["with"], means["without"]
-    more = slow["own"] + slow["off"] - bare["off"]
-    ratios = {"clock": slow["clock"] / bare["clock"], "thread": slow["thread"] / bare["thread"], "accounted": 1 + more / bare["clock"]}
-    return means, ratios
+class Estimate:
+    """A mean, with half its interval by Student's t."""
+
+    def __init__(self, several: list[float]) -> None:
+        from scipy.stats import t
+
+        count = len(several)
+        self.count, self.mean, self.half = count, statistics.fmean(several), math.inf
+        if count > 1:
+            self.half = float(t.ppf((1 + CONFIDENCE) / 2, count - 1)) * statistics.stdev(several) / math.sqrt(count)
+
+    def percent(self, of: float, plus: float = 0) -> str:
+        return f"{100 * (self.mean + plus) / of:.2f} % (±{100 * self.half / of:.2f})"
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} s (±{self.half:.4f})"
 
 
-def interval(ratios: list[float]) -> str:
-    from scipy.stats import t
+class Account:
+    """What all turns have shown."""
 
-    logarithms = [math.log(ratio) for ratio in ratios]
-    middle = statistics.fmean(logarithms)
-    if len(ratios) < 2:
-        return f"{math.exp(middle):.4f}, no interval from one turn"
-    half = t.ppf((1 + CONFIDENCE) / 2, len(ratios) - 1) * statistics.stdev(logarithms) / math.sqrt(len(ratios))
-    return f"{math.exp(middle):.4f} [{math.exp(middle - half):.4f}, {math.exp(middle + half):.4f}]"
+    def __init__(self, options: Any) -> None:
+        self._options = options
+        self._bare_seconds: list[float] = []
+        """Of trainings with the callback, without what it adds by the clock."""
+        self._outside: list[float] = []
+        """Seconds of the callback outside of windows."""
+        self._firsts: list[Figures] = []
+        """Of the windows in which the server starts."""
+        self._later: list[Figures] = []
+        self._control: list[Figures] = []
+
+    def add(self, slow: Training, bare: Training) -> str:
+        windows = list_windows(slow.chunks)
+        beside = [chunk.is_beside for chunk in slow.chunks]
+        found = surpluses(slow.chunks, beside, windows)
+        self._firsts += found[:1]
+        self._later += found[1:]
+        self._control += surpluses(bare.chunks, beside, windows)
+        measured = {place for window in windows for place in window}
+        outside = slow.quiet + sum(chunk.took["own"] for place, chunk in enumerate(slow.chunks) if place not in measured)
+        self._outside.append(outside)
+        self._bare_seconds.append(slow.seconds - outside - sum(one["clock"] for one in found))
+        told = " ".join(f"{one['clock']:+.3f}" for one in found)
+        share = f"{100 * sum(beside) / len(beside):.0f} % of the chunks are beside evaluations"
+        return f"{slow.seconds:.1f} s with, {bare.seconds:.1f} s without; {share}; surpluses by the clock: {told}"
+
+    def report(self) -> None:
+        if len(self._later) < 2:
+            print("too few evaluations ended before the next checkpoint: nothing to compare them with; give a greater --every")
+            return
+        seconds, outside = statistics.fmean(self._bare_seconds), statistics.fmean(self._outside)
+        each = (len(self._firsts) + len(self._later)) / len(self._bare_seconds)
+        for measure in MEASURES:
+            found, control = (Estimate([one[measure] for one in several]) for several in (self._firsts + self._later, self._control))
+            print(f"{measure}: {found} an evaluation, {found.count} evaluations; control {control}")
+            if measure == "beside":
+                break
+            between = seconds / each
+            print(f"  a training takes longer by {found.percent(between, outside / each)}; control {control.percent(between)}")
+            if abs(control.mean) > control.half:
+                print("  THE CONTROL IS NOT 0: this measure is biased on this machine")
+        print(f"outside of windows: {outside:.4f} s a training, which is in these figures; a training takes {seconds:.1f} s without them")
+        self._report_by_every(seconds / self._options.steps)
+
+    def _report_by_every(self, a_step: float) -> None:
+        for measure in MEASURES:
+            later = Estimate([one[measure] for one in self._later])
+            once = statistics.fmean(one[measure] for one in self._firsts) - later.mean
+            shares = [f"{later.percent(every * a_step)} at every={every:,}" for every in sorted({self._options.every, EVERY_IN_DOCS})]
+            print(f"{measure}: {once:.3f} s once, with the start of the server; then {later} an evaluation, " + ", ".join(shares))
 
 
 def read_options() -> Any:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", type=int, default=50_000)
-    parser.add_argument("--every", type=int, default=20_000)
-    parser.add_argument("--minutes", type=float, default=11, help="no turn begins that would end later; two at least")
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--every", type=int, default=10_000)
+    parser.add_argument("--minutes", type=float, default=22, help="no turn begins that would end later; one at least")
     parser.add_argument("--play", choices=PLAYS, default="single", help="how the suite's episodes are played")
     parser.add_argument("--wheel", type=Path, help="the callback and the server of this wheel, not those of the clone")
-    parser.add_argument("--quick", action="store_true", help="two turns of 8,192 steps")
+    parser.add_argument("--quick", action="store_true", help="one turn of 49,152 steps, evaluations of 8 episodes")
     options = parser.parse_args()
+    options.stop = None
     if options.quick:
-        options.steps, options.every, options.minutes = 8192, 4096, 0
+        options.steps, options.every, options.minutes, options.stop = 49_152, 12_288, 0, {"rule": "fixed", "episodes": 8}
     return options
 
 
@@ -203,24 +163,14 @@ def measure(options: Any, tree: Tree) -> None:
     # What is loaded, compiled or cached once is so in these.
     for kind in ("without", "with"):
         train(kind, argparse.Namespace(**{**vars(options), "steps": 4096}), tree)
-    found: dict[str, list[float]] = {"clock": [], "thread": [], "accounted": []}
-    beside: list[Measured] = []
-    longest = 0.0
-    while len(beside) < 2 or before - begin + longest < 60 * options.minutes:
-        means, ratios = turn(options, tree)
+    account, turns, longest = Account(options), 0, 0.0
+    while turns == 0 or before - begin + longest < 60 * options.minutes:
+        trained = {kind: train(kind, options, tree) for kind in (("with", "without") if turns % 2 else ("without", "with"))}
+        turns += 1
+        print(f"turn {turns}: {account.add(trained['with'], trained['without'])}", flush=True)
         now = time.monotonic()
         longest, before = max(longest, now - before), now
-        told = "; ".join(f"{kind} " + ", ".join(f"{name} {value:.3f}" for name, value in one.items()) for kind, one in means.items())
-        beside.append(means["with"])
-        print(f"turn {len(beside)}: {told}; ratios " + ", ".join(f"{name} {ratio:.4f}" for name, ratio in ratios.items()), flush=True)
-        for name, ratio in ratios.items():
-            found[name].append(ratio)
-    for name, several in found.items():
-        print(f"with / without by {name}: {interval(several)}, {len(several)} turns")
-    middle = {name: statistics.median(one[name] for one in beside) for name in beside[0]}
-    share = middle["beside_each"] / (middle["clock"] / options.steps * options.every)
-    print(f"beside the training, of a processor: {middle['beside_once']:.3f} s once a training, until its server listens, and")
-    print(f"{middle['beside_each']:.3f} s an evaluation, which is {100 * share:.1f} % of the time between two checkpoints")
+    account.report()
 
 
 def main() -> None:
