@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from muster.sinks.sink import FIGURES
+from tests.real_server import HANG_SECONDS
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def read_wandb(directory: Path) -> Logged:
     """The records of the offline run, as the library's own command prints them, and the files that wait to be sent."""
     (path,) = directory.glob("wandb/offline-run-*/run-*.wandb")
     command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG_SECONDS)
     records = [json.loads(line) for line in done.stdout.splitlines()]
     items = [record["history"]["item"] for record in records if record["type"] == "history"]
     artifacts = [record["artifact"] for record in records if record["type"] == "artifact"]

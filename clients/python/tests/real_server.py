@@ -14,7 +14,8 @@ from typing import Self
 
 REPOSITORY = Path(__file__).parents[3]
 GAME = REPOSITORY / "examples" / "game"
-STOP_SECONDS = 60
+HANG_SECONDS = 1800
+"""A limit for what hangs. No load of the machine reaches it."""
 
 
 def free_port() -> int:
@@ -82,4 +83,4 @@ class RealServer:
 
     def _stop(self, how: signal.Signals) -> None:
         self._process.send_signal(how)
-        self._process.communicate(timeout=STOP_SECONDS)
+        self._process.communicate(timeout=HANG_SECONDS)

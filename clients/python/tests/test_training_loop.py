@@ -11,6 +11,7 @@ import pytest
 
 from tests.fake_server import FakeMuster
 from tests.faults import Answer
+from tests.real_server import HANG_SECONDS
 from tests.samples import comparison, evaluation, events_of, problem, summary
 
 REPOSITORY = Path(__file__).parents[3]
@@ -56,7 +57,7 @@ def run(loop: Loop, url: str, out: Path, updates: int) -> subprocess.CompletedPr
     # TensorFlow says on stderr what it makes of the processor.
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
     environment = {"PATH": os.environ["PATH"], "MUSTER_URL": url, "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/clients/python/src", **quiet}
-    return subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=180, check=False)
+    return subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
 
 
 @pytest.mark.parametrize("loop", LOOPS)

@@ -1,9 +1,7 @@
 """Environments of the real EnvPool, in real sandboxes."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,8 @@ import envpool
 import numpy as np
 
 from muster.exporting.runner_policies import runner_module
-from tests.real_server import GAME, REPOSITORY
+from tests.real_server import GAME, HANG_SECONDS
+from tests.training.command import muster_eval
 
 WIDTH = 16
 SUITE = {
@@ -20,20 +19,15 @@ SUITE = {
     "seed": 1,
     "reward": {"bounds": [0, 500]},
     "play": {"mode": "vector", "width": WIDTH},
+    "episode": {"seconds": HANG_SECONDS},
     "stop": {"rule": "fixed", "episodes": 2 * WIDTH},
 }
 CHECKPOINT = GAME / "checkpoints" / "middle.safetensors"
 
 
-def muster(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "MUSTER_TEMPLATES__LOCAL__PYTHON": sys.executable}
-    command = [str(REPOSITORY / "muster"), "eval", *arguments, "-c", str(CHECKPOINT), "--json"]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-
-
-def written(path: Path, **changes: Any) -> str:
-    path.write_text(json.dumps({**SUITE, **changes}))
-    return str(path)
+def played(suite: Path, *flags: str, **changes: Any) -> "subprocess.CompletedProcess[str]":
+    suite.write_text(json.dumps({**SUITE, **changes}))
+    return muster_eval(suite, CHECKPOINT, "--json", *flags)
 
 
 def bare_returns(seed: int) -> list[float]:
@@ -51,8 +45,7 @@ def bare_returns(seed: int) -> list[float]:
 
 
 def test_its_returns_are_those_of_the_bare_loop_on_any_number_of_sandboxes(tmp_path: Path) -> None:
-    suite = written(tmp_path / "suite.yaml")
-    done = [muster(suite, "-n", count, "--out", str(tmp_path / count)) for count in ("1", "2")]
+    done = [played(tmp_path / "suite.yaml", "-n", count, "--out", str(tmp_path / count)) for count in ("1", "2")]
     assert [one.returncode for one in done] == [0, 0], done[0].stderr
     officials = [json.loads(one.stdout)["official"] for one in done]
     assert officials[0] == officials[1]
@@ -62,9 +55,9 @@ def test_its_returns_are_those_of_the_bare_loop_on_any_number_of_sandboxes(tmp_p
 
 
 def test_what_cannot_be_played_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    unknown = muster(written(tmp_path / "unknown.yaml", environment="envpool:CartPol-v1"))
+    unknown = played(tmp_path / "unknown.yaml", environment="envpool:CartPol-v1")
     assert unknown.returncode == 2
     assert "EnvPool has no environment 'CartPol-v1'; envpool.list_all_envs() names those" in unknown.stderr
-    single = muster(written(tmp_path / "single.yaml", play="single"))
+    single = played(tmp_path / "single.yaml", play="single")
     assert single.returncode == 2
     assert "envpool:CartPole-v1 steps many rows at a time: play it with mode: vector" in single.stderr

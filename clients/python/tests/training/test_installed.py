@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from stable_baselines3 import PPO
 
-from tests.real_server import GAME, REPOSITORY
+from tests.real_server import GAME, HANG_SECONDS, REPOSITORY
 from tests.training.test_callback import played_by_library, scalars
 
 TRAINING = """
@@ -27,7 +27,6 @@ model.save("model.zip")
 print(callback.best)
 """
 STEPS = [512, 1024, 1280]
-DEADLINE_SECONDS = 600
 NODE = REPOSITORY / "node_modules" / ".bin" / "node"
 
 
@@ -47,7 +46,7 @@ class Place:
             env={**environment, **state},
             capture_output=True,
             text=True,
-            timeout=DEADLINE_SECONDS,
+            timeout=HANG_SECONDS,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

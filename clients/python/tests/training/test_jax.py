@@ -1,9 +1,7 @@
 """Environments in JAX, of the real gymnax, in real sandboxes."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,8 @@ import jax
 import numpy as np
 
 from muster.exporting.runner_policies import runner_module
-from tests.real_server import GAME, REPOSITORY
+from tests.real_server import GAME, HANG_SECONDS
+from tests.training.command import muster_eval
 
 WIDTH = 16
 SUITE = {
@@ -22,20 +21,15 @@ SUITE = {
     "reward": {"bounds": [0, 200]},
     "metrics": ["discount"],
     "play": {"mode": "vector", "width": WIDTH},
+    "episode": {"seconds": HANG_SECONDS},
     "stop": {"rule": "fixed", "episodes": 2 * WIDTH},
 }
 CHECKPOINT = GAME / "checkpoints" / "middle.safetensors"
 
 
-def muster(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "MUSTER_TEMPLATES__LOCAL__PYTHON": sys.executable}
-    command = [str(REPOSITORY / "muster"), "eval", *arguments, "-c", str(CHECKPOINT), "--json"]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-
-
-def written(path: Path, **changes: Any) -> str:
-    path.write_text(json.dumps({**SUITE, **changes}))
-    return str(path)
+def played(suite: Path, *flags: str, **changes: Any) -> "subprocess.CompletedProcess[str]":
+    suite.write_text(json.dumps({**SUITE, **changes}))
+    return muster_eval(suite, CHECKPOINT, "--json", *flags)
 
 
 def bare_returns(seed: int) -> list[float]:
@@ -61,8 +55,7 @@ def bare_returns(seed: int) -> list[float]:
 
 
 def test_its_returns_are_those_of_the_bare_loop_on_any_number_of_sandboxes(tmp_path: Path) -> None:
-    suite = written(tmp_path / "suite.yaml")
-    done = [muster(suite, "-n", count, "--out", str(tmp_path / count)) for count in ("1", "2")]
+    done = [played(tmp_path / "suite.yaml", "-n", count, "--out", str(tmp_path / count)) for count in ("1", "2")]
     assert [one.returncode for one in done] == [0, 0], done[0].stderr
     officials = [json.loads(one.stdout)["official"] for one in done]
     assert officials[0] == officials[1]
@@ -73,12 +66,12 @@ def test_its_returns_are_those_of_the_bare_loop_on_any_number_of_sandboxes(tmp_p
 
 
 def test_what_cannot_be_played_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    unknown = muster(written(tmp_path / "unknown.yaml", environment="gymnax:CartPol-v1"))
+    unknown = played(tmp_path / "unknown.yaml", environment="gymnax:CartPol-v1")
     assert unknown.returncode == 2
     assert "gymnax has no environment 'CartPol-v1'; gymnax.registered_envs names those" in unknown.stderr
     misnamed = {"entry": "gymnax:CartPole-v1", "kwargs": {"params": {"steps": 1}}}
-    assert "have no 'steps'; they have" in muster(written(tmp_path / "misnamed.yaml", environment=misnamed)).stderr
-    single = muster(written(tmp_path / "single.yaml", play="single"))
+    assert "have no 'steps'; they have" in played(tmp_path / "misnamed.yaml", environment=misnamed).stderr
+    single = played(tmp_path / "single.yaml", play="single")
     assert "gymnax:CartPole-v1 steps many rows at a time: play it with mode: vector" in single.stderr
-    brax = muster(written(tmp_path / "brax.yaml", environment="brax:ant"))
+    brax = played(tmp_path / "brax.yaml", environment="brax:ant")
     assert "brax:ant needs brax, which cannot be imported" in brax.stderr

@@ -17,11 +17,10 @@ import pytest
 from muster import embedded
 from muster.training.record import Record
 from muster_client import Client
-from tests.real_server import GAME, REPOSITORY, RealServer
+from tests.real_server import GAME, HANG_SECONDS, REPOSITORY, RealServer
 from tests.training.full_form import IS_FULL_FORM
 from tests.training.leftovers import processes_of, sockets_of
 
-DEADLINE_SECONDS = 300
 # Tells how far it is, line by line: steps of the training, then what is told of evaluations while their end is waited for.
 TRAINER = """
 import logging, sys, torch
@@ -76,7 +75,7 @@ def lines_of(process: "subprocess.Popen[bytes]") -> Iterator[str]:
         selector.register(output, selectors.EVENT_READ)
         told, rest = "", b""
         while True:
-            assert selector.select(DEADLINE_SECONDS), f"nothing came after {told!r}"
+            assert selector.select(HANG_SECONDS), f"nothing came after {told!r}"
             if not (came := output.read(65_536)):
                 return
             *lines, rest = (rest + came).split(b"\n")
@@ -91,7 +90,7 @@ def kill_at(process: "subprocess.Popen[bytes]", line: int) -> None:
     list(islice(lines, line))
     process.send_signal(signal.SIGKILL)
     list(lines)
-    process.wait(DEADLINE_SECONDS)
+    process.wait(HANG_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -116,14 +115,14 @@ def test_nothing_is_left_of_a_killed_trainer_and_what_was_accepted_is_concluded_
         begin = time.monotonic()
         # The server ends by itself.
         while left := [one for one in place.left_behind() if "/checkpoints/" not in one]:
-            assert time.monotonic() - begin < DEADLINE_SECONDS, left
+            assert time.monotonic() - begin < HANG_SECONDS, left
             time.sleep(0.1)
     assert sum(killed) > moments / 2
 
     waiting = Record(place.run).waiting()
     last = place.trainer(64, moments)
     said = list(lines_of(last))
-    assert last.wait(DEADLINE_SECONDS) == 0, said
+    assert last.wait(HANG_SECONDS) == 0, said
     assert place.left_behind() == []
     record = Record(place.run)
     assert record.waiting() == []

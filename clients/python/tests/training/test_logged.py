@@ -17,7 +17,7 @@ from muster.sb3 import MusterCallback
 from muster.sinks.named_sinks import SinkName
 from muster.training.record import Record
 from tests.logged import READERS, stay_offline
-from tests.real_server import GAME, REPOSITORY, RealServer
+from tests.real_server import GAME, HANG_SECONDS, REPOSITORY, RealServer
 
 torch.set_num_threads(1)
 SUITE = str(GAME / "cartpole.yaml")
@@ -34,7 +34,7 @@ def all_stay_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def muster(*arguments: str) -> str:
     environment = {**os.environ, "MUSTER_LOG_PYTHON": sys.executable}
     command = [str(REPOSITORY / "muster"), *arguments, "--episodes", "32", *FLAGS, "--json"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -1,7 +1,6 @@
 """Games of the real PettingZoo, in real sandboxes."""
 
 import json
-import os
 import subprocess
 import sys
 from itertools import permutations
@@ -16,7 +15,8 @@ from muster import embedded
 from muster.exporting.runner_policies import runner_module
 from muster.tournament import standings, tournament
 from muster_client import InvalidArgument
-from tests.real_server import REPOSITORY
+from tests.real_server import HANG_SECONDS
+from tests.training.command import muster_eval
 
 EPISODES = 4
 CHASERS = ("adversary_0", "adversary_1", "adversary_2")
@@ -26,6 +26,7 @@ SUITE = {
     "seed": 1,
     "reward": {"bounds": [-100000, 100000]},
     "metrics": [f"return_{agent}" for agent in (*CHASERS, "agent_0")],
+    "episode": {"seconds": HANG_SECONDS},
     "stop": {"rule": "fixed", "episodes": EPISODES},
 }
 
@@ -53,9 +54,7 @@ def both(directory: Path) -> Path:
 def muster(suite: dict[str, Any], checkpoint: Path, out: Path) -> "subprocess.CompletedProcess[str]":
     out.mkdir()
     (out / "suite.yaml").write_text(json.dumps(suite))
-    environment = {**os.environ, "MUSTER_TEMPLATES__LOCAL__PYTHON": sys.executable}
-    command = [str(REPOSITORY / "muster"), "eval", str(out / "suite.yaml"), "-c", str(checkpoint), "--out", str(out / "played")]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    return muster_eval(out / "suite.yaml", checkpoint, "--out", str(out / "played"))
 
 
 def bare_returns(directory: Path, seed: int) -> dict[str, float]:
