@@ -16,9 +16,8 @@ export class LatentModel implements AsyncDisposable {
   readonly #answers: readonly string[];
   readonly #latencyMs: number;
   answered = 0;
-  /** By this process's clock, in milliseconds: when the first request came, and when the last answer was sent. */
-  first: number | undefined;
-  last = 0;
+  /** By this process's clock, in milliseconds: when the first request of each trajectory came, and when its last answer was sent. */
+  readonly #acting = new Map<number, { readonly from: number; to: number }>();
 
   private constructor(turns: number, latencyMs: number) {
     this.#latencyMs = latencyMs;
@@ -38,6 +37,18 @@ export class LatentModel implements AsyncDisposable {
     return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/v1`;
   }
 
+  /** From the first request to the last answer. */
+  get seconds(): number {
+    const all = [...this.#acting.values()];
+    return (Math.max(...all.map(({ to }) => to)) - Math.min(...all.map(({ from }) => from))) / 1000;
+  }
+
+  /** Of one trajectory, for one turn: from a request to the next, or to the last answer. */
+  get secondsOfTurn(): number {
+    const all = [...this.#acting.values()];
+    return all.reduce((sum, { from, to }) => sum + to - from, 0) / this.answered / 1000;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();
@@ -46,14 +57,18 @@ export class LatentModel implements AsyncDisposable {
   }
 
   async #answer(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
-    this.first ??= performance.now();
+    const from = performance.now();
     let body = '';
     for await (const piece of request) body += String(piece);
     const turn = body.split('"role":"assistant"').length - 1;
+    // A turn's seed is that of its trajectory and its own number.
+    const trajectory = Number(/"seed":(?<seed>\d+)/.exec(body)?.groups?.['seed']) - turn;
+    const acting = this.#acting.get(trajectory) ?? { from, to: from };
+    this.#acting.set(trajectory, acting);
     await sleep(this.#latencyMs);
     response.writeHead(200, { 'content-type': 'application/json' }).end(this.#answers[turn] ?? '');
     this.answered += 1;
-    this.last = performance.now();
+    acting.to = performance.now();
   }
 }
 

@@ -1,101 +1,130 @@
-import { mkdtempDisposable, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { connect } from '../src/app/client/server-client.ts';
-import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
-import type { Benchmark } from './benchmark.ts';
-import { LatentModel } from './latent-model.ts';
-import { OwnServer } from './own-server.ts';
+import type { Benchmark, Check, Report } from './benchmark.ts';
+import { type Acted, countTurns, LATENCY_MS, type Load, play, playBare, type Size } from './rollout-plays.ts';
 
 const TURNS = 10;
-/** What these cost more is what turns cost: the rest is the same for each trajectory. */
+/** What these cost more, and take longer, is what turns do: the rest is the same for each trajectory. */
 const MANY_TURNS = 30;
-const GROUP_SIZE = 8;
-const TASK = 'fix-bug-in-sort-function';
-const LATENCY_MS = 50;
-const nameOf = (turns: number): string => `groups of trajectories of ${turns} turns, to the acknowledgement of the last`;
+const TARGET = 0.95;
 
-interface Load {
-  readonly trajectories: number;
-  readonly turns: number;
-  /** From the model's first request to its last answer. */
-  readonly turnsPerSecond: number;
-  /** Of Muster's own process, for all: with the starts of workspaces, grading, storing and handing over. Sandboxes are other processes. */
-  readonly processorMs: number;
-  readonly megabytes: number;
+interface Loads {
+  /** So few at a time that processors are idle. */
+  readonly few: Load;
+  readonly short: Load;
+  readonly long: Load;
+  readonly bareShort: Acted;
+  readonly bareLong: Acted;
+}
+
+const nameOf = (who: string, { atATime, turns }: Size): string => `${who}: trajectories of ${turns} turns, ${atATime} at a time`;
+
+function listSizes(quick: boolean): Readonly<Record<'few' | 'short' | 'long', Size>> {
+  const [atATime, rounds] = quick ? [16, 1] : [200, 4];
+  const many = { trajectories: atATime * rounds, atATime };
+  return {
+    few: { trajectories: quick ? 4 : 40, atATime: 4, turns: MANY_TURNS },
+    short: { ...many, turns: TURNS },
+    long: { ...many, turns: MANY_TURNS },
+  };
 }
 
 export const rolloutLoad: Benchmark = {
   name: 'rollout-load',
   summary: 'turns a second of many trajectories at a time against a model that answers after 50 ms, and what a turn costs Muster',
-  measurements: () => [nameOf(TURNS), nameOf(MANY_TURNS)],
+  measurements(quick) {
+    const { few, short, long } = listSizes(quick);
+    return [nameOf('Muster', few), nameOf('Muster', short), nameOf('bare', short), nameOf('bare', long), nameOf('Muster', long)];
+  },
   async run({ quick, measured }) {
-    const atATime = quick ? 16 : 200;
-    const rounds = quick ? 1 : 4;
-    const short = await measured(nameOf(TURNS), () => play(atATime, rounds, TURNS));
-    const long = await measured(nameOf(MANY_TURNS), () => play(atATime, rounds, MANY_TURNS));
-    const ideal = (1000 * atATime) / LATENCY_MS;
-    const [share, cost] = [short.turnsPerSecond / ideal, short.processorMs / short.turns];
-    const [ofShort, ofLong] = [short.processorMs / short.trajectories, long.processorMs / long.trajectories];
-    const ofTurn = (ofLong - ofShort) / (MANY_TURNS - TURNS);
-    return {
-      tables: [
-        {
-          title: `${atATime} trajectories at a time, with exact tokens, graded and acknowledged`,
-          columns: ['trajectories', 'turns', 'turns a second', 'of the ideal', "Muster's processor (ms a turn)", "Muster's memory (MB)"],
-          rows: [short, long].map(({ trajectories, turns, turnsPerSecond, processorMs, megabytes }) => [
-            trajectories,
-            turns,
-            turnsPerSecond.toFixed(0),
-            `${((100 * turnsPerSecond) / ideal).toFixed(0)} %`,
-            (processorMs / turns).toFixed(2),
-            megabytes.toFixed(0),
-          ]),
-        },
-        {
-          title: "Muster's processor by part (ms)",
-          columns: ['of each trajectory: workspace begun and ended, grading, storing, handing over', 'of each turn'],
-          rows: [[(ofShort - TURNS * ofTurn).toFixed(1), ofTurn.toFixed(2)]],
-        },
-      ],
-      checks: [
-        { what: 'turns a second', target: '≥ 95 % of the ideal', measured: `${(100 * share).toFixed(0)} %`, met: share >= 0.95 },
-        { what: "Muster's processor for a turn", target: '≤ 2 ms', measured: `${cost.toFixed(2)} ms`, met: cost <= 2 },
-      ],
-      notes: [
-        `The ideal is a model's answer every ${LATENCY_MS} ms for each trajectory, with nothing between two answers, workspaces that are there at once and no grading. Model, Muster, trainer and sandboxes share the processors.`,
-        'The processor time is that of the whole Muster: workspaces begun, actions, grading of each trajectory, storing and handing over, divided by the turns.',
-        `By part: what a trajectory of ${MANY_TURNS} turns costs more than one of ${TURNS}, for each turn; the rest is the same for each trajectory.`,
-      ],
-    };
+    const sizes = listSizes(quick);
+    const few = await measured(nameOf('Muster', sizes.few), () => play(sizes.few));
+    const short = await measured(nameOf('Muster', sizes.short), () => play(sizes.short));
+    const bareShort = await measured(nameOf('bare', sizes.short), () => playBare(sizes.short));
+    const bareLong = await measured(nameOf('bare', sizes.long), () => playBare(sizes.long));
+    const long = await measured(nameOf('Muster', sizes.long), () => play(sizes.long));
+    return report({ few, short, long, bareShort, bareLong });
   },
 };
 
-async function play(atATime: number, rounds: number, turns: number): Promise<Load> {
-  await using model = await LatentModel.start(turns, LATENCY_MS);
-  await using place = await mkdtempDisposable(join(tmpdir(), 'muster-load-'));
-  const agent = join(place.path, 'agent.json');
-  await writeFile(agent, JSON.stringify({ agent: 'model', endpoint: 'latent', model: 'latent', tokenIds: 'vllm' }));
-  const suite = {
-    name: 'load',
-    tasks: { from: join(PACKAGE_ROOT, 'examples/code'), only: [TASK] },
-    stop: { rule: 'fixed', episodes: 2 },
-  };
-  const models = { endpoints: { latent: { url: model.url } }, concurrency: atATime };
-  await using server = await OwnServer.start({ load: suite }, { models, pool: { max: atATime } });
-  const client = connect(server.url);
-  const before = server.cpuSeconds;
-  const total = Math.ceil((atATime * rounds) / GROUP_SIZE);
-  const terms = { groupSize: GROUP_SIZE, concurrency: atATime, batch: total, maxStaleness: 0, total, keepFiltered: true } as const;
-  const stream = await client.startRollouts(agent, 'load', terms);
-  let megabytes = 0;
-  for await (const _ of client.rollouts.groups(stream.id)) megabytes = Math.max(megabytes, server.rssBytes / 2 ** 20);
-  const seconds = (model.last - (model.first ?? 0)) / 1000;
+function report({ few, short, long, bareShort, bareLong }: Loads): Report {
+  const latencyBound = ({ atATime }: Size): number => (1000 * atATime) / LATENCY_MS;
+  const processorBound = rateOf(bareShort, bareLong);
+  const fewRate = few.atATime / few.secondsOfTurn;
+  const [manyRate, manyIdeal] = [rateOf(short, long), Math.min(latencyBound(short), processorBound)];
+  const [fewShare, manyShare] = [fewRate / latencyBound(few), manyRate / manyIdeal];
+  const ofTurn = perTurn(short.processorMs, long.processorMs, short);
   return {
-    trajectories: total * GROUP_SIZE,
-    turns: model.answered,
-    turnsPerSecond: model.answered / seconds,
-    processorMs: 1000 * (server.cpuSeconds - before),
-    megabytes,
+    tables: [
+      {
+        title: 'Turns a second, while trajectories act',
+        columns: ['at a time', 'bound by', 'latency alone', 'processors alone', 'Muster', 'of the ideal'],
+        rows: [
+          [few.atATime, 'latency', latencyBound(few).toFixed(0), '', fewRate.toFixed(0), percent(fewShare)],
+          [
+            short.atATime,
+            manyIdeal === processorBound ? 'processors' : 'latency',
+            latencyBound(short).toFixed(0),
+            processorBound.toFixed(0),
+            manyRate.toFixed(0),
+            percent(manyShare),
+          ],
+        ],
+      },
+      {
+        title: `${short.trajectories} trajectories, ${short.atATime} at a time, with exact tokens, graded and acknowledged`,
+        columns: ['turns of each', 'turns a second with starts and grading', "Muster's processor (ms a turn)", "Muster's memory (MB)"],
+        rows: [short, long].map((load) => [
+          load.turns,
+          (countTurns(load) / load.seconds).toFixed(0),
+          (load.processorMs / countTurns(load)).toFixed(2),
+          load.megabytes.toFixed(0),
+        ]),
+      },
+      {
+        title: 'Processor time by part (ms)',
+        columns: ['', 'of each trajectory', 'of each turn'],
+        rows: [
+          ['Muster', ((short.processorMs - ofTurn * countTurns(short)) / short.trajectories).toFixed(1), ofTurn.toFixed(2)],
+          ['all processes', ...machineParts(short, long)],
+          ['all processes, bare', ...machineParts(bareShort, bareLong)],
+        ],
+      },
+    ],
+    checks: [
+      toCheck(`turns a second, ${few.atATime} trajectories at a time`, fewShare),
+      toCheck(`turns a second, ${short.atATime} trajectories at a time`, manyShare),
+      costCheck(short),
+    ],
+    notes: [
+      `Latency alone: an answer of the model every ${LATENCY_MS} ms for each trajectory, with nothing between two answers. Processors alone: the same turns by a client that asks the same model, carries the calls out in the same workspaces, and checks, records, stores and grades nothing. The ideal is the smaller of the two. Model, client or Muster, and sandboxes share the processors.`,
+      `Of ${short.atATime} at a time, a rate is that of the turns which a trajectory of ${MANY_TURNS} turns has more than one of ${TURNS}: starts of workspaces and grading are the same for both. Of ${few.atATime} at a time, it follows from the time between a trajectory's first request and its last answer.`,
+      'The processor time of Muster is that of its whole process: workspaces begun, actions, grading of each trajectory, storing and handing over. That of all processes is what the machine was busy: run it alone.',
+    ],
   };
+}
+
+function toCheck(what: string, share: number): Check {
+  return { what, target: `≥ ${percent(TARGET)} of the ideal`, measured: percent(share), met: share >= TARGET };
+}
+
+function costCheck(load: Load): Check {
+  const cost = load.processorMs / countTurns(load);
+  return { what: "Muster's processor for a turn", target: '≤ 2 ms', measured: `${cost.toFixed(2)} ms`, met: cost <= 2 };
+}
+
+function rateOf(short: Acted, long: Acted): number {
+  return (countTurns(long) - countTurns(short)) / (long.seconds - short.seconds);
+}
+
+/** Of what short and long trajectories have cost. */
+function perTurn(short: number, long: number, { trajectories }: Size): number {
+  return (long - short) / (trajectories * (MANY_TURNS - TURNS));
+}
+
+function machineParts(short: Acted, long: Acted): readonly [string, string] {
+  const ofTurn = perTurn(short.machineMs, long.machineMs, short);
+  return [((short.machineMs - ofTurn * countTurns(short)) / short.trajectories).toFixed(1), ofTurn.toFixed(2)];
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(0)} %`;
 }

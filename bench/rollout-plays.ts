@@ -1,0 +1,81 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from '../src/app/client/server-client.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
+import { LatentModel } from './latent-model.ts';
+import { readMachineMs } from './machine.ts';
+import { OwnServer } from './own-server.ts';
+
+const TASK = 'fix-bug-in-sort-function';
+export const LATENCY_MS = 50;
+
+/** Trajectories in all and at a time, and the turns of each. */
+export interface Size {
+  readonly trajectories: number;
+  readonly atATime: number;
+  readonly turns: number;
+}
+
+export interface Acted extends Size {
+  /** From the model's first request to its last answer. */
+  readonly seconds: number;
+  /** From one request of a trajectory to its next. */
+  readonly secondsOfTurn: number;
+  /** Of the whole machine. */
+  readonly machineMs: number;
+}
+
+export interface Load extends Acted {
+  /** Of Muster's own process, for all: with the starts of workspaces, grading, storing and handing over. Sandboxes are other processes. */
+  readonly processorMs: number;
+  readonly megabytes: number;
+}
+
+export function countTurns({ trajectories, turns }: Size): number {
+  return trajectories * turns;
+}
+
+/** By Muster: to the acknowledgement of the last group. */
+export async function play(size: Size): Promise<Load> {
+  const { trajectories, atATime, turns } = size;
+  await using model = await LatentModel.start(turns, LATENCY_MS);
+  await using place = await mkdtempDisposable(join(tmpdir(), 'muster-load-'));
+  const agent = join(place.path, 'agent.json');
+  await writeFile(agent, JSON.stringify({ agent: 'model', endpoint: 'latent', model: 'latent', tokenIds: 'vllm' }));
+  const tasks = { from: join(PACKAGE_ROOT, 'examples/code'), only: [TASK] };
+  const suite = { name: 'load', tasks, stop: { rule: 'fixed', episodes: 2 } };
+  const models = { endpoints: { latent: { url: model.url } }, concurrency: atATime };
+  await using server = await OwnServer.start({ load: suite }, { models, pool: { max: atATime } });
+  const client = connect(server.url);
+  const [before, machineBefore] = [server.cpuSeconds, readMachineMs()];
+  const groupSize = Math.min(8, atATime);
+  const total = Math.ceil(trajectories / groupSize);
+  const terms = { groupSize, concurrency: atATime, batch: total, maxStaleness: 0, total, keepFiltered: true } as const;
+  const stream = await client.startRollouts(agent, 'load', terms);
+  let megabytes = 0;
+  for await (const _ of client.rollouts.groups(stream.id)) megabytes = Math.max(megabytes, server.rssBytes / 2 ** 20);
+  return { ...acted(model, size, machineBefore), processorMs: 1000 * (server.cpuSeconds - before), megabytes };
+}
+
+/** By a client that only acts. */
+export async function playBare(size: Size): Promise<Acted> {
+  const { trajectories, atATime, turns } = size;
+  await using model = await LatentModel.start(turns, LATENCY_MS);
+  await using place = await mkdtempDisposable(join(tmpdir(), 'muster-bare-'));
+  const machineBefore = readMachineMs();
+  const child = fork(join(PACKAGE_ROOT, 'bench/bare-turns.ts'), [model.url, place.path, TASK, `${trajectories}`, `${atATime}`], {
+    execArgv: ['--max-semi-space-size=16'],
+  });
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`bench/bare-turns.ts ended with code ${code}`);
+  return acted(model, size, machineBefore);
+}
+
+/** @throws Error when the model was not asked for every turn. */
+function acted(model: LatentModel, size: Size, machineBefore: number): Acted {
+  if (model.answered !== countTurns(size)) throw new Error(`expected ${countTurns(size)} turns, got ${model.answered}`);
+  return { ...size, seconds: model.seconds, secondsOfTurn: model.secondsOfTurn, machineMs: readMachineMs() - machineBefore };
+}
