@@ -72,11 +72,11 @@ export class AgentEpisodes implements AgentStage {
   async play(digest: string, episode: PlannedEpisode, isKept: boolean, signal: AbortSignal): ReturnType<AgentStage['play']> {
     const { index } = episode;
     const identity = { trajectory: `${digest.slice(DIGEST_BEGIN, DIGEST_BEGIN + DIGEST_SHOWN)}-${index}`, group: null, rep: index };
-    const resumed = this.#resume(digest, index);
+    await using resumed = this.#resume(digest, index);
     const { outcome, log, trajectories, transcript } = await this.playAt(
       digest,
       episode,
-      { identity, isShown: isKept, ...(resumed && { endpoint: resumed.endpoint }) },
+      { identity, isShown: isKept, ...(resumed && { endpoint: resumed }) },
       signal,
     );
     if (outcome.kind !== 'lost') for (const each of trajectories) await this.#played.trajectories?.write(each);
@@ -110,14 +110,13 @@ export class AgentEpisodes implements AgentStage {
   }
 
   /** The model of an episode, which goes on from the turns that are stored. */
-  #resume(digest: string, index: number): { readonly endpoint: ModelEndpoint; readonly forget: () => Promise<void> } | undefined {
+  #resume(digest: string, index: number): ResumedEndpoint | undefined {
     const { storedTurns, suite } = this.#played;
     const { endpoint } = this.#agent(digest);
     if (storedTurns === undefined || endpoint === undefined) return undefined;
     const { turns, principal } = storedTurns;
     // Whichever evaluation of the principal plays it: the episode is the same.
-    const episode = `${principal} ${digest} ${suite.digest} ${index}`;
-    return { endpoint: new ResumedEndpoint(endpoint, turns, episode), forget: () => turns.forget(episode) };
+    return new ResumedEndpoint(endpoint, turns, `${principal} ${digest} ${suite.digest} ${index}`);
   }
 
   getAgent(digest: string): Agent {

@@ -132,10 +132,11 @@ class OpenedRollout implements OpenRollout {
     const versioned = new VersionedEndpoint(version, (name) =>
       models.getEndpoint(name === undefined ? model : { ...model, endpoint: name, keyVariable: undefined }),
     );
-    const endpoint = new ResumedEndpoint(versioned, turns, trajectory);
+    await using endpoint = new ResumedEndpoint(versioned, turns, trajectory);
     const identity = { trajectory, group, rep };
     const planned = { ...episode, policySeed: deriveMemberSeed(episode.policySeed, rep) };
     const { outcome, trajectories } = await episodes.playAt(digest, planned, { identity, endpoint }, signal);
+    await endpoint.settle();
     const [played, ...others] = trajectories;
     if (others.length > 0)
       throw new InputError('rollouts.steps', `task ${played?.task} has several steps; expected one: groups are of tasks of one step`);

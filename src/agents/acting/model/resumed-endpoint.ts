@@ -1,17 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { Answered, Completion, CompletionRequest, ModelEndpoint, RelayedRequest } from './model-endpoint.ts';
-import type { EpisodeTurns } from './stored-turns.ts';
+import type { EpisodeTurns, StoredTurn } from './stored-turns.ts';
 
 /**
  * The model of one episode, which is not asked again for what it has answered before the episode was broken off. The episode is played from its beginning
  * in a new workspace. As long as each action has the same observation as before, the requests are the same, and so are the answers. From the first
  * observation that differs on, the model is asked: no answer stands behind a conversation that it was not given to.
+ *
+ * The agent acts on an answer while that is still being stored: its workspace is lost with this process. The next request waits until it is stored.
  */
-export class ResumedEndpoint implements ModelEndpoint {
+export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
   readonly #endpoint: ModelEndpoint;
   readonly #turns: EpisodeTurns;
   readonly #episode: string;
   #known: Promise<Map<string, Completion>> | undefined;
+  #stored: Promise<unknown> = Promise.resolve();
 
   /** @param episode its name, unique in the store. */
   constructor(endpoint: ModelEndpoint, turns: EpisodeTurns, episode: string) {
@@ -24,12 +27,36 @@ export class ResumedEndpoint implements ModelEndpoint {
     this.#known ??= this.#read();
     const digest = createHash('sha256').update(JSON.stringify(request)).digest('hex');
     const known = await this.#known;
+    await this.#stored;
     const stored = known.get(digest);
     // Once: a program that asks the same again wants another answer.
     if (stored && known.delete(digest)) return stored;
     const answered = await this.#endpoint.complete(request, signal);
-    if (answered.kind === 'message') await this.#turns.add(this.#episode, { request: digest, answer: answered });
+    if (answered.kind === 'message') this.#store({ request: digest, answer: answered });
     return answered;
+  }
+
+  /** Resolves when all answers are stored. @throws InfrastructureError when the store cannot do it. */
+  async settle(): Promise<void> {
+    await this.#stored;
+  }
+
+  /** The episode has ended: its turns are of no use any more. @throws as `settle` does. */
+  async forget(): Promise<void> {
+    await this.settle();
+    await this.#turns.forget(this.#episode);
+  }
+
+  /** Nothing is being stored any more. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    // `settle` reports an error to whom the answers matter.
+    await this.#stored.catch(() => undefined);
+  }
+
+  #store(turn: StoredTurn): void {
+    this.#stored = Promise.all([this.#stored, this.#turns.add(this.#episode, turn)]);
+    // The next request, or the end of the episode, reports the error.
+    this.#stored.catch(() => undefined);
   }
 
   async #read(): Promise<Map<string, Completion>> {

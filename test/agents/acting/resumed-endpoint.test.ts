@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest';
+import type { Completion, CompletionRequest, ModelEndpoint } from '../../../src/agents/acting/model/model-endpoint.ts';
+import { ResumedEndpoint } from '../../../src/agents/acting/model/resumed-endpoint.ts';
+import type { EpisodeTurns, StoredTurn } from '../../../src/agents/acting/model/stored-turns.ts';
+import { InfrastructureError } from '../../../src/kernel/errors.ts';
+
+const { signal } = new AbortController();
+const request = (seed: number): CompletionRequest => ({ messages: [], tools: [], seed });
+
+class CountingModel implements ModelEndpoint {
+  readonly seeds: number[] = [];
+
+  complete({ seed }: CompletionRequest): Promise<Completion> {
+    this.seeds.push(seed);
+    const usage = { promptTokens: 1, completionTokens: 1, cachedTokens: 0 };
+    const said = { content: `answer ${seed}`, reasoning: null, toolCalls: [], finishReason: 'stop', usage, model: 'm', tokens: undefined };
+    return Promise.resolve({ kind: 'message', ...said });
+  }
+}
+
+/** A store whose disk is waited for until the test lets it go on. */
+class SlowTurns implements EpisodeTurns {
+  readonly kept: StoredTurn[] = [];
+  readonly disk = Promise.withResolvers<void>();
+
+  read(): Promise<readonly StoredTurn[]> {
+    return Promise.resolve(this.kept);
+  }
+
+  async add(_episode: string, turn: StoredTurn): Promise<void> {
+    await this.disk.promise;
+    this.kept.push(turn);
+  }
+
+  forget(): Promise<void> {
+    this.kept.length = 0;
+    return Promise.resolve();
+  }
+}
+
+it('an agent acts on an answer while it is stored, and asks for no other one before', async () => {
+  const [model, turns] = [new CountingModel(), new SlowTurns()];
+  await using endpoint = new ResumedEndpoint(model, turns, 'one');
+  expect(await endpoint.complete(request(1), signal)).toMatchObject({ content: 'answer 1' });
+  expect(turns.kept).toEqual([]);
+  const next = endpoint.complete(request(2), signal);
+  const settled = endpoint.settle();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(model.seeds).toEqual([1]);
+  turns.disk.resolve();
+  await Promise.all([next, settled]);
+  await endpoint.settle();
+  expect([model.seeds, turns.kept.length]).toEqual([[1, 2], 2]);
+
+  await using resumed = new ResumedEndpoint(model, turns, 'one');
+  expect(await resumed.complete(request(2), signal)).toMatchObject({ content: 'answer 2' });
+  expect(model.seeds).toEqual([1, 2]);
+  await resumed.forget();
+  expect(turns.kept).toEqual([]);
+});
+
+it('an answer that cannot be stored ends the episode at its next request, and at its end', async () => {
+  const turns = new SlowTurns();
+  await using endpoint = new ResumedEndpoint(new CountingModel(), turns, 'one');
+  await endpoint.complete(request(1), signal);
+  turns.disk.reject(new InfrastructureError('store.full', 'the disk is full'));
+  await expect(endpoint.complete(request(2), signal)).rejects.toThrow('the disk is full');
+  await expect(endpoint.settle()).rejects.toThrow('the disk is full');
+  await expect(endpoint.forget()).rejects.toThrow('the disk is full');
+});
