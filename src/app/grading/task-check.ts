@@ -4,6 +4,7 @@ import { explainVerdict, judgeTrial, type Soundness, type Trial } from '../../ag
 import { omitMeasurements } from '../../agents/verification/verdict.ts';
 import { combineRewards } from '../../agents/tasks/task-reward.ts';
 import type { KnownSubmission } from '../../agents/tasks/task.ts';
+import { EqualSubmissions } from './equal-submissions.ts';
 import type { OpenTask, TakenVerdict, TaskGrader } from './task-grader.ts';
 
 /** Of one submission. */
@@ -13,6 +14,8 @@ export interface TrialTerms {
   /** Of every verdict; drawn for each where this is left out. */
   readonly seed?: string | undefined;
   readonly onVerdict?: (trial: string, verdict: TakenVerdict) => void;
+  /** Verdicts of the task's other submissions. */
+  readonly equals?: EqualSubmissions;
 }
 
 export interface CheckTerms {
@@ -38,9 +41,10 @@ export async function checkTask(grader: TaskGrader, open: OpenTask, terms: Check
   const candidates = listCandidates(open);
   const trials: Trial[] = [];
   const queue = candidates.entries();
+  const equals = new EqualSubmissions();
   const work = async (): Promise<void> => {
     for (const [at, candidate] of queue) {
-      const trialTerms: TrialTerms = { ...terms, onVerdict: (...verdict) => terms.onVerdict?.(...verdict, at) };
+      const trialTerms: TrialTerms = { ...terms, equals, onVerdict: (...verdict) => terms.onVerdict?.(...verdict, at) };
       const grade = (): Promise<Trial> => tryCandidate(grader, open, candidate, trialTerms, signal);
       trials[at] = await (terms.keep?.(candidate, grade) ?? grade());
     }
@@ -64,29 +68,29 @@ export async function tryCandidate(
   grader: TaskGrader,
   open: OpenTask,
   { known, ...candidate }: Candidate,
-  { times, seed, onVerdict }: TrialTerms,
+  { times, seed, onVerdict, equals = new EqualSubmissions() }: TrialTerms,
   signal: AbortSignal,
 ): Promise<Trial> {
   const { steps } = open.task;
   const name = `${candidate.role} ${candidate.name}`;
-  const terms: StepsTerms = {
+  const judge = (time: number): StepsTerms['judge'] => async (step, submission, until) => {
+    const taken = await equals.grade(submission, step.name, time, () => grader.grade(open, step, submission, { seed }, until));
+    onVerdict?.(steps.length === 1 ? name : `${name}, step ${step.name}`, taken);
+    return taken.verdict;
+  };
+  const terms: Omit<StepsTerms, 'judge'> = {
     own: [SOLUTION],
     showsChanges: false,
     act: async (step, { session }, until) => {
       if (known) await applySubmission(session, step, known, until);
       return { actions: 0, stopReason: 'script-ended', course: undefined };
     },
-    judge: async (step, submission, until) => {
-      const taken = await grader.grade(open, step, submission, { seed }, until);
-      onVerdict?.(steps.length === 1 ? name : `${name}, step ${step.name}`, taken);
-      return taken.verdict;
-    },
   };
   const rewards: (number | null)[] = [];
   const distinct = new Set<string>();
   let detail = '';
   for (let time = 0; time < times; time += 1) {
-    const played = await playSteps(open, terms, grader.getSandboxes(open), signal);
+    const played = await playSteps(open, { ...terms, judge: judge(time) }, grader.getSandboxes(open), signal);
     const verdicts = played.flatMap(({ step, verdict }) => (verdict ? [{ step: step.name, verdict }] : []));
     const reward = combineRewards(
       open.task,

@@ -16,18 +16,27 @@ const KNOWN = {
 };
 
 describe('the check of a task', () => {
-  it('finds a task sound whose solution and twins score 1, and nothing done and cheats 0', async () => {
-    const trials: string[] = [];
-    const terms = { times: 2, onVerdict: (trial: string) => trials.push(trial) };
-    const found = await checkTask(fixture.grader, await fixture.task(KNOWN), terms, AbortSignal.timeout(120_000));
+  it('finds a task sound whose solution and twins score 1, and nothing done and cheats 0; equal submissions share each verdict', async () => {
+    const verdicts: string[] = [];
+    const seeds: Record<string, string[]> = {};
+    const onVerdict = (trial: string, { seed }: { readonly seed: string }): void => {
+      verdicts.push(seed);
+      (seeds[trial] ??= []).push(seed);
+    };
+    const task = await fixture.task({ ...KNOWN, 'cheats/idle/solve.sh': '#!/bin/bash\nexit 0\n' });
+    const found = await checkTask(fixture.grader, task, { times: 2, onVerdict }, AbortSignal.timeout(120_000));
     expect(found).toMatchObject({ task: 'test/task', isSound: true });
     expect(found.trials.map(({ role, name, rewards, finding }) => [role, name, rewards, finding])).toEqual([
       ['oracle', 'oracle', [1, 1], 'as-expected'],
       ['nop', 'nop', [0, 0], 'as-expected'],
       ['cheat', 'by-heart', [0, 0], 'as-expected'],
+      ['cheat', 'idle', [0, 0], 'as-expected'],
       ['twin', 'script', [1, 1], 'as-expected'],
     ]);
-    expect(trials).toHaveLength(8);
+    expect(verdicts).toHaveLength(10);
+    expect(seeds['cheat idle']).toEqual(seeds['nop nop']);
+    expect(seeds['twin script']).toEqual(seeds['oracle oracle']);
+    expect(new Set(verdicts).size).toBe(6);
   });
 
   it('knows what the solution has removed to be gone, however the task is judged, but for what is no part of the submission', async () => {
