@@ -1,21 +1,29 @@
 import type { Tripwire } from '../tasks/muster-schema.ts';
 import type { TripwireDraft } from './languages/language-adapter.ts';
 import type { DetectedLanguage } from './languages/language-table.ts';
-import type { Outcomes } from './derivation.ts';
+import type { Outcomes, PinnedTests } from './derivation.ts';
 import { type SourceFile, type SourceFiles, readText } from './source/source-files.ts';
 
 const MOST_TRIPWIRES = 4;
 const PACKAGE = 'package/';
 
-/** Candidates for tripwires, those in files of tests that have to begin to pass first, no more than a few of each file. */
+/**
+ * Candidates for tripwires, no more than a few of each file. Copies of tests that have to begin to pass come first: a submission that makes its own code
+ * pass for everything passes them, and not those of tests of other code.
+ */
 export function draftTripwires(
   { language, framework }: DetectedLanguage,
   files: SourceFiles,
   testFiles: readonly string[],
-  passing: readonly string[],
+  { failToPass, passToPass }: PinnedTests,
 ): readonly TripwireDraft[] {
+  const telling = new Set(failToPass);
+  const rank = ({ of }: TripwireDraft): number => (telling.has(of) ? 0 : 1);
   const drafts = testFiles.flatMap((path) =>
-    language.tripwires(path, readText(files, path) ?? '', passing, framework).slice(0, MOST_TRIPWIRES),
+    language
+      .tripwires(path, readText(files, path) ?? '', [...failToPass, ...passToPass], framework)
+      .toSorted((a, b) => rank(a) - rank(b))
+      .slice(0, MOST_TRIPWIRES),
   );
   // Tests of one name in a file would have tripwires of one name.
   const once = drafts.filter(({ wire }) => drafts.every((other) => other.wire === wire || other.wire.id !== wire.id));

@@ -174,7 +174,7 @@ export class CandidatePreparation {
     const { language, framework } = setup.detected;
     const first = new Set(pinned.failToPass.map((id) => language.findFile(id, framework)));
     const files = [...setup.testFiles.filter((path) => first.has(path)), ...setup.testFiles.filter((path) => !first.has(path))];
-    const drafts = draftTripwires(setup.detected, solved, files, [...pinned.failToPass, ...pinned.passToPass]);
+    const drafts = draftTripwires(setup.detected, solved, files, pinned);
     if (drafts.length === 0) return { tripwires: [], files: new Map() };
     const tried = replaceFiles(solved, wireTests(solved, drafts, true));
     const wanted = buildSuite(setup, { kind: 'files', files: [...new Set(drafts.map(({ wire }) => wire.path))].sort() });

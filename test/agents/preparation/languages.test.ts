@@ -47,8 +47,10 @@ it('tests of one name have no tripwires', () => {
   const twice = filesOf({ ...before, 'test/sums.test.js': text.replace("'gives a mean'", "'adds'") });
   const ids = ['test/sums.test.js > sums > adds', 'test/sums.test.js > sums > gives a mean'];
   const detected = detectLanguage(twice);
-  expect(draftTripwires(detected, twice, detected.framework.testFiles, ids)).toEqual([]);
-  expect(draftTripwires(detected, filesOf(before), detected.framework.testFiles, ids)).toHaveLength(2);
+  const pinned = { failToPass: ids.slice(1), passToPass: ids.slice(0, 1) };
+  expect(draftTripwires(detected, twice, detected.framework.testFiles, pinned)).toEqual([]);
+  // The test that has to begin to pass comes first.
+  expect(draftTripwires(detected, filesOf(before), detected.framework.testFiles, pinned).map(({ of }) => of)).toEqual(ids.toReversed());
 });
 
 it('how many assertions there are tells right from wrong no more than a limit of time does', () => {
@@ -98,7 +100,7 @@ it('a program of C is known by what CMake names, and its copy is built and run a
   const { places, testFiles } = detected.framework;
   const ids = ['read.out', 'write', 'write_fast', 'append'];
   expect(ids.map((id) => places.get(id))).toEqual(['check_read.c', 'writing.c', 'writing.c', 'append.c'].map((file) => `programs/${file}`));
-  const drafts = draftTripwires(detected, files, testFiles, ids);
+  const drafts = draftTripwires(detected, files, testFiles, { failToPass: ids, passToPass: [] });
   expect(drafts.map(({ of }) => of)).toEqual(['append', 'read.out', 'write']);
   expect(drafts[1]?.tripwire.changed).toBe('if (count != 4) return 1;');
   const { files: own } = detected.language.suite(detected.framework, { kind: 'files', files: testFiles });
