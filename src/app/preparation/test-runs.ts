@@ -71,7 +71,7 @@ export class TestRuns {
 
   async run(request: RunRequest, signal: AbortSignal): Promise<TestRun> {
     return await this.#steps.remember('run', describeInputs(request), runSchema, () =>
-      this.#place(request, (session, until) => runOnce(session, request, until), signal),
+      this.#place(request, async (session, until) => (await runOnce(session, request, until)).run, signal),
     );
   }
 
@@ -121,12 +121,11 @@ async function runOften(
   signal: AbortSignal,
 ): Promise<z.infer<typeof figuresSchema>> {
   const figures: z.infer<typeof figuresSchema> = {};
-  const waitedBefore = session.waitedSeconds;
-  const isPatient = (): boolean => session.waitedSeconds - waitedBefore < MOST_WAITED_SECONDS;
-  for (let [run, spent] = [0, 0]; run < bounds.runs && spent < bounds.seconds && isPatient(); run += 1) {
-    const { results, seconds } = await runOnce(session, request, signal);
-    spent += Math.max(seconds, LEAST_SECONDS);
-    for (const [id, outcome] of gatherOutcomes(results)) {
+  for (let [count, spent, waited] = [0, 0, 0]; count < bounds.runs && spent < bounds.seconds && waited < MOST_WAITED_SECONDS; count += 1) {
+    const { run, waitedSeconds } = await runOnce(session, request, signal);
+    spent += Math.max(run.seconds, LEAST_SECONDS);
+    waited += waitedSeconds;
+    for (const [id, outcome] of gatherOutcomes(run.results)) {
       const { runs, failures } = figures[id] ?? { runs: 0, failures: 0 };
       figures[id] = { runs: runs + 1, failures: failures + (outcome === 'passed' ? 0 : 1) };
     }
@@ -134,26 +133,31 @@ async function runOften(
   return figures;
 }
 
-async function runOnce(session: WorkspaceSession, request: RunRequest, signal: AbortSignal): Promise<TestRun> {
+async function runOnce(
+  session: WorkspaceSession,
+  request: RunRequest,
+  signal: AbortSignal,
+): Promise<{ readonly run: TestRun; readonly waitedSeconds: number }> {
   const { suite, environment, ids, twist, seed, seconds, plugin } = request;
   const stage = describeStage(suite, ids, seconds);
-  const run = buildSuiteRun(stage, seed, { isHostRoot: true, environment: { ...environment, ...describePlugin(plugin?.name) } });
+  const suiteRun = buildSuiteRun(stage, seed, { isHostRoot: true, environment: { ...environment, ...describePlugin(plugin?.name) } });
   const order = twist === 'none' ? { MUSTER_ORDER: '', PYTHONHASHSEED: '0' } : {};
   const clock = twist === 'clock' ? await shiftClock(session, signal) : {};
   // pytest cuts its summary off at the width of a terminal, and with it why a test failed.
   const width = { COLUMNS: '400' };
-  const variables = cleanEnvironment(environment, run.environment, order, clock, width, plugin?.environment ?? {});
+  const variables = cleanEnvironment(environment, suiteRun.environment, order, clock, width, plugin?.environment ?? {});
   await session.wipe(REPORT.slice(0, REPORT.lastIndexOf('/')), signal);
   const waitedBefore = session.waitedSeconds;
   const result = await session.run(
-    { argv: run.argv, directory: WORKDIR, environment: variables, seconds, output: boundOutput(stage) },
+    { argv: suiteRun.argv, directory: WORKDIR, environment: variables, seconds, output: boundOutput(stage) },
     signal,
   );
   const evidence = await readSuiteEvidence(session, stage, result, { workdir: WORKDIR, order: 'shuffled' }, signal);
   const figures = plugin === undefined ? null : await readFigures(session, signal);
   const { results, problem } = evidence;
   const taken = leaveOutWaiting(result, session.waitedSeconds - waitedBefore);
-  return { results, problem, ending: evidence.ending.kind, seconds: taken, figures, ...readOutput(result) };
+  const run = { results, problem, ending: evidence.ending.kind, seconds: taken, figures, ...readOutput(result) };
+  return { run, waitedSeconds: result.seconds - taken };
 }
 
 function describePlugin(name: string | undefined): Readonly<Record<string, string>> {
