@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { soundnessSchema } from '../grading/soundness.ts';
 import { PREPARATION_STEPS } from './source/steps.ts';
+import { WAVERING_CAUSES } from './steadiness.ts';
 
 const seconds = z.number().min(0);
 const ids = z.array(z.string());
 const waveringSchema = z.strictObject({
   id: z.string(),
-  cause: z.enum(['chance', 'order', 'clock']),
+  cause: z.enum(WAVERING_CAUSES),
   figure: z.string(),
   failures: z.int().min(0),
   runs: z.int().min(1),

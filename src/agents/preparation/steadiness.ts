@@ -17,9 +17,13 @@ export interface Repeats {
   readonly failures: number;
 }
 
+/** name: its name is another one in each run, as one with a time in it is. */
+export const WAVERING_CAUSES = ['chance', 'order', 'clock', 'name'] as const;
+type WaveringCause = (typeof WAVERING_CAUSES)[number];
+
 export interface Wavering {
   readonly id: string;
-  readonly cause: 'chance' | 'order' | 'clock';
+  readonly cause: WaveringCause;
   /** For people: of how many runs. */
   readonly figure: string;
   readonly failures: number;
@@ -34,7 +38,7 @@ export interface Steadiness {
 
 /**
  * Which tests can be pinned: those that came out the same each time. One that has to begin to pass and wavers refuses the task; one that only has to
- * go on passing is dropped. A test that did not run because another one ended the process says nothing: where it ran without the fix it passed, so it
+ * go on passing is dropped, and so is one whose name no other run has. A test that did not run because another one ended the process says nothing: where it ran without the fix it passed, so it
  * is one that has to go on passing.
  *
  * @param first outcomes without the fix of the first run. @param baseline before the change: a test that passed there fails without the fix only
@@ -48,19 +52,35 @@ export function judgeSteadiness(
   baseline: Outcomes = new Map(),
 ): Steadiness {
   const pinned = moveUnrun(derived, runs, first);
-  const failWavers = pinned.failToPass.flatMap((id) => findWavering(id, 'fail', runs, repeats.get(id)) ?? []);
+  const renamed = findRenamed(pinned, runs, [first, baseline]);
+  const failWavers = pinned.failToPass.flatMap((id) => renamed.get(id) ?? findWavering(id, 'fail', runs, repeats.get(id)) ?? []);
   const passWavers = pinned.passToPass.flatMap((id) => findWavering(id, 'pass', runs, repeats.get(id)) ?? []);
   const all = [...failWavers, ...passWavers];
   const dropped = new Set(all.map(({ id }) => id));
   const isLeft = (id: string): boolean => !dropped.has(id);
   const left = { failToPass: pinned.failToPass.filter(isLeft), passToPass: pinned.passToPass.filter(isLeft) };
-  const gravest = failWavers.find(({ id }) => baseline.get(id) !== 'passed') ?? (left.failToPass.length === 0 ? failWavers[0] : undefined);
+  const isGrave = ({ id, cause }: Wavering): boolean => cause !== 'name' && baseline.get(id) !== 'passed';
+  const gravest = failWavers.find(isGrave) ?? (left.failToPass.length === 0 ? failWavers[0] : undefined);
   return { pinned: left, dropped: all, refusal: explainRefusal(pinned, gravest) };
 }
 
 function explainRefusal({ failToPass }: PinnedTests, gravest: Wavering | undefined): string | null {
   if (gravest !== undefined) return `${gravest.id} does not come out the same each time (${gravest.cause}): ${gravest.figure}`;
   return failToPass.length > 0 ? null : 'every test that fails without the fix passes without it in another order';
+}
+
+/** Tests that no other run has, where each other run has new ones instead. */
+function findRenamed(
+  { failToPass, passToPass }: PinnedTests,
+  runs: readonly RepeatedRun[],
+  before: readonly Outcomes[],
+): ReadonlyMap<string, Wavering> {
+  const known = new Set([...failToPass, ...passToPass, ...before.flatMap((outcomes) => [...outcomes.keys()])]);
+  if (!runs.every(({ withFix }) => [...withFix.keys()].some((id) => !known.has(id)))) return new Map();
+  const seen = new Set([...before, ...runs.flatMap(({ without, withFix }) => [without, withFix])].flatMap((each) => [...each.keys()]));
+  const [count, figure] = [runs.length, 'its name is another one in each run'];
+  const gone = failToPass.filter((id) => !seen.has(id));
+  return new Map(gone.map((id) => [id, { id, cause: 'name', figure, failures: count, runs: count }]));
 }
 
 /** Tests that were missing without the fix in one order and passed in another. */

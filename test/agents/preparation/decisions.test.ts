@@ -185,6 +185,20 @@ describe('tests are pinned', () => {
     expect(found.refusal).toBe('f does not come out the same each time (chance): it failed in 5 of 100 runs (5.0 %)');
   });
 
+  it('unless its name is another one in each run, as one with a time in it is', () => {
+    const dated = runs.map(({ twist, without, withFix }, at) => ({
+      twist,
+      without,
+      withFix: new Map([...withFix, [`at ${at}`, 'passed'] as const]),
+    }));
+    const all = { failToPass: ['at 9', 'f'], passToPass: ['p'] };
+    expect(judgeSteadiness(all, dated, new Map())).toMatchObject({ pinned, dropped: [{ id: 'at 9', cause: 'name' }], refusal: null });
+    const alone = judgeSteadiness({ failToPass: ['at 9'], passToPass: ['p'] }, dated, new Map());
+    expect(alone.refusal).toBe('at 9 does not come out the same each time (name): its name is another one in each run');
+    // Where no other test came instead, it did not run.
+    expect(judgeSteadiness(all, runs, new Map()).refusal).toContain('at 9 does not come out the same each time (order)');
+  });
+
   it('unless it passed before the change, and fails only because the new tests cannot be built', () => {
     const unbuilt = runs.map(({ twist, withFix }) => ({ twist, withFix, without: run({}) }));
     const seldom = new Map([['p', { runs: 100, failures: 5 }]]);
