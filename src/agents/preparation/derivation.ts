@@ -29,7 +29,10 @@ export function derivePinned(without: Outcomes, withFix: Outcomes, isMutation = 
   const failToPass = passed.filter((id) => ['failed', 'error', undefined].includes(without.get(id)));
   const passToPass = passed.filter((id) => without.get(id) === 'passed');
   if (isMutation && failToPass.length > 0 && !failToPass.some((id) => without.has(id)))
-    throw new Refused('derive', 'with the mistake the tests cannot be built or begun');
+    throw new Refused(
+      'derive',
+      'with the mistake no test fails: those that are missing cannot be built or begun, or have another name in each run',
+    );
   if (failToPass.length > 0) return { failToPass, passToPass };
   const why = passed.length === 0 ? 'no test passes with the fix' : 'every test that passes with the fix passes without it';
   throw new Refused('derive', `there is no test that fails without the fix and passes with it: ${why}`);

@@ -73,11 +73,13 @@ export async function tryCandidate(
 ): Promise<Trial> {
   const { steps } = open.task;
   const name = `${candidate.role} ${candidate.name}`;
-  const judge = (time: number): StepsTerms['judge'] => async (step, submission, until) => {
-    const taken = await equals.grade(submission, step.name, time, () => grader.grade(open, step, submission, { seed }, until));
-    onVerdict?.(steps.length === 1 ? name : `${name}, step ${step.name}`, taken);
-    return taken.verdict;
-  };
+  const judge =
+    (time: number): StepsTerms['judge'] =>
+    async (step, submission, until) => {
+      const taken = await equals.grade(submission, step.name, time, () => grader.grade(open, step, submission, { seed }, until));
+      onVerdict?.(steps.length === 1 ? name : `${name}, step ${step.name}`, taken);
+      return taken.verdict;
+    };
   const terms: Omit<StepsTerms, 'judge'> = {
     own: [SOLUTION],
     showsChanges: false,
