@@ -77,9 +77,9 @@ function findRenamed(
 ): ReadonlyMap<string, Wavering> {
   const known = new Set([...failToPass, ...passToPass, ...before.flatMap((outcomes) => [...outcomes.keys()])]);
   if (!runs.every(({ withFix }) => [...withFix.keys()].some((id) => !known.has(id)))) return new Map();
-  const seen = new Set([...before, ...runs.flatMap(({ without, withFix }) => [without, withFix])].flatMap((each) => [...each.keys()]));
+  const all = [...before, ...runs.flatMap(({ without, withFix }) => [without, withFix])];
   const [count, figure] = [runs.length, 'its name is another one in each run'];
-  const gone = failToPass.filter((id) => !seen.has(id));
+  const gone = failToPass.filter((id) => all.every((outcomes) => !outcomes.has(id)));
   return new Map(gone.map((id) => [id, { id, cause: 'name', figure, failures: count, runs: count }]));
 }
 
