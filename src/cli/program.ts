@@ -73,7 +73,23 @@ export async function createMusterProgram(args: readonly string[] = []): Promise
     .exitOverride();
   for (const compose of chooseCommands(args)) program.addCommand(await compose());
   passSettingsOn(program);
+  program.configureOutput({ outputError: (text, write) => write(pointElsewhere(text, program)) });
   return program;
+}
+
+const UNKNOWN_COMMAND = /^error: unknown command '(.+)'\n/;
+/** A flag that more commands have than this says nothing of what was meant. */
+const MOST_PLACES = 3;
+
+/** A command that there is below another one, or as a flag of one, is named in place of one that is spelt alike. */
+function pointElsewhere(text: string, program: Command): string {
+  const word = UNKNOWN_COMMAND.exec(text)?.[1];
+  const places = program.commands.flatMap((command) => [
+    ...command.commands.filter((inner) => inner.name() === word).map((inner) => `muster ${command.name()} ${inner.name()}`),
+    ...command.options.filter(({ long }) => long === `--${word}`).map(({ long }) => `muster ${command.name()} ${long}`),
+  ]);
+  if (places.length === 0 || places.length > MOST_PLACES) return text;
+  return `error: unknown command '${word}'; did you mean ${places.join(', or ')}?\n`;
 }
 
 /** An empty value is nearly always a variable of the shell that is not set; as a path it would be the working directory. */

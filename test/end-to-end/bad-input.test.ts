@@ -274,6 +274,15 @@ describe('a flag', () => {
       expect(await stage.call(['watch', directory])).toEqual(refusal(`muster watch ${directory}`, 'add --suite'));
   });
 
+  it.each([
+    ['inspect', 'did you mean muster checkpoints inspect?'],
+    ['batch', 'did you mean muster submit --batch?'],
+    ['evl', 'Did you mean eval?'],
+  ])('stands in place of a command, as another command or nowhere: %s', async (word, expected) => {
+    await using stage = await Stage.open();
+    expect(await stage.call([word])).toEqual(refusal(`unknown command '${word}'`, expected));
+  });
+
   it('that is needed and left out is asked for', async () => {
     await using stage = await Stage.open();
     expect(await stage.call(['eval', CARTPOLE])).toEqual(refusal('--checkpoint'));
