@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { hasErrno } from '../../kernel/errno.ts';
 import { InputError, getMessage } from '../../kernel/errors.ts';
+import { isMapping } from '../../kernel/documents/path.ts';
 import type { Layer } from '../../kernel/documents/layer.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
 import { isWeightsFile } from '../../policy-distribution/checkpoint.ts';
@@ -15,7 +16,15 @@ const MAX_BYTES = 4 * 1024 * 1024;
  * @throws InputError `suite.missing`, `suite.swapped`, `suite.too-large`, `suite.invalid`, naming the file, and the line where there is one.
  */
 export async function readSuiteFile(path: string, what: 'suite' | 'batch' = 'suite'): Promise<Layer> {
-  return parseYamlLayer(path, await readText(path, what), `${what}.invalid`);
+  const layer = parseYamlLayer(path, await readText(path, what), `${what}.invalid`);
+  if (saysAnAgent(layer.value))
+    throw new InputError(`${what}.swapped`, `${path} says what an agent is, and stands where the ${what} is expected`);
+  return layer;
+}
+
+/** A suite may name an agent, but has more than that; what says of an agent what it is has nothing of a suite. */
+function saysAnAgent(value: unknown): boolean {
+  return isMapping(value) && typeof value['agent'] === 'string' && !['name', 'tasks', 'environment', 'stop'].some((key) => key in value);
 }
 
 async function readText(path: string, what: string): Promise<string> {

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { expect, it } from 'vitest';
 import { readSuiteFile } from '../../../src/adapters/files/suite-file.ts';
 
@@ -6,4 +9,18 @@ it('a checkpoint that stands where a suite is expected is not read as one', asyn
     code: 'suite.swapped',
     message: expect.stringContaining("runs/late.safetensors has the name of a checkpoint's file, and stands where the suite is expected"),
   });
+});
+
+it('an agent that stands where a suite is expected is called one, and a suite that names an agent is none', async () => {
+  const directory = await mkdtemp(path.join(tmpdir(), 'muster-suite-file-'));
+  try {
+    const file = path.join(directory, 'qwen.yaml');
+    await writeFile(file, 'agent: model\nendpoint: trainer\nmodel: policy\n');
+    const message = `${file} says what an agent is, and stands where the suite is expected`;
+    await expect(readSuiteFile(file)).rejects.toMatchObject({ code: 'suite.swapped', message });
+    await writeFile(file, 'agent: oracle\nname: code\n');
+    expect((await readSuiteFile(file)).value).toEqual({ agent: 'oracle', name: 'code' });
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });

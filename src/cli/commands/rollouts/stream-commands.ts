@@ -9,10 +9,10 @@ import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
 
 interface StartFlags extends ServerFlags {
-  readonly group: number;
+  readonly groupSize: number;
   readonly concurrency: number;
   readonly batch?: number;
-  readonly staleness: number;
+  readonly maxStaleness: number;
   readonly total?: number;
   readonly policy?: string;
   readonly advantages: RolloutTerms['advantages'];
@@ -29,17 +29,17 @@ function createStartCommand(connect: Connect): Command {
     .description('Begins a stream of groups of trajectories on a server, and prints its id (docs/rollouts.md).')
     .argument('<suite>', 'name of a suite that the server has; tasks for agents cannot be sent')
     .argument('<agent>', 'file that says what the model is')
-    .option('--group <count>', 'trajectories of a group', parseWholeNumber, 8)
+    .option('--group-size <count>', 'trajectories of a group', parseWholeNumber, 8)
     .option('--concurrency <count>', 'trajectories at a time', parseWholeNumber, 16)
     .option('--batch <count>', 'groups for one version of the policy (default: as many as run at a time)', parseWholeNumber)
-    .option('--staleness <count>', 'by how many versions the policy may be newer than the oldest in a group', parseCount, 1)
+    .option('--max-staleness <count>', 'by how many versions the policy may be newer than the oldest in a group', parseCount, 1)
     .option('--total <count>', 'groups in all (default: no end)', parseWholeNumber)
     .option('--policy <name>', 'what the trainer tells its versions by (default: the model)')
     .addOption(new Option('--advantages <kind>').choices(ADVANTAGES).default('grpo'));
   return addServerFlags(command).action(async (suite: string, agent: string, flags: StartFlags) => {
     using interrupt = watchInterruption(process);
-    const { group, concurrency, batch, staleness, total, policy, advantages } = flags;
-    const terms = { groupSize: group, concurrency, batch, maxStaleness: staleness, total, policy, advantages };
+    const { groupSize, concurrency, batch, maxStaleness, total, policy, advantages } = flags;
+    const terms = { groupSize, concurrency, batch, maxStaleness, total, policy, advantages };
     const stream = await connect(flags).startRollouts(agent, suite, terms, { signal: interrupt.signal });
     await print(process.stdout, flags.json ? formatJson(stream) : `${stream.id}\n`);
   });

@@ -79,6 +79,6 @@ function renderEmpty(): TemplateResult {
   return html`<div class="card empty">
     <h2>No training takes groups here yet</h2>
     <p>A stream has a model act on a suite's tasks in groups, and hands them to a trainer. Begin one from a shell:</p>
-    <pre><code>muster rollouts start SUITE model.yaml --group 8 --server ${location.origin}</code></pre>
+    <pre><code>muster rollouts start SUITE model.yaml --group-size 8 --server ${location.origin}</code></pre>
   </div>`;
 }
