@@ -9,7 +9,7 @@ import { createKubernetesProvider } from '../src/adapters/sandbox/kubernetes/kub
 import { loadConfig } from '../src/app/configuration.ts';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
-import { createPool, type Pool } from '../src/pool/pool.ts';
+import { Pool } from '../src/pool/pool.ts';
 import { RunnerSession } from '../src/runner/session.ts';
 import { podTemplate } from '../test/support/kubernetes/kubernetes-context.ts';
 import type { Benchmark, Check } from './benchmark.ts';
@@ -68,7 +68,7 @@ async function measure(
   const pod = podTemplate(kubeconfig, { requestsPerSecond: 2000 });
   let made = 0;
   const start = performance.now();
-  await using pool: Pool<RunnerSession> = createPool({
+  await using pool: Pool<RunnerSession> = new Pool({
     provider,
     template: {
       name: 'local',

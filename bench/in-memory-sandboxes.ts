@@ -12,7 +12,7 @@ import { RunnerPlayers } from '../src/orchestrator/run/runner-players.ts';
 import { defineSuite, createInlineLayer, parseSuite, replacePlay } from '../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../src/orchestrator/results/summary.ts';
 import { Distributor } from '../src/policy-distribution/delivery/distributor.ts';
-import { createPool, type Pool } from '../src/pool/pool.ts';
+import { Pool } from '../src/pool/pool.ts';
 import type { SandboxProvider } from '../src/pool/ports/sandbox.ts';
 import { RunnerSession } from '../src/runner/session.ts';
 
@@ -36,7 +36,7 @@ export class InMemorySandboxes implements AsyncDisposable {
     const provider = createInMemoryProvider({ owner: parseOwnerId('bench'), clock: systemClock, programs: { runner: program } });
     let made = 0;
     const rates = { creationConcurrency: 1000, creationsPerSecond: 1e6 };
-    const pool = createPool({
+    const pool = new Pool({
       provider,
       template: TEMPLATE,
       config: { ...settings.pool, ...rates, min: count, max: count, episodesPerSandbox: 1e12, leaseSeconds: 3600 },

@@ -18,7 +18,7 @@ import type { Summary } from '../src/orchestrator/results/summary.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { CheckpointStore } from '../src/policy-distribution/store/checkpoint-store.ts';
 import { Distributor } from '../src/policy-distribution/delivery/distributor.ts';
-import { createPool, type Pool } from '../src/pool/pool.ts';
+import { Pool } from '../src/pool/pool.ts';
 import type { Sandbox, SandboxProvider } from '../src/pool/ports/sandbox.ts';
 import { RunnerSession } from '../src/runner/session.ts';
 
@@ -100,7 +100,7 @@ export class RealSandboxes implements AsyncDisposable {
     let made = 0;
     const sessions: RunnerSession[] = [];
     const sandboxes: Sandbox[] = [];
-    const pool = createPool({
+    const pool = new Pool({
       provider,
       template: await createPythonTemplate(
         'local',

@@ -55,7 +55,7 @@ class Warden:
         share_memory()
         woken = wake_on_child()
         self._selector.register(self._orders.descriptor, selectors.EVENT_READ, lambda: self._obey_all(self._orders.arrived()))
-        self._selector.register(self._first_processes.descriptor, selectors.EVENT_READ, self._hear_walls)
+        self._selector.register(self._first_processes.descriptor, selectors.EVENT_READ, self._read_walls)
         self._selector.register(woken, selectors.EVENT_READ, lambda: woken.recv(4096))
         while not self._orders.ended:
             for key, events in self._selector.select():
@@ -134,7 +134,7 @@ class Warden:
         finally:
             make(self._own_processes)
 
-    def _hear_walls(self) -> None:
+    def _read_walls(self) -> None:
         for report in self._first_processes.reports():
             sandbox = self._sandboxes.get(self._by_serial.get(report.serial, ""))
             if sandbox is None or sandbox.killed or sandbox.state != "building":
@@ -262,7 +262,7 @@ class Warden:
                 sandbox.walls_gone = True
                 if sandbox.state == "building":
                     # It may have said why before it ended.
-                    self._hear_walls()
+                    self._read_walls()
                 self._end(sandbox, TAKEN_AWAY)
                 self._forget_if_gone(sandbox)
 

@@ -9,7 +9,7 @@ import { Deadline } from '../kernel/deadline.ts';
 import { InfrastructureError, InputError, getMessage } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import { parseOwnerId, parseSandboxId } from '../kernel/ids.ts';
-import { createPool, type Pool } from '../pool/pool.ts';
+import { Pool } from '../pool/pool.ts';
 import type { PolicyPlacement } from '../pool/ports/policy-apart.ts';
 import type { PoolConfig, PoolSize } from '../pool/planning/pool-config.ts';
 import { mergeStates, type PoolState } from '../pool/members/pool-state.ts';
@@ -182,7 +182,7 @@ export class Pools implements AsyncDisposable {
   async #start({ template: name, policy }: PoolName, signal: AbortSignal): Promise<OpenPool> {
     const settings = this.getSettings(name);
     const made = await this.make({ template: name, policy }, signal);
-    const pool = createPool({
+    const pool = new Pool({
       provider: await this.#getProvider(settings.provider),
       template: made,
       config: this.#buildPoolConfig(name),

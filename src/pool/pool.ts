@@ -7,11 +7,11 @@ import { createCreationError } from './members/creation-error.ts';
 import { CreationHistory } from './planning/creation-history.ts';
 import { mayServe, type Exposure } from './ports/exposure.ts';
 import { SandboxLifecycle } from './members/sandbox-lifecycle.ts';
-import type { Lease, LeaseLoss } from './ports/lease.ts';
+import type { Lease } from './ports/lease.ts';
 import { LeaseManager } from './members/lease-manager.ts';
 import type { Occupant } from './members/occupant.ts';
 import { Pacer } from './planning/pacer.ts';
-import type { DestroyReason, PoolAction, PoolPhase } from './planning/plan-terms.ts';
+import { describeDestruction, type DestroyReason, type PoolAction, type PoolPhase } from './planning/plan-terms.ts';
 import { getCreationRate, hasPlayedEnough, plan } from './planning/plan.ts';
 import type { PoolConfig, PoolSize } from './planning/pool-config.ts';
 import type { PoolState } from './members/pool-state.ts';
@@ -38,10 +38,6 @@ export interface PoolOptions<Resident extends Occupant> {
  * some two per cent of the time at any size, and a pool of fewer than 200 plans as soon as something happens.
  */
 const SANDBOXES_PER_MS_BETWEEN_PLANS = 200;
-
-export function createPool<Resident extends Occupant>(options: PoolOptions<Resident>): Pool<Resident> {
-  return new Pool(options);
-}
 
 /**
  * Keeps sandboxes ready and leases them out. What to do is decided by `plan`, which looks at the whole pool whenever something has
@@ -227,19 +223,10 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
   #destroy(sandbox: SandboxId, why: DestroyReason): void {
     const member = this.#members.get(sandbox);
     if (member === undefined || member.state.kind === 'leased') return;
-    const closed: LeaseLoss = { kind: 'pool-disposed' };
-    switch (why) {
-      case 'closed':
-        return this.#lifecycle.condemn(member, 'the pool was closed', closed);
-      case 'worn-out':
-        return this.#lifecycle.condemn(member, `it has played ${member.episodes} episodes`, closed);
-      case 'surplus':
-        return this.#lifecycle.condemn(member, `it was not needed for ${this.#options.config.idleSeconds} s`, closed);
-      case 'unfit':
-        return this.#lifecycle.condemn(member, 'what has been in it must not meet what the waiting callers bring', closed);
-      case 'silent':
-        return this.#lifecycle.onDied(member, `it did not answer its heartbeat within ${this.#options.config.heartbeatSeconds} s`);
-    }
+    if (why === 'silent')
+      return this.#lifecycle.onDied(member, `it did not answer its heartbeat within ${this.#options.config.heartbeatSeconds} s`);
+    const { idleSeconds } = this.#options.config;
+    this.#lifecycle.condemn(member, describeDestruction(why, member.episodes, idleSeconds), { kind: 'pool-disposed' });
   }
 
   #grant(waiter: number, sandbox: SandboxId): void {

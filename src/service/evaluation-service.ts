@@ -48,7 +48,12 @@ export interface ServiceOptions extends Omit<SchedulerOptions, 'news' | 'config'
 const LOOK_AGAIN_MILLISECONDS = 2000;
 const EVENTS_AT_A_TIME = 256;
 
-/** `evaluate()` for many callers: what it has accepted is played, by this process or another one, whatever becomes of this one. */
+/**
+ * `evaluate()` for many callers: what it has accepted is played, by this process or another one, whatever becomes of this one.
+ *
+ * The file is long because it is the one entrance: each request about evaluations is a method. What happens behind it is in the files that it
+ * imports.
+ */
 export class EvaluationService {
   readonly #options: ServiceOptions;
   readonly #news = new News();

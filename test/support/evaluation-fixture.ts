@@ -12,7 +12,7 @@ import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { Distributor } from '../../src/policy-distribution/delivery/distributor.ts';
 import type { PoolConfig } from '../../src/pool/planning/pool-config.ts';
-import { createPool, type Pool } from '../../src/pool/pool.ts';
+import { Pool } from '../../src/pool/pool.ts';
 import type { PoolState } from '../../src/pool/members/pool-state.ts';
 import type { Sandbox, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { Sharing } from '../../src/pool/ports/shared-content.ts';
@@ -73,7 +73,7 @@ export class EvaluationFixture implements AsyncDisposable {
     const programs = program === undefined ? {} : { runner: program };
     this.#provider = provider ?? createInMemoryProvider({ owner: parseOwnerId('fixture'), clock, programs });
     let made = 0;
-    this.#pool = createPool({
+    this.#pool = new Pool({
       provider: this.#provider,
       template,
       config: { ...POOL_CONFIG, max: sandboxes, ...pool },

@@ -2,7 +2,7 @@ import { parseSandboxId } from '../../src/kernel/ids.ts';
 import { FRESH, type Exposure, type PastExposure } from '../../src/pool/ports/exposure.ts';
 import type { Lease } from '../../src/pool/ports/lease.ts';
 import type { Occupant } from '../../src/pool/members/occupant.ts';
-import { createPool, type Pool } from '../../src/pool/pool.ts';
+import { Pool } from '../../src/pool/pool.ts';
 import type { PoolConfig } from '../../src/pool/planning/pool-config.ts';
 import type { Sandbox } from '../../src/pool/ports/sandbox.ts';
 import { FAKE_TEMPLATE, FakeProvider } from './fake-provider.ts';
@@ -79,7 +79,7 @@ export async function fakePool({ config = {}, prepare, warmUp }: FakePoolOptions
   const occupants = new Map<string, FakeOccupant>();
   let created = 0;
   prepare?.(provider);
-  const pool = createPool<FakeOccupant>({
+  const pool = new Pool<FakeOccupant>({
     provider,
     template: FAKE_TEMPLATE,
     config: { ...QUIET, ...config },

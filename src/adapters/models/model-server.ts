@@ -25,7 +25,7 @@ export interface ModelServerTerms {
 export class UnusableAnswerError extends Error {}
 
 const CIRCUIT: CircuitTerms = { failures: 5, openMs: 5000, probeMs: 60_000 };
-/** How soon one who waits for another's probe learns of its success. */
+/** How often a waiting request checks whether the probe of another has succeeded. */
 const LOOK_AGAIN_MS = 250;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
@@ -41,7 +41,7 @@ type Tried<Value> =
   | { readonly kind: 'answered'; readonly value: Value | Unfit }
   | { readonly kind: 'failed'; readonly why: string; readonly waitMs: number | undefined };
 
-/** One server, for all that ask it: a bound on requests at a time, repetitions with jitter, and a circuit breaker. */
+/** One server, shared by all callers: a bound on concurrent requests, repetitions with jitter, and a circuit breaker. */
 export class ModelServer implements Disposable {
   readonly #terms: ModelServerTerms;
   readonly #clock: Clock;
@@ -72,14 +72,14 @@ export class ModelServer implements Disposable {
     const { patienceSeconds } = this.#terms;
     const end = this.#clock.now() + patienceSeconds * 1000;
     for (let failures = 0; ; failures += 1) {
-      await this.#mayGo(end, signal);
+      await this.#waitForPermission(end, signal);
       const tried = await this.#queue.add(() => this.#try(body, read, signal), { signal });
       if (tried.kind === 'answered') return tried.value;
       const waitMs = tried.waitMs ?? this.#drawDelay(failures);
       if (this.#clock.now() + waitMs > end)
         throw new InfrastructureError(
           'endpoint.unavailable',
-          `${this.name} has given no answer within ${patienceSeconds} s: ${tried.why}; look after the server, then ask again`,
+          `${this.name} has given no answer within ${patienceSeconds} s: ${tried.why}; check the server, then ask again`,
         );
       await sleep(this.#clock, waitMs, signal);
     }
@@ -89,7 +89,7 @@ export class ModelServer implements Disposable {
     this.#poster[Symbol.dispose]();
   }
 
-  async #mayGo(end: number, signal: AbortSignal): Promise<void> {
+  async #waitForPermission(end: number, signal: AbortSignal): Promise<void> {
     for (;;) {
       const now = this.#clock.now();
       const permitted = askPermission(this.#circuit, now, CIRCUIT);
@@ -100,7 +100,7 @@ export class ModelServer implements Disposable {
       if (now >= end)
         throw new InfrastructureError(
           'endpoint.unavailable',
-          `${this.name} fails again and again, and is not asked at the moment; look after the server, then ask again`,
+          `${this.name} fails again and again, and is not asked at the moment; check the server, then ask again`,
         );
       await sleep(this.#clock, Math.min(permitted.ms, LOOK_AGAIN_MS), signal);
     }

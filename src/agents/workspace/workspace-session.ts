@@ -30,7 +30,9 @@ const STDERR_KEPT = 8 * 1024;
 /**
  * The conversation with the program in one workspace: commands, files in, files out. Requests are carried out one after the other, in the order
  * in which they were made, whether the answers of those before were waited for or not. The program is the first
- * process of its sandbox and out of reach of what it runs, so what it says is trusted to be its own, and bounded all the same.
+ * process of its sandbox and out of reach of what it runs, so its frames are authentic; they are bounded nevertheless.
+ *
+ * The file is long because each request, each frame and the exit of the program may change the one state of the session.
  */
 export class WorkspaceSession implements Occupant {
   readonly #sandbox: Sandbox;

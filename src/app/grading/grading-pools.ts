@@ -18,7 +18,7 @@ import type { Lease } from '../../pool/ports/lease.ts';
 import type { SandboxProvider } from '../../pool/ports/sandbox.ts';
 import type { SandboxLimits } from '../../pool/ports/template.ts';
 import { mergeStates, NOTHING_MADE, type PoolState } from '../../pool/members/pool-state.ts';
-import { createPool, type Pool } from '../../pool/pool.ts';
+import { Pool } from '../../pool/pool.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import { getPlugin } from '../sandboxes/providers.ts';
 import { Permits } from '../../pool/permits.ts';
@@ -183,7 +183,7 @@ export class GradingPools implements AsyncDisposable {
     const workspace = { root: directory, writable, limits: own, demands, mounts, start };
     const template = await plugin.workspace('grading', workspace, settings, context);
     this.#provider ??= this.#openProvider(plugin, settings);
-    const pool = createPool({
+    const pool = new Pool({
       provider: await this.#provider,
       template,
       // As many again may be kept for later.

@@ -20,7 +20,7 @@ export type ImportedTask =
   | { readonly name: string; readonly directory: null; readonly refusal: string };
 
 /**
- * Makes a task of each row; each is read again once it is written, so that what is there is a task.
+ * Makes a task of each row, and reads it again after writing it, to make sure that it is valid.
  *
  * @throws InputError `task.rows`, `task.row`, `task.exists`
  */

@@ -46,6 +46,8 @@ const NEVER = new AbortController().signal;
 /**
  * Speaks to `muster serve`. What is safe to send twice is sent again when a server cannot be reached or asks for it.
  *
+ * The file is long because it is a list: a method for each call of the server that is not about episodes of agents or groups of rollouts.
+ *
  * Each method throws RefusedError for what the server refuses; UnavailableError when patience has run out; InfrastructureError
  * `muster.defect` or `server.answer` for a defect of the server, or the address of something else; and its signal's reason.
  */

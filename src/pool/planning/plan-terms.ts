@@ -61,3 +61,17 @@ export type PoolAction =
  * from serving the waiters, and a sandbox that can serve them needs its room.
  */
 export type DestroyReason = 'closed' | 'silent' | 'worn-out' | 'surplus' | 'unfit';
+
+/** Why a sandbox is destroyed, for people. */
+export function describeDestruction(why: Exclude<DestroyReason, 'silent'>, episodes: number, idleSeconds: number): string {
+  switch (why) {
+    case 'closed':
+      return 'the pool was closed';
+    case 'worn-out':
+      return `it has played ${episodes} episodes`;
+    case 'surplus':
+      return `it was not needed for ${idleSeconds} s`;
+    case 'unfit':
+      return 'what has been in it must not meet what the waiting callers bring';
+  }
+}

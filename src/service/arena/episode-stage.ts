@@ -39,7 +39,7 @@ const ATTEMPTS = 3;
 const NOTHING_CHANGED: StepDelta = { changed: [], removed: [] };
 const PROCESSES_GONE = 'The workspace was made again from the files of the last step: processes that ran in it are gone.';
 
-/** The workspace of one episode, made again whenever it is lost. What is asked of it is to come one after the other. */
+/** The workspace of one episode, made again whenever it is lost. Its methods must be called one after the other. */
 export class EpisodeStage implements AsyncDisposable {
   readonly #parts: StageParts;
   #workspace: EpisodeWorkspace | undefined;
@@ -58,7 +58,7 @@ export class EpisodeStage implements AsyncDisposable {
       return toActed(toObservation({ kind: 'submitted' }), NOTHING_CHANGED, null, 0, 0, true);
     const { clock, closing, starts } = this.#parts;
     for (let attempt = 1; ; attempt += 1) {
-      const workspace = await this.opened(asked);
+      const workspace = await this.open(asked);
       const notice = this.#isReplaced ? PROCESSES_GONE : null;
       using _place = beginsCommand(read) ? await starts.enter(closing) : undefined;
       const began = clock.now();
@@ -94,7 +94,7 @@ export class EpisodeStage implements AsyncDisposable {
    *
    * @param known the episode's task, where it has just been read. @throws UnrestorableError; InfrastructureError.
    */
-  async opened({ episode, deltas }: Restorable, known?: PlayableTask): Promise<EpisodeWorkspace> {
+  async open({ episode, deltas }: Restorable, known?: PlayableTask): Promise<EpisodeWorkspace> {
     if (this.#workspace && !this.#workspace.isLost) return this.#workspace;
     await this.leave();
     const [task, kept] = [known ?? (await this.task(episode)), await deltas()];
@@ -108,10 +108,10 @@ export class EpisodeStage implements AsyncDisposable {
   }
 
   /** Ends everything that runs in the workspace, and leaves it. @throws UnrestorableError; InfrastructureError. */
-  async submission(asked: Restorable): Promise<{ readonly task: PlayableTask; readonly submission: Submission }> {
+  async exportSubmission(asked: Restorable): Promise<{ readonly task: PlayableTask; readonly submission: Submission }> {
     const task = await this.task(asked.episode);
     if (task === undefined) throw new UnrestorableError();
-    const submission = await (await this.opened(asked)).submission();
+    const submission = await (await this.open(asked)).submission();
     await this.leave();
     return { task, submission };
   }

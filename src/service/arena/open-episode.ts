@@ -29,7 +29,12 @@ export interface StepTaken {
 
 const NOT_MEASURED: Measured = { baseline: undefined, style: null };
 
-/** An episode that this process has. Requests are served one after the other. */
+/**
+ * An episode that this process has. Requests are served one after the other.
+ *
+ * The file is long because each request may move the episode to its next state, under one hold. The states are in plan-episode.ts, the
+ * workspace is in episode-stage.ts.
+ */
 export class OpenEpisode {
   readonly id: AgentEpisodeId;
   readonly #parts: OpenEpisodeParts;
@@ -62,9 +67,9 @@ export class OpenEpisode {
    */
   async begin(episode: StoredAgentEpisode, task: PlayableTask): Promise<void> {
     await this.#holding.begin(episode);
-    await this.#inTurn(true, async (held) => {
+    await this.#runInTurn(true, async (held) => {
       try {
-        await this.#ready(held, task);
+        await this.#makeReady(held, task);
       } catch (error) {
         if (!this.#parts.closing.aborted) await this.#closeBy(held, 'unrestorable', getMessage(error));
         throw error;
@@ -74,13 +79,13 @@ export class OpenEpisode {
 
   /** @param number undefined for whichever is next. */
   step(number: number | undefined, digest: string, body: unknown): Promise<StepTaken> {
-    return this.#inTurn(true, async (held) => {
+    return this.#runInTurn(true, async (held) => {
       const first = this.#plan(held, { kind: 'step', number, digest });
-      if (first.action.kind === 'open') await this.#ready(held);
+      if (first.action.kind === 'open') await this.#makeReady(held);
       const { action, state } = first.action.kind === 'open' ? this.#plan(held, { kind: 'step', number, digest }) : first;
       switch (action.kind) {
         case 'repeat':
-          return { text: await this.#storedAnswer(held, action.number), isOver: false };
+          return { text: await this.#readStoredAnswer(held, action.number), isOver: false };
         case 'refuse':
           if (action.reason === 'over') throw createEpisodeOverError(this.id);
           throw new StepNumberError(action.reason, number ?? action.expected, action.expected);
@@ -95,7 +100,7 @@ export class OpenEpisode {
 
   /** Ends the episode for grading; nothing happens when it has ended already. */
   async submit(): Promise<void> {
-    await this.#inTurn(true, async (held) => {
+    await this.#runInTurn(true, async (held) => {
       const { state, action } = this.#plan(held, { kind: 'submit' });
       if (action.kind !== 'grade') return;
       await this.#parts.trajectories.end(held.hold, 'submit');
@@ -106,23 +111,23 @@ export class OpenEpisode {
 
   /** Gives it up; it is graded nevertheless where its task says so. */
   async cancel(): Promise<void> {
-    await this.#inTurn(true, (held) => this.#closeBy(held, 'cancel', 'it was given up'));
+    await this.#runInTurn(true, (held) => this.#closeBy(held, 'cancel', 'it was given up'));
   }
 
   /** The same when nothing was asked of it for too long. */
   async lookAtTime(): Promise<void> {
-    await this.#inTurn(false, (held) => this.#closeBy(held, 'time-passed', 'nothing was asked of it for too long'));
+    await this.#runInTurn(false, (held) => this.#closeBy(held, 'time-passed', 'nothing was asked of it for too long'));
   }
 
   /** Takes the verdict of an episode that has ended, and closes it. What is asked of it meanwhile need not wait. */
   async finish(): Promise<void> {
     using _kept = this.#holding.keep();
-    const ended = await this.#inTurn(false, (held) => this.#exported(held));
+    const ended = await this.#runInTurn(false, (held) => this.#exportSubmission(held));
     if (ended === undefined) return;
     const verdict = await this.#parts.grade(ended.task, ended.submission, ended.seed, this.#parts.closing);
     const counts = verdict.reward !== null && verdict.gate === 1;
     const measured = counts ? await this.#parts.measure(ended.task, ended.submission) : NOT_MEASURED;
-    await this.#inTurn(false, async (held) => {
+    await this.#runInTurn(false, async (held) => {
       if (held.state.phase.kind !== 'submitted') return;
       const { cause } = held.state.phase;
       const ending = endGraded(held.episode, await this.#holding.steps(held.episode), verdict, cause, measured);
@@ -141,21 +146,21 @@ export class OpenEpisode {
   }
 
   /** @param patient whether to wait until another process lets go of the episode. */
-  async #inTurn<Result>(patient: boolean, work: (held: HeldEpisode) => Promise<Result>): Promise<Result> {
+  async #runInTurn<Result>(patient: boolean, work: (held: HeldEpisode) => Promise<Result>): Promise<Result> {
     const before = this.#turn;
     this.#turns += 1;
     const mine = (async () => {
       await before;
-      return await this.#held(patient, work);
+      return await this.#runHeld(patient, work);
     })().finally(() => (this.#turns -= 1));
     this.#turn = mine.catch(() => undefined);
     return await mine;
   }
 
-  async #held<Result>(patient: boolean, work: (held: HeldEpisode) => Promise<Result>): Promise<Result> {
+  async #runHeld<Result>(patient: boolean, work: (held: HeldEpisode) => Promise<Result>): Promise<Result> {
     const { live, closing } = this.#parts;
     closing.throwIfAborted();
-    const held = await this.#mine(patient);
+    const held = await this.#takeHold(patient);
     using _kept = this.#holding.keep();
     try {
       const result = await work(held);
@@ -170,7 +175,7 @@ export class OpenEpisode {
     }
   }
 
-  async #mine(patient: boolean): Promise<HeldEpisode> {
+  async #takeHold(patient: boolean): Promise<HeldEpisode> {
     const before = this.#holding.known;
     const held = await this.#holding.current(patient).catch(async (error: unknown) => {
       if (error instanceof HoldLostError) await this.#stage.leave();
@@ -185,14 +190,14 @@ export class OpenEpisode {
     return planEpisode(state, event, episode.limits, this.#parts.clock.date().getTime());
   }
 
-  async #ready(held: HeldEpisode, task?: PlayableTask): Promise<void> {
+  async #makeReady(held: HeldEpisode, task?: PlayableTask): Promise<void> {
     if (held.state.phase.kind !== 'created') return;
-    await this.#orClosed(held, () => this.#stage.opened(this.#restorable(held), task));
+    await this.#runOrClose(held, () => this.#stage.open(this.#describeRestorable(held), task));
     held.state = this.#plan(held, { kind: 'opened' }).state;
   }
 
   async #carryOut(held: HeldEpisode, seconds: number, digest: string, body: unknown): Promise<StepTaken> {
-    const done = await this.#orClosed(held, () => this.#stage.act(this.#restorable(held), seconds, body));
+    const done = await this.#runOrClose(held, () => this.#stage.act(this.#describeRestorable(held), seconds, body));
     const { state, action } = this.#plan(held, { kind: 'answered', spent: done.spent, isSubmission: done.isSubmission });
     if (action.kind !== 'answer') throw new RangeError(`an answer was planned as ${action.kind}`);
     const { number, remaining, cause } = action;
@@ -207,12 +212,12 @@ export class OpenEpisode {
     return { text, isOver: cause !== undefined };
   }
 
-  async #exported(
+  async #exportSubmission(
     held: HeldEpisode,
   ): Promise<{ readonly task: PlayableTask; readonly submission: Submission; readonly seed: string } | undefined> {
     if (held.state.phase.kind !== 'submitted') return undefined;
     try {
-      return { ...(await this.#stage.submission(this.#restorable(held))), seed: held.episode.gradingSeed };
+      return { ...(await this.#stage.exportSubmission(this.#describeRestorable(held))), seed: held.episode.gradingSeed };
     } catch (error) {
       if (!(error instanceof UnrestorableError)) throw error;
       await this.#closeBy(held, 'unrestorable', error.message);
@@ -221,7 +226,7 @@ export class OpenEpisode {
   }
 
   /** @throws EpisodeStateError `episode.over` when its workspace cannot be made again: then it is void. */
-  async #orClosed<Result>(held: HeldEpisode, work: () => Promise<Result>): Promise<Result> {
+  async #runOrClose<Result>(held: HeldEpisode, work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
     } catch (error) {
@@ -232,7 +237,7 @@ export class OpenEpisode {
     }
   }
 
-  #restorable({ episode }: HeldEpisode): Restorable {
+  #describeRestorable({ episode }: HeldEpisode): Restorable {
     return { episode, deltas: async () => listDeltas(await this.#holding.steps(episode)) };
   }
 
@@ -253,7 +258,7 @@ export class OpenEpisode {
     this.#parts.onChange(this.id);
   }
 
-  async #storedAnswer({ episode }: HeldEpisode, number: number): Promise<string> {
+  async #readStoredAnswer({ episode }: HeldEpisode, number: number): Promise<string> {
     const [step] = await readSteps(this.#parts.trajectories, episode, number - 1, 1);
     if (step?.number === number) return step.answer;
     throw new InfrastructureError('store.failed', `step ${number} of episode ${this.id} is not stored`);

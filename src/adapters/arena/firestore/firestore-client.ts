@@ -77,7 +77,7 @@ export class FirestoreClient {
   }
 
   get(path: string): Promise<StoredDocument | undefined> {
-    return this.#again(async () => {
+    return this.#retry(async () => {
       const answer = await this.#send('GET', `/${path}`).catch((error: unknown) => {
         if (error instanceof GoogleApiError && error.status === 'NOT_FOUND' && !isDatabaseMissing(error)) return undefined;
         throw error;
@@ -93,7 +93,7 @@ export class FirestoreClient {
    * answer.
    */
   commit(writes: readonly Write[]): Promise<boolean> {
-    return this.#again(async () => {
+    return this.#retry(async () => {
       try {
         await this.#send('POST', ':commit', { writes: writes.map((write) => this.#formatWrite(write)) });
         return true;
@@ -105,7 +105,7 @@ export class FirestoreClient {
   }
 
   query(query: Query): Promise<readonly StoredDocument[]> {
-    return this.#again(async () => {
+    return this.#retry(async () => {
       const at = query.parent === undefined ? '' : `/${query.parent}`;
       const answer = await this.#send('POST', `${at}:runQuery`, { structuredQuery: formatQuery(query) });
       return answersSchema.parse(answer).flatMap(({ document }) => document ?? []);
@@ -113,14 +113,14 @@ export class FirestoreClient {
   }
 
   count(query: Query): Promise<number> {
-    return this.#again(async () => {
+    return this.#retry(async () => {
       const structuredAggregationQuery = { structuredQuery: formatQuery(query), aggregations: [{ alias: 'n', count: {} }] };
       const [{ result }] = countSchema.parse(await this.#send('POST', ':runAggregationQuery', { structuredAggregationQuery }));
       return result.aggregateFields.n.integerValue;
     });
   }
 
-  async #again<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  async #retry<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await ask();
