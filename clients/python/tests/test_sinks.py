@@ -79,7 +79,7 @@ def test_a_sink_that_fails_is_warned_of_once_and_the_others_go_on(tmp_path: Path
         sinks.link(step, url)
     sinks.close()
     assert [record.getMessage() for record in caplog.records] == [
-        "logging to Broken fails, and goes on being tried: no space left on device for 1 figures of step 200"
+        "logging to Broken fails, and is tried again with the next figures: no space left on device for 1 figures of step 200"
     ]
     assert read_csv(tmp_path) == replace(EXPECTED, documents={})
 

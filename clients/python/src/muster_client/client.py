@@ -135,7 +135,7 @@ class Client:
         baseline: CheckpointLike | None = None,
         **options: Unpack[EvaluationOptions],
     ) -> Evaluation:
-        """As `evaluate`, without waiting: what was accepted is played, whatever becomes of this process."""
+        """As `evaluate`, without waiting: an accepted evaluation is played also when this process ends."""
         return self._driver.run(operations.submit(self._settings, checkpoint, suite, baseline, options))
 
     def submit_comparison(

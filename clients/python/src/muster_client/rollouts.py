@@ -156,7 +156,7 @@ class Rollouts:
             self.cancel(stream.id)
 
     def start(self, agent: CheckpointLike, suite: SuiteLike, **options: Unpack[RolloutOptions]) -> RolloutStream:
-        """Begins a stream that goes on whatever becomes of this process: `groups` takes what it has."""
+        """Begins a stream that goes on also when this process ends: `groups` takes its groups."""
         return self._driver.run(_start(self._settings, agent, suite, options))
 
     def groups(self, stream_id: str, *, lease: float = DEFAULT_LEASE_SECONDS) -> Iterator[RolloutGroup]:
@@ -218,7 +218,7 @@ class AsyncRollouts:
             await self.cancel(stream.id)
 
     async def start(self, agent: CheckpointLike, suite: SuiteLike, **options: Unpack[RolloutOptions]) -> RolloutStream:
-        """Begins a stream that goes on whatever becomes of this process: `groups` takes what it has."""
+        """Begins a stream that goes on also when this process ends: `groups` takes its groups."""
         return await self._driver.run(_start(self._settings, agent, suite, options))
 
     def groups(self, stream_id: str, *, lease: float = DEFAULT_LEASE_SECONDS) -> AsyncIterator[RolloutGroup]:

@@ -1,4 +1,4 @@
-"""How a client reaches its server, and how long it goes on trying."""
+"""How a client reaches its server, and how long it tries."""
 
 import os
 import random

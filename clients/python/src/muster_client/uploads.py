@@ -60,7 +60,7 @@ def _bring_file(settings: Settings, file: LocalFile) -> Steps[None]:
 def _bring_as_delta(settings: Settings, file: LocalFile, query: dict[str, str]) -> Steps[bool]:
     """Whether the server has it by what differs from another one."""
     bases = yield from perform(Work(lambda: settings.sent.like(file)))
-    # An upload that was begun is gone on with; what the server has is not sent.
+    # An upload that was begun is continued. A file that the server has is not sent.
     if not bases or (yield from _ask_received(settings, file.sha256)) != 0:
         return False
     for base in bases:

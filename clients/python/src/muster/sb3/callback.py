@@ -38,8 +38,8 @@ class MusterCallback(BaseCallback):
     @param suite: path of a YAML or JSON file, name that the server knows, or a mapping.
     @param every: steps of all environments together between two checkpoints.
     @param log: tensorboard, wandb, mlflow, aim, csv, a Sink, or several. Figures have the checkpoint's step, whenever they come.
-    @param directory: of the run: checkpoints, summaries, the best policy. With a directory that a killed training has used, what was
-        accepted there is gone on with. A new one in `muster-runs` when left out.
+    @param directory: of the run: checkpoints, summaries, the best policy. Evaluations that a killed training has left unfinished there
+        are continued. A new one in `muster-runs` when left out.
     @param server: its address; MUSTER_URL when left out, and without that a server of this program's own.
     @param busy: what happens to a checkpoint while an earlier one is evaluated: `skip`, `queue`, or `wait`, which stops the training.
     @param until: the training ends once a certified interval's lower end is at least this return.

@@ -36,7 +36,7 @@ def open_sinks(log: Log, directory: Path) -> "Sinks":
         except ImportError as error:
             logger.warning("nothing is logged to %s: %s is missing; pip install %s", one, error.name or error, one)
         except Exception as error:
-            # A service's library fails in ways of its own, and training goes on.
+            # A service's library may raise any exception; the training goes on.
             logger.warning("nothing is logged to %s, which cannot be opened: %s", one, error)
     return Sinks(opened)
 
@@ -66,7 +66,7 @@ class Sinks:
                 act(sink)
             except Exception as error:
                 if id(sink) not in self._failed:
-                    logger.warning("logging to %s fails, and goes on being tried: %s", type(sink).__name__, error)
+                    logger.warning("logging to %s fails, and is tried again with the next figures: %s", type(sink).__name__, error)
                 self._failed.add(id(sink))
 
 
@@ -77,7 +77,7 @@ def _list_sinks(log: Log) -> "Sequence[SinkName | Sink]":
 
 
 def named_sink(name: SinkName, directory: Path) -> Sink:
-    """@param directory: of event files, CSV files and offline runs. @raises ImportError, and whatever the service's library raises."""
+    """@param directory: of event files, CSV files and offline runs. @raises ImportError, and the errors of the service's library."""
     # Each library is imported only where it is asked for.
     match name:
         case "tensorboard":

@@ -26,19 +26,19 @@ GONE_SECONDS = 60.0
 
 
 class TrainingEvaluator:
-    """Takes checkpoints from a training loop, and evaluates them while it goes on.
+    """Takes checkpoints from a training loop, and evaluates them while the training goes on.
 
-    Nothing is opened before the first checkpoint, so it may be copied and pickled before; a copy begins anew. In a forked process, and
+    It opens nothing before the first checkpoint. Until then it can be copied and pickled; a copy begins anew. In a forked process, and
     in every rank of a distributed training but the first, it does nothing.
 
     @param suite: name that the server knows, path of a YAML or JSON file, or the suite as a mapping.
-    @param directory: of the run. What was accepted there and not concluded, by a process that was killed, is gone on with. A new one in
-        `muster-runs` when left out.
+    @param directory: of the run. Evaluations that a killed process has left unfinished there are continued. A new one in `muster-runs`
+        when left out.
     @param run: label of the run on the server; the directory's name when left out.
     @param server: its address; MUSTER_URL when left out, and without that a server of its own, which ends with this process.
     @param log: where figures are logged: tensorboard, wandb, mlflow, aim, csv, a Sink, or several of them.
     @param log_directory: of event files and CSV files; `directory` when left out.
-    @param busy: what becomes of a checkpoint while an earlier one is evaluated.
+    @param busy: what happens to a checkpoint while an earlier one is evaluated: `skip`, `queue`, or `wait`, which stops the training.
     @param until: `reached` is true once the lower end of a certified interval is at least this return.
     @param stop: in place of the suite's stopping rule: `{"rule": "fixed", "episodes": 200}`.
     """
@@ -99,16 +99,16 @@ class TrainingEvaluator:
         return self._reached
 
     def start(self) -> bool:
-        """Goes on with what was accepted in the directory, if there is any. Returns whether this process evaluates."""
+        """Continues the evaluations that are unfinished in the directory. Returns whether this process evaluates."""
         return self._is_ready()
 
     def checkpoint(self, step: int, export: Callable[[], Written], *, final: bool = False) -> bool:
         """Hands a checkpoint over. Returns whether it was taken: not while another one is evaluated under `busy="skip"`.
 
         @param step: of the training, 0 or more.
-        @param export: takes the policy as it is now, in this thread; the file is written in another one.
-        @param final: it is taken whatever is under way, and put behind it.
-        No failure is raised: each is a warning of the logger `muster`, and the training goes on.
+        @param export: takes the policy as it is now, in this thread. Another thread writes the file.
+        @param final: the checkpoint is taken also while an earlier one is evaluated, and evaluated after it.
+        Raises nothing: each failure is a warning of the logger `muster`, and the training goes on.
         """
         if not self._is_ready():
             return False
@@ -135,7 +135,7 @@ class TrainingEvaluator:
     def finish(self, timeout: float | None = None) -> Score | None:
         """Waits until everything that was handed over is concluded, closes, and returns the best score.
 
-        @param timeout: seconds to wait at most. What is not concluded then goes on when an evaluator has this directory again.
+        @param timeout: seconds to wait at most. An evaluation that is unfinished then is continued by the next evaluator of this directory.
         """
         if self._thread is None or self._pid != os.getpid():
             return self.best
@@ -246,5 +246,5 @@ class TrainingEvaluator:
             self._thread.join(JOIN_SECONDS)
             gone = 0.0 if self._work is None else self._work.gone_seconds
             if gone > GONE_SECONDS or (timeout is not None and time.monotonic() - begin > timeout):
-                logger.warning("evaluations are not through; they go on when an evaluator has %s again", self.directory)
+                logger.warning("evaluations are unfinished; the next evaluator of the directory %s continues them", self.directory)
                 return

@@ -1,4 +1,4 @@
-"""What is known of a run's checkpoints on the disk: what was accepted survives a `kill -9` of the trainer."""
+"""The record of a run's checkpoints on the disk: an accepted checkpoint survives a `kill -9` of the trainer."""
 
 import fcntl
 import json
@@ -27,7 +27,7 @@ class Accepted:
 
 
 class Record:
-    """Lines of JSON that are only added to. A last line that is not whole is that of a process that was killed, and is left out."""
+    """Lines of JSON, only ever appended. A line that is not whole was written by a process that was killed, and is left out."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE
@@ -41,7 +41,7 @@ class Record:
         self._add({"concluded": key, "score": None if score is None else score.as_json(), "reason": reason})
 
     def waiting(self) -> list[Accepted]:
-        """What was accepted and is not concluded, the oldest first."""
+        """Checkpoints that are accepted and not concluded, the oldest first."""
         lines = list(self._read_lines())
         over = {line["concluded"] for line in lines if "concluded" in line}
         found = {line["accepted"]: line for line in lines if "accepted" in line}
@@ -57,7 +57,7 @@ class Record:
             size = file.seek(0, os.SEEK_END)
             if size > 0:
                 file.seek(size - 1)
-                # What a killed process left unfinished stays a line of its own.
+                # A line that a killed process left unfinished stays a line of its own.
                 text = text if file.read(1) == b"\n" else "\n" + text
             file.write(text.encode())
             file.flush()

@@ -16,10 +16,10 @@ from muster_client import Client, Retry, SuiteLike
 logger = logging.getLogger("muster")
 
 PATIENCE_SECONDS = 5.0
-"""That one request waits for a server. The evaluator goes on trying, and can be closed in between."""
+"""For which one request waits for a server. The evaluator then tries again, and can be closed in between."""
 POOL_MAX = "MUSTER_POOL__MAX"
 NICENESS = 10
-"""Of a server of the trainer's own and its sandboxes: each gets a tenth of what the training gets where both want one processor."""
+"""Of the trainer's own server and its sandboxes: where one of them and the training want one processor, it gets a tenth as much."""
 
 
 class Connection:
@@ -51,7 +51,7 @@ class Connection:
     def client(self) -> Client:
         """To be asked for at each call. @raises MusterError when there is no server and none can be started."""
         if self._own is not None and not self._own.is_running:
-            # It has crashed, and goes on from what it had stored.
+            # It has crashed. The next one continues from the stored state.
             self._open.close()
             self._client = self._own = None
         if self._client is None:

@@ -1,4 +1,4 @@
-"""What the thread beside the training does with one checkpoint after the other."""
+"""The work of the thread beside the training: checkpoints are written, evaluated and recorded, one after the other."""
 
 import hashlib
 import json
@@ -51,7 +51,7 @@ class Abandoned(Exception):
 
 
 class Work:
-    """Evaluates checkpoints against a server, and says what became of them. All failures are warnings."""
+    """Has a server evaluate checkpoints; logs and records the results. All failures are warnings."""
 
     def __init__(self, suite: SuiteLike, run: str, directory: Path, sinks: Sinks, stop: Any, closing: Event, address: str | None) -> None:
         """@param address: of a server that stays, and shows evaluations on its page."""
@@ -64,7 +64,7 @@ class Work:
         self._address = address
         self._gone_since: float | None = None
         for unfinished in self._checkpoints.glob(f".*{UNFINISHED}"):
-            # What a killed process was writing.
+            # A killed process was writing it.
             unfinished.unlink()
         scores = self._record.scores()
         self.best: Score | None = None
@@ -79,7 +79,7 @@ class Work:
         return 0.0 if since is None else time.monotonic() - since
 
     def waiting(self) -> list[Accepted]:
-        """What an earlier process accepted, and did not conclude."""
+        """Checkpoints that an earlier process accepted, and whose evaluations are unfinished."""
         return self._record.waiting()
 
     def accept(self, taken: Taken) -> Accepted | None:
