@@ -135,6 +135,10 @@ export class SimulatedPools implements ManagedPools {
     this.#max = max;
   }
 
+  getProvider(): string {
+    return 'simulated';
+  }
+
   getSize(): PoolSize {
     return { min: 0, max: this.#max, warm: 0 };
   }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
 import { MusterServer } from '../../test/end-to-end/muster-server.ts';
 import { ANYTHING, CARTPOLE, REPOSITORY, Stage } from '../../test/end-to-end/stage.ts';
+import { runnersInside } from '../../test/end-to-end/inside.ts';
 import { ANSWER_TASK } from '../../test/support/agent-suite-fixture.ts';
 import { writeFiles } from '../../test/support/grading-fixture.ts';
 import { ScriptedModelServer } from '../../test/support/model-server.ts';
@@ -29,6 +30,8 @@ export interface ShownServer extends AsyncDisposable {
   readonly token: string;
   /** Addresses of the page, by the name of their pictures. */
   readonly views: Readonly<Record<string, string>>;
+  /** Kills what runs in one of its sandboxes. */
+  readonly loseSandbox: () => void;
 }
 
 export async function openShownServer(): Promise<ShownServer> {
@@ -75,7 +78,8 @@ export async function openShownServer(): Promise<ShownServer> {
   const shown = new Shown(server, token);
   const views = await fill(shown, new Shown(server, nightly), { runs, agent });
   const opened = opening.move();
-  return { url: server.url, token, views, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  const loseSandbox = (): void => runnersInside(stage.stateDir)[0]?.kill();
+  return { url: server.url, token, views, loseSandbox, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
 function limit(

@@ -49,6 +49,10 @@ async function takeView(page: Page, name: string, address: string): Promise<void
   await page.goto(`${server.url}${address}`);
   await page.locator('main h1').waitFor();
   if (name === 'episode') await replay(page);
+  if (name === 'pools') {
+    server.loseSandbox();
+    await page.locator('.cells .lost').first().waitFor();
+  }
   if (name === 'transcript') await page.locator('details summary').nth(4).click();
   for (const size of WIDTHS)
     for (const colorScheme of SCHEMES) {

@@ -79,6 +79,10 @@ export class Pools implements AsyncDisposable {
     return Object.keys(this.#config.templates);
   }
 
+  getProvider(template: string): string {
+    return this.getSettings(template).provider;
+  }
+
   /** How large the template's pool becomes when it does not drain: an evaluation that begins meanwhile plays on so many afterwards. */
   getSize(template: string): PoolSize {
     const { min, max, warm } = this.#sizes.get(template) ?? this.#config.pool;

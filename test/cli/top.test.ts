@@ -11,6 +11,7 @@ const FIGURES = { outcomes: 9, inFlight: 1, episodesPerSecond: 3, seconds: 3, se
 const RUNNING = { kind: 'evaluation', episodes: 1800, mean: 0.25, halfWidth: 0.125, target: 0.01, ...FIGURES } as const;
 const POOL: Pool = {
   name: 'local',
+  provider: 'bubblewrap',
   min: 0,
   max: 8,
   warm: 0,

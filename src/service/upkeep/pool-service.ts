@@ -12,6 +12,8 @@ import { type PoolUsage, PoolUsageMeter } from './pool-usage.ts';
 /** The pools of this process: one for each template. */
 export interface ManagedPools {
   readonly templates: readonly string[];
+  /** Of its sandboxes. */
+  getProvider(template: string): string;
   /** How large it is when it does not drain. */
   getSize(template: string): PoolSize;
   /** @param drains it keeps no sandboxes for as long as it does, whatever its size. */
@@ -24,6 +26,7 @@ export interface ManagedPools {
 
 export interface PoolReport extends PoolSize {
   readonly name: string;
+  readonly provider: string;
   /** Nothing is played on it, and it keeps no sandboxes. */
   readonly draining: boolean;
   /** Sandboxes that evaluations want and do not have: those that wait for their share of the pool, and those that wait for the pool. */
@@ -120,7 +123,8 @@ export class PoolService {
     const state = this.#pools.getState(name);
     const waiting = (this.#slots.get(name)?.waiting ?? 0) + (state?.waiting ?? 0);
     const usage = state && this.#getMeter(name).latest;
-    return { name, ...this.#pools.getSize(name), draining: this.#draining.has(name), waiting, state, usage };
+    const provider = this.#pools.getProvider(name);
+    return { name, provider, ...this.#pools.getSize(name), draining: this.#draining.has(name), waiting, state, usage };
   }
 }
 

@@ -25,6 +25,7 @@ const DAY = 86_400_000;
 
 const NO_POOLS = {
   templates: ['local'],
+  getProvider: () => 'paper',
   getSize: () => ({ min: 0, max: 1, warm: 0 }),
   resize: () => undefined,
   getState: () => undefined,

@@ -18,6 +18,10 @@ class PaperPools implements ManagedPools {
   readonly draining = new Set<string>();
   readonly usages = new Map<string, SandboxUsage>();
 
+  getProvider(): string {
+    return 'paper';
+  }
+
   getSize(template: string): PoolSize {
     return this.#sizes.get(template) ?? { min: 0, max: 4, warm: 1 };
   }
@@ -59,7 +63,7 @@ describe('the pools of a server', () => {
     await using _server = server;
     const { json } = await server.send('GET', '/v1/pools');
     expect(json).toMatchObject({
-      items: [{ name: 'local', min: 0, max: 4, warm: 1, draining: false, phase: 'unused' }, { name: 'large' }],
+      items: [{ name: 'local', provider: 'paper', min: 0, max: 4, warm: 1, draining: false, phase: 'unused' }, { name: 'large' }],
     });
   });
 

@@ -26,6 +26,7 @@ const SUITE = parseSuite(
 
 const POOLS = {
   templates: ['local'],
+  getProvider: () => 'paper',
   getSize: () => ({ min: 0, max: 1, warm: 0 }),
   resize: () => undefined,
   readUsage: async () => new Map(),

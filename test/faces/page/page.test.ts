@@ -453,7 +453,7 @@ describe('the live page', () => {
     await using over = await place.visit(`/evaluations/${ended}`);
     await over.page.getByRole('region', { name: 'Sandboxes' }).getByText('It has nothing of this one: it was restarted').waitFor();
     // What was being played goes on, and its page with it.
-    await going.page.getByText('before this server went on with it').waitFor();
+    await going.page.getByText('Episodes that were played earlier').waitFor();
     await place.until(async () => (await readEpisodes()) > before);
     expect(await going.page.locator('.head .state').first().textContent()).toBe('running');
     going.page.once('dialog', (dialog) => void dialog.accept());

@@ -55,9 +55,10 @@ const MOST_SAID = 500;
 const NO_SANDBOXES = { creating: 0, warming: 0, idle: 0, leased: 0, destroying: 0 };
 const NO_TOTALS = { created: 0, destroyed: 0, failed: 0, died: 0, abandoned: 0, leases: 0, revoked: 0 };
 
-function toPoolResource({ name, min, max, warm, draining, waiting, state, usage }: PoolReport): Pool {
+function toPoolResource({ name, provider, min, max, warm, draining, waiting, state, usage }: PoolReport): Pool {
   return {
     name,
+    provider,
     min,
     max,
     warm,

@@ -5,6 +5,7 @@ const count = z.int().min(0);
 export const poolSchema = z
   .strictObject({
     name: z.string().describe('of the template that its sandboxes are made from'),
+    provider: z.string().describe('makes its sandboxes'),
     min: count.describe('sandboxes kept even when no evaluation needs them'),
     max: count.describe('sandboxes at most'),
     warm: count.describe('idle sandboxes kept ready beyond those in use'),

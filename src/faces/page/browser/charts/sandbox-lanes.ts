@@ -37,7 +37,7 @@ export function renderSandboxes(timeline: SandboxTimelineDocument, isRest: boole
       <h2 id="sandboxes">Sandboxes</h2>
       <p class="muted">
         ${formatDuration(span[1] - span[0])} from left to right; the darker, the busier; red where episodes
-        failed.${isCut ? ' Others are not shown.' : nothing}${isRest ? ' What was played before this server went on with it, or elsewhere, is not shown.' : nothing}
+        failed.${isCut ? ' Others are not shown.' : nothing}${isRest ? ' Episodes that were played earlier, or elsewhere, are not shown.' : nothing}
       </p>
     </div>
     <div class="scroll tall" tabindex="0" role="region" aria-label="Table of sandboxes">

@@ -44,13 +44,13 @@ interface Looker {
 }
 
 function renderPoolCard(pool: Pool, { mayChange, now }: Looker, actions: Actions): TemplateResult {
-  const { name, min, max, warm, phase, waiting, totals, obstacles, lost, lastErrors, draining } = pool;
+  const { name, provider, min, max, warm, phase, waiting, totals, obstacles, lost, lastErrors, draining } = pool;
   const errors = Object.entries(lastErrors).filter(([, text]) => text !== null);
   return html`<article class="card pool" aria-label="pool ${name}">
     <div class="head">
       <h2><bdi>${name}</bdi></h2>
       <span class="state ${draining ? 'waiting' : phase}">${draining ? 'draining' : phase}</span>
-      <p class="muted">at least ${min}, at most ${max}, ${warm} kept warm · ${waiting} places wait</p>
+      <p class="muted">${provider} · at least ${min}, at most ${max}, ${warm} kept warm · ${waiting} places wait</p>
       ${mayChange ? renderPoolControls(pool, actions) : nothing}
     </div>
     ${renderCells(pool)}

@@ -3,6 +3,7 @@ import { formatCount, formatFigure } from '../../../../kernel/text/figures.ts';
 import type { BoardResource } from '../../../http/schemas/rollout-schemas.ts';
 import { renderCurve } from '../charts/curve.ts';
 import type { Actions } from '../model/actions.ts';
+import { readRewards } from '../model/rewards.ts';
 import type { PageState } from '../model/state.ts';
 import { formatLease, renderAge } from '../model/wording.ts';
 import { renderFigures } from './figures.ts';
@@ -80,18 +81,17 @@ function renderShare(what: string, now: number, most: number): TemplateResult {
   </p>`;
 }
 
-/** Of groups that a trainer gets: those that were filtered have no part in it. */
 function renderRewards(groups: readonly Group[]): TemplateResult | typeof nothing {
-  const points = groups.filter(({ mean }) => mean !== null).sort((a, b) => a.number - b.number);
+  const { by, points } = readRewards(groups);
   if (points.length < 2) return nothing;
   return html`<div class="card">
     ${renderCurve({
-      title: 'Mean reward of the groups that a trainer gets',
-      xLabel: 'group',
-      x: points.map(({ number }) => number),
+      title: by === 'version' ? 'Mean reward by version of the policy' : 'Mean reward of the groups that a trainer gets',
+      xLabel: by,
+      x: points.map(({ x }) => x),
       label: 'mean reward',
       mean: points.map(({ mean }) => mean),
-      alternative: `Mean reward of ${points.length} groups; the table below has the figures.`,
+      alternative: `Mean reward of ${points.length} ${by}s; the table below has the figures of each group.`,
     })}
   </div>`;
 }
