@@ -80,7 +80,7 @@ def opened_directory(base: str, parts: list[str], make: bool) -> Iterator[int]:
         for part in parts:
             if make:
                 _make(part, descriptor)
-            below = os.open(part, _DIRECTORY, dir_fd=descriptor)
+            below = _open_directory(part, descriptor)
             os.close(descriptor)
             descriptor = below
         yield descriptor
@@ -114,11 +114,20 @@ def renew(base: int) -> None:
 @contextmanager
 def opened_below(directory: int, name: str) -> Iterator[int]:
     """A descriptor of a directory in another."""
-    descriptor = os.open(name, _DIRECTORY, dir_fd=directory)
+    descriptor = _open_directory(name, directory)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _open_directory(name: str, directory: int) -> int:
+    descriptor = os.open(name, _DIRECTORY, dir_fd=directory)
+    # Older versions of gVisor follow a link to a directory, whatever they are asked.
+    if os.path.samestat(os.fstat(descriptor), os.stat(name, dir_fd=directory, follow_symlinks=False)):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
 
 
 def _own_attributes(base: int) -> list[str]:

@@ -1,5 +1,6 @@
 """A command while it runs: its streams are served, for a time, until nothing of it is left."""
 
+import errno
 import os
 import selectors
 import signal
@@ -25,6 +26,7 @@ _LOOK_SECONDS = 1.0
 # Of a program that is forked, of which nothing is measured, this part of its time until then at least: looking takes as long as many a run.
 _SAMPLE_SHARE = 0.25
 _WRITE_BYTES = 1 << 16
+_NO_DESCRIPTOR = -1
 
 
 class Beside(Protocol):
@@ -96,12 +98,16 @@ class RunningCommand:
         if self._calls is not None:
             self._selector.register(self._calls.descriptor, selectors.EVENT_READ)
         # Of one that was forked the interpreter says how it ended.
-        exited = os.dup(self._interpreters.descriptor) if self._is_forked else os.pidfd_open(self._pid)
-        self._selector.register(exited, selectors.EVENT_READ)
+        exited = os.dup(self._interpreters.descriptor) if self._is_forked else _open_process(self._pid)
+        if exited == _NO_DESCRIPTOR:
+            self._look_seconds = _SAMPLE_SECONDS
+        else:
+            self._selector.register(exited, selectors.EVENT_READ)
         try:
             return self._serve(exited)
         finally:
-            os.close(exited)
+            if exited != _NO_DESCRIPTOR:
+                os.close(exited)
             self._selector.close()
             self._end_input()
 
@@ -194,6 +200,16 @@ class RunningCommand:
                     pass
                 os.close(stream.descriptor)
         self._end_input()
+
+
+def _open_process(pid: int) -> int:
+    """A descriptor that tells of its end; none where the kernel, such as that of older versions of gVisor, has no such descriptors."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
+        return _NO_DESCRIPTOR
 
 
 def _make_line(channel: Channel, request: int, descriptor: int) -> "Line":

@@ -200,7 +200,7 @@ describe.runIf(isHere)(`a template under gVisor${where}`, () => {
     const { executable, mounts } = pythonInterpreter();
     const { provider } = await open();
     const source = `
-import ctypes, os, platform, subprocess
+import ctypes, os, platform, subprocess, threading
 capabilities = {line.split()[1] for line in open('/proc/self/status') if line.startswith('Cap')}
 NO_NEW_PRIVILEGES, NEW_USER = 39, 0x10000000
 libc = ctypes.CDLL(None, use_errno=True)
@@ -208,10 +208,11 @@ CLONE = {'x86_64': 56, 'aarch64': 220}[platform.machine()]
 fork_with = lambda flags: libc.syscall(CLONE, flags | 17, 0, 0, 0, 0)
 print(capabilities, libc.prctl(NO_NEW_PRIVILEGES, 0, 0, 0, 0), os.getuid(), set(os.getgroups()) <= {1000})
 print(libc.unshare(NEW_USER), fork_with(NEW_USER), ctypes.get_errno())
-print(subprocess.run(['unshare', '--user', 'true'], stderr=subprocess.DEVNULL).returncode != 0)
+print(subprocess.run(['unshare', '--user', 'true'], stderr=subprocess.DEVNULL).returncode != 0, libc.ptrace(0, 0, 0, 0))
+threading.Thread(target=print, args=('a thread',)).start()
 `;
     const sandbox = await create(provider, template([executable, '-c', source], { mounts }));
-    expect(await text(sandbox.stdout)).toBe(`{'0000000000000000'} 1 1000 True\n-1 -1 1\nTrue\n`);
+    expect(await text(sandbox.stdout)).toBe(`{'0000000000000000'} 1 1000 True\n-1 -1 1\nTrue -1\na thread\n`);
   });
 
   it('has its environment and its mounts inside, and nothing of the mounts can be changed', async () => {

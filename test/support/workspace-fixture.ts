@@ -16,6 +16,7 @@ import type { Mount, SandboxLimits, SandboxTemplate } from '../../src/pool/ports
 import { BubblewrapContext } from './bubblewrap-context.ts';
 import { CloudBuildContext } from './cloud-build/cloud-build-context.ts';
 import { DockerDaemon } from './docker/docker-daemon.ts';
+import { GvisorContext } from './gvisor-context.ts';
 import { outOfTheWay } from './kubernetes/dial-back-image.ts';
 
 const PROJECT = path.join(import.meta.dirname, '../..');
@@ -46,7 +47,7 @@ export class WorkspaceFixture implements AsyncDisposable {
     this.#site = site;
   }
 
-  static async open(provider: 'bubblewrap' | 'docker' | 'cloud-build' = 'bubblewrap'): Promise<WorkspaceFixture> {
+  static async open(provider: keyof typeof SITES = 'bubblewrap'): Promise<WorkspaceFixture> {
     return new WorkspaceFixture(await SITES[provider]());
   }
 
@@ -75,6 +76,15 @@ export class WorkspaceFixture implements AsyncDisposable {
 const SITES = {
   bubblewrap: async (): Promise<Site> => {
     const context = await BubblewrapContext.open([]);
+    return {
+      provider: context.provider(),
+      hiddenPaths: context.hiddenPaths.slice(0, 3),
+      template: (settings, about) => createWorkspaceTemplate('workspace', settings, about),
+      [Symbol.asyncDispose]: () => context[Symbol.asyncDispose](),
+    };
+  },
+  gvisor: async (): Promise<Site> => {
+    const context = await GvisorContext.open([]);
     return {
       provider: context.provider(),
       hiddenPaths: context.hiddenPaths.slice(0, 3),

@@ -8,6 +8,7 @@ import { OPEN_FILES } from '../local/host/open-files.ts';
 import { listSystemFiles, type SystemView } from '../local/template/system-view.ts';
 import { divideWritableSpace } from '../local/template/writable-space.ts';
 import { INBOX } from '../upload-path.ts';
+import { buildFilter } from './filter.ts';
 
 export interface BundlePlan {
   readonly template: SandboxTemplate;
@@ -18,8 +19,11 @@ export interface BundlePlan {
   readonly memoryByProcess: boolean;
 }
 
-/** Inside: one byte tells that the sandbox stands, then the shell becomes the program. A program that is not found is exit code 127. */
-const START = 'printf +; exec "$@"';
+/**
+ * Inside: one byte tells that the sandbox stands, then the shell becomes the program. A program that is not found is exit code 127. The first
+ * process of a workspace says something by itself, and its root file system need not have a shell.
+ */
+const START = ['/bin/sh', '-c', 'printf +; exec "$@"', 'muster-start'];
 
 /** Writes an OCI bundle (https://github.com/opencontainers/runtime-spec/blob/main/bundle.md) into a directory that no other user can read. */
 export async function writeBundle(directory: string, plan: BundlePlan): Promise<void> {
@@ -27,16 +31,24 @@ export async function writeBundle(directory: string, plan: BundlePlan): Promise<
   const mounts = await listHostMounts(plan);
   await mkdir(root);
   // The mount points exist beforehand, because runsc must have no reason to write to the host's files.
-  for (const target of ['/proc', '/sys', '/dev', '/tmp', '/etc']) await mkdir(path.join(root, target));
+  const { writable = [] } = plan.template.workspace ?? {};
+  for (const target of ['/proc', '/sys', '/dev', '/tmp', '/etc', ...writable]) await mkdir(path.join(root, target), { recursive: true });
   for (const { source, target } of mounts) await makeMountPoint(source, path.join(root, target));
   for (const { at, to } of plan.system.links) await symlink(to, path.join(root, at));
-  for (const [name, text] of Object.entries(SYNTHESISED_FILES)) await writeFile(path.join(root, 'etc', name), text);
+  if (!hasOwnRoot(plan.template))
+    for (const [name, text] of Object.entries(SYNTHESISED_FILES)) await writeFile(path.join(root, 'etc', name), text);
   await writeFile(path.join(directory, 'config.json'), JSON.stringify(buildConfiguration(root, mounts, plan)), { mode: 0o600 });
+}
+
+/** Another root file system than the host's has files of its own in /etc. */
+function hasOwnRoot({ workspace }: SandboxTemplate): boolean {
+  return workspace?.root !== undefined;
 }
 
 async function listHostMounts({ template, system, inbox }: BundlePlan): Promise<readonly Mount[]> {
   const found: Mount[] = [];
-  for (const file of listSystemFiles(template.network)) if (await ignoreMissing(stat(file))) found.push({ source: file, target: file });
+  for (const file of hasOwnRoot(template) ? [] : listSystemFiles(template.network))
+    if (await ignoreMissing(stat(file))) found.push({ source: file, target: file });
   return [...system.mounts, ...found, { source: inbox, target: INBOX }, ...template.mounts];
 }
 
@@ -60,24 +72,24 @@ async function ignoreMissing<Value>(pending: Promise<Value>): Promise<Value | un
 
 /** Format: https://github.com/opencontainers/runtime-spec/blob/main/config.md, as far as runsc heeds it. */
 function buildConfiguration(root: string, mounts: readonly Mount[], { template, memoryByProcess }: BundlePlan): object {
-  const { limits, environment, command, network } = template;
+  const { limits, environment, command, network, workspace } = template;
   return {
     ociVersion: '1.0.2',
     hostname: 'sandbox',
     root: { path: root, readonly: true },
     process: {
       user: { uid: INSIDE_UID, gid: INSIDE_UID },
-      args: ['/bin/sh', '-c', START, 'muster-start', ...command],
+      args: [...(workspace ? [] : START), ...command],
       env: Object.entries({ ...ENVIRONMENT, ...environment }).map(([name, value]) => `${name}=${value}`),
       cwd: '/tmp',
       noNewPrivileges: true,
       capabilities: { bounding: [], effective: [], inheritable: [], permitted: [], ambient: [] },
       rlimits: listRlimits(limits, memoryByProcess),
     },
-    mounts: [...listKernelMounts(limits), ...mounts.map(({ source, target }) => bind(source, target))],
+    mounts: [...listKernelMounts(template), ...mounts.map(({ source, target }) => bind(source, target)), ...listWritableMounts(template)],
     linux: {
       namespaces: ['pid', 'ipc', 'uts', 'mount', ...(network === 'host' ? [] : ['network'])].map((type) => ({ type })),
-      seccomp: FILTER,
+      seccomp: buildFilter(workspace !== undefined),
     },
   };
 }
@@ -99,8 +111,8 @@ function listRlimits(limits: SandboxLimits, memoryByProcess: boolean): readonly 
  * processors: an empty one takes its place. /dev belongs to root inside, which no process inside runs as; were it read-only, older versions
  * would not let a shell write to /dev/null.
  */
-function listKernelMounts(limits: SandboxLimits): readonly object[] {
-  const { tmpBytes, sharedBytes } = divideWritableSpace(limits);
+function listKernelMounts(template: SandboxTemplate): readonly object[] {
+  const { tmpBytes, sharedBytes } = divideSpace(template);
   return [
     { destination: '/proc', type: 'proc', source: 'proc', options: ['ro'] },
     formatTmpfs('/sys', 'ro', 'mode=0555', 'size=4096'),
@@ -108,6 +120,16 @@ function listKernelMounts(limits: SandboxLimits): readonly object[] {
     formatTmpfs('/dev/shm', 'mode=1777', `size=${sharedBytes}`),
     formatTmpfs('/tmp', 'mode=1777', `size=${tmpBytes}`),
   ];
+}
+
+/** Over what the root file system has there. */
+function listWritableMounts(template: SandboxTemplate): readonly object[] {
+  const { tmpBytes } = divideSpace(template);
+  return (template.workspace?.writable ?? []).map((directory) => formatTmpfs(directory, 'mode=1777', `size=${tmpBytes}`));
+}
+
+function divideSpace({ limits, workspace }: SandboxTemplate): ReturnType<typeof divideWritableSpace> {
+  return divideWritableSpace(limits, 1 + (workspace?.writable.length ?? 0));
 }
 
 const formatTmpfs = (destination: string, ...options: readonly string[]): object => ({
@@ -118,26 +140,3 @@ const formatTmpfs = (destination: string, ...options: readonly string[]): object
 });
 
 const bind = (source: string, destination: string): object => ({ destination, type: 'bind', source, options: ['rbind', 'ro'] });
-
-/** CLONE_NEWUSER of clone(2). */
-const NEW_USER_NAMESPACE = 0x1000_0000;
-/** ENOSYS: the C library then falls back from clone3, whose flags lie in memory where no filter sees them, to clone. */
-const NOT_IMPLEMENTED = 38;
-
-/**
- * What gVisor's kernel refuses inside, beyond what it does not have: user namespaces, in which a program would be root to
- * more of that kernel's code. In the notation of OCI's `linux.seccomp`.
- */
-const FILTER = {
-  defaultAction: 'SCMP_ACT_ALLOW',
-  architectures: process.arch === 'arm64' ? ['SCMP_ARCH_AARCH64'] : ['SCMP_ARCH_X86_64'],
-  syscalls: [
-    { names: ['unshare', 'setns'], action: 'SCMP_ACT_ERRNO' },
-    {
-      names: ['clone'],
-      action: 'SCMP_ACT_ERRNO',
-      args: [{ index: 0, value: NEW_USER_NAMESPACE, valueTwo: NEW_USER_NAMESPACE, op: 'SCMP_CMP_MASKED_EQ' }],
-    },
-    { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: NOT_IMPLEMENTED },
-  ],
-};

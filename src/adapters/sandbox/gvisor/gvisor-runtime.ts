@@ -4,7 +4,7 @@ import { kernelCgroupFiles } from '../local/cgroups/cgroup-files.ts';
 import type { CgroupLayout } from '../local/cgroups/cgroup-layout.ts';
 import { LaunchedProgram, type FurtherProcesses } from '../local/program/launched-program.ts';
 import type { LocalHost, LocalRuntime, OpenRuntime, RuntimeOptions, SandboxSite, StartedProgram } from '../local/local-runtime.ts';
-import { readSystemView } from '../local/template/system-view.ts';
+import { readRootView, readSystemView } from '../local/template/system-view.ts';
 import { writeBundle } from './bundle.ts';
 import { type GvisorCapabilities, probeGvisor } from './capabilities.ts';
 import { checkSocketPath, buildRunscCommand } from './command-line.ts';
@@ -44,9 +44,12 @@ export class GvisorRuntime implements LocalRuntime {
       countHostProcesses: countHostProcesses,
       async start({ directory, inbox, cgroup }: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram> {
         checkSocketPath(directory);
-        await writeBundle(directory, { template, system, inbox, memoryByProcess: limits.memory.by === 'rlimit' });
+        const { root } = template.workspace ?? {};
+        const seen = root === undefined ? system : await readRootView(root);
+        await writeBundle(directory, { template, system: seen, inbox, memoryByProcess: limits.memory.by === 'rlimit' });
         const command = buildRunscCommand(runsc, template.network, directory);
-        const launched = await launch({ command, covered, memberFiles: cgroup?.memberFiles ?? [] });
+        const startsByItself = template.workspace !== undefined;
+        const launched = await launch({ command, covered, memberFiles: cgroup?.memberFiles ?? [], startsByItself });
         const program = new LaunchedProgram('runsc', launched, new RunscProcesses(directory, clock));
         await program.begin(cgroup !== undefined, signal);
         return { program };

@@ -16,29 +16,33 @@ export interface Launch {
   readonly covered: DescriptorCover;
   /** Where to write the process id to, before anything is forked. */
   readonly memberFiles: readonly string[];
+  /** Whether the program's own first byte tells that the sandbox stands. */
+  readonly startsByItself: boolean;
 }
 
 /** @throws InfrastructureError when the machine is out of processes or file descriptors. */
-export async function launch({ command, covered, memberFiles }: Launch): Promise<LaunchedProcess> {
+export async function launch({ command, covered, memberFiles, startsByItself }: Launch): Promise<LaunchedProcess> {
   const launcher = await startLauncher(LAUNCH, [...memberFiles, '--', ...command], ['ignore', 'ignore', ...covered.stdio]);
-  const mark = new StartMark();
+  const mark = new StartMark(startsByItself);
   // The end of either is the end of both; its exit says how the program ended.
   pipeline(launcher.stdout, mark, () => {});
   return { ...launcher, stdout: mark, started: mark.seen };
 }
 
 /**
- * A program's output without its first byte, which is not the program's: it says that the sandbox stands. runsc passes no
- * further descriptor into a sandbox on which to say it.
+ * A program's output, whose first byte says that the sandbox stands; without that byte where it is not the program's. runsc passes no further
+ * descriptor into a sandbox on which to say it.
  */
 class StartMark extends Transform {
   /** Resolves with true when the mark has come, with false when the output ends without it. */
   readonly seen: Promise<boolean>;
   readonly #resolveSeen: (isStarted: boolean) => void;
+  readonly #isOfProgram: boolean;
   #isSeen = false;
 
-  constructor() {
+  constructor(isOfProgram: boolean) {
     super();
+    this.#isOfProgram = isOfProgram;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.seen = promise;
     this.#resolveSeen = resolve;
@@ -49,6 +53,7 @@ class StartMark extends Transform {
     if (this.#isSeen) return callback(null, chunk);
     this.#isSeen = true;
     this.#resolveSeen(true);
-    return chunk.length > 1 ? callback(null, chunk.subarray(1)) : callback();
+    const output = this.#isOfProgram ? chunk : chunk.subarray(1);
+    return output.length > 0 ? callback(null, output) : callback();
   }
 }
