@@ -8,6 +8,11 @@ import numpy as np
 from muster_client.rollout_group import RolloutGroup
 
 WIDTH, HEIGHT, MARGIN = 640, 260, 40
+OF_TRAJECTORIES = ["sampling", "acting", "grading", "workspace"]
+"""Stages of a trajectory, many of which run at a time. The workspace is begun, filled and read."""
+
+Span = tuple[float, float]
+"""From one moment to another, in seconds since 1970."""
 
 
 @dataclass
@@ -15,29 +20,54 @@ class Progress:
     rewards: list[float] = field(default_factory=list)
     """Mean of a batch."""
     trajectories: int = 0
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(["sampling", "acting", "the rest", "waiting", "training"], 0.0))
-    """The first three of trajectories, many of which run at a time; the last two of the trainer."""
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys([*OF_TRAJECTORIES, "training"], 0.0))
+    waits: list[Span] = field(default_factory=list)
+    """In which the trainer had no batch."""
+    played: list[Span] = field(default_factory=list)
+    """From the begin of each trajectory to that of its grading."""
+    graded: list[Span] = field(default_factory=list)
 
-    def add(self, groups: list[RolloutGroup], waiting: float, training: float) -> None:
+    def add(self, groups: list[RolloutGroup], waited: Span, training: float) -> None:
         records = [trajectory.raw for group in groups for trajectory in group.trajectories]
         self.rewards.append(float(np.mean([record["reward"] for record in records if record["reward"] is not None])))
         self.trajectories += len(records)
         for timings in (record["timings"] for record in records):
-            started, ended = (datetime.fromisoformat(timings[name]) for name in ("startedAt", "endedAt"))
-            self.seconds["sampling"] += timings["modelSeconds"]
-            self.seconds["acting"] += timings["actionSeconds"]
-            self.seconds["the rest"] += (ended - started).total_seconds() - timings["modelSeconds"] - timings["actionSeconds"]
-        self.seconds["waiting"] += waiting
+            started, ended = (datetime.fromisoformat(timings[name]).timestamp() for name in ("startedAt", "endedAt"))
+            parts = [timings["modelSeconds"], timings["actionSeconds"], timings.get("gradingSeconds", 0.0)]
+            for name, seconds in zip(OF_TRAJECTORIES, [*parts, ended - started - sum(parts)], strict=True):
+                self.seconds[name] += seconds
+            self.played.append((started, ended - parts[2]))
+            self.graded.append((ended - parts[2], ended))
+        self.waits.append(waited)
         self.seconds["training"] += training
+
+    def waiting(self) -> tuple[float, float]:
+        """Seconds that the trainer has waited, and those of them in which trajectories were graded and none was played: then grading
+        was all that it waited for.
+        """
+        kinds = {"waits": self.waits, "played": self.played, "graded": self.graded}
+        moments = sorted((at, kind, by) for kind, spans in kinds.items() for span in spans for at, by in zip(span, (1, -1), strict=True))
+        open_now = dict.fromkeys(kinds, 0)
+        waited, for_grading, before = 0.0, 0.0, 0.0
+        for at, kind, by in moments:
+            if open_now["waits"] > 0:
+                waited += at - before
+                if open_now["graded"] > 0 and open_now["played"] == 0:
+                    for_grading += at - before
+            open_now[kind] += by
+            before = at
+        return waited, for_grading
 
     def line(self) -> str:
         latest = self.rewards[-10:]
         return f"version {len(self.rewards)}: {self.trajectories} trajectories, mean reward {sum(latest) / len(latest):.3f}"
 
     def stages(self) -> str:
-        of_each = (f"{name} {1000 * self.seconds[name] / self.trajectories:.0f} ms" for name in ("sampling", "acting", "the rest"))
-        of_update = (f"{name} {self.seconds[name] / len(self.rewards):.2f} s" for name in ("waiting", "training"))
-        return f"a trajectory: {', '.join(of_each)}; an update: {', '.join(of_update)}"
+        updates = len(self.rewards)
+        waited, for_grading = self.waiting()
+        of_each = ", ".join(f"{name} {1000 * self.seconds[name] / self.trajectories:.0f} ms" for name in OF_TRAJECTORIES)
+        of_update = f"training {self.seconds['training'] / updates:.2f} s, waiting {waited / updates:.2f} s, of these for grading alone"
+        return f"a trajectory: {of_each}; an update: {of_update} {for_grading / updates:.2f} s"
 
 
 def draw_curve(rewards: list[float]) -> str:

@@ -67,17 +67,17 @@ def train(trainer: Trainer, client: Client, agent: Path, updates: int, concurren
         # For the curve; from them nothing is learnt.
         "keep_filtered": True,
     }
-    version, asked = 0, time.monotonic()
+    version, asked = 0, time.time()
     for group in client.rollouts(str(agent), "training", **options):
         batch.append(group)
         if len(batch) < BATCH:
             continue
-        begun, version = time.monotonic(), version + 1
+        begun, version = time.time(), version + 1
         trainer.learn(batch, version)
         client.rollouts.report_version(MODEL, version)
-        progress.add(batch, begun - asked, time.monotonic() - begun)
+        progress.add(batch, (asked, begun), time.time() - begun)
         print(progress.line(), flush=True)
-        batch, asked = [], time.monotonic()
+        batch, asked = [], time.time()
     return progress
 
 

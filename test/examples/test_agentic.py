@@ -5,6 +5,7 @@ import os
 import random
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,12 @@ import muster
 from examples.agentic.learn import compose, imitate, recompute
 from examples.agentic.model_server import MODEL, ModelServer, Versions
 from examples.agentic.problems import instruct, write_tasks
+from examples.agentic.progress import Progress
 from examples.agentic.train import write_agent
 from examples.agentic.transformer import Cache, Transformer
 from examples.agentic.words import THINK, THOUGHT, UNKNOWN, VOCABULARY, decode, encode
 from muster_client import Client
-from muster_client.rollout_group import RolloutTrajectory
+from muster_client.rollout_group import RolloutGroup, RolloutTrajectory
 
 TRAJECTORIES = 100 if os.environ.get("MUSTER_TEST_ALL") == "1" else 5
 """Of several turns, half of them with a template that leaves earlier reasoning out."""
@@ -95,6 +97,22 @@ def thinking_model() -> Transformer:
     return model
 
 
+def played(started: float, graded: float, ended: float) -> RolloutTrajectory:
+    moments = {name: datetime.fromtimestamp(at, UTC).isoformat() for name, at in (("startedAt", started), ("endedAt", ended))}
+    timings = {**moments, "modelSeconds": 0.5, "actionSeconds": 0.25, "gradingSeconds": ended - graded}
+    return RolloutTrajectory("t", 1, 0, "completed", [], {"reward": 1, "timings": timings})
+
+
+def test_what_the_trainer_waits_for_follows_from_the_records() -> None:
+    progress = Progress()
+    # The first is graded while the second is played; for the last half second only grading is waited for. Then nothing waits.
+    one, other = played(100, 101, 103), played(100, 102.5, 103.5)
+    progress.add([RolloutGroup("g", 1, "task", 7, 2, 1, 0, [one, other], {})], (101.5, 103), 0.75)
+    assert progress.waiting() == pytest.approx((1.5, 0.5))
+    assert progress.seconds == pytest.approx({"sampling": 1, "acting": 0.5, "grading": 3, "workspace": 2, "training": 0.75})
+    assert "grading 1500 ms" in progress.stages() and "waiting 1.50 s, of these for grading alone 0.50 s" in progress.stages()
+
+
 def rollouts(client: Client, agent: Path, count: int) -> Iterator[RolloutTrajectory]:
     for group in client.rollouts(
         str(agent), "tasks", group_size=count, concurrency=8, batch=1, max_staleness=1_000_000, total=1, keep_filtered=True
@@ -119,6 +137,11 @@ def test_every_recorded_log_probability_is_the_one_that_the_model_gives_its_ids(
                 agent = write_agent(tmp_path, MODEL, "trainer", turns=3, chat_template_kwargs={"keep_reasoning": keeps})
                 of_template[keeps] = list(rollouts(client, agent, TRAJECTORIES // 2 + TRAJECTORIES % 2 * keeps))
     every = of_template[True] + of_template[False]
+    for timings in (trajectory.raw["timings"] for trajectory in every):
+        started, ended = (datetime.fromisoformat(timings[name]) for name in ("startedAt", "endedAt"))
+        parts = [timings[f"{name}Seconds"] for name in ("model", "action", "grading")]
+        # Moments are of whole milliseconds.
+        assert min(parts) > 0 and sum(parts) <= (ended - started).total_seconds() + 0.002
     assert len(every) == TRAJECTORIES
     sampled = 0
     for segment in (segment for trajectory in every for segment in trajectory.segments):

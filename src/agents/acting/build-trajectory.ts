@@ -4,12 +4,19 @@ import type { Verdict } from '../verification/verdict.ts';
 import type { Acted } from './acted/acted.ts';
 import type { TaskEpisode } from './task-episode.ts';
 
+export interface TrajectoryTimes {
+  readonly startedAt: Date;
+  readonly endedAt: Date;
+  /** Undefined where nothing was graded. */
+  readonly gradingSeconds: number | undefined;
+}
+
 /** The record of an episode; undefined when no model acted in it. @param verdict undefined when there is none. */
 export function buildTrajectory(
   episode: Pick<TaskEpisode, 'task' | 'agentDigest' | 'identity' | 'policySeed' | 'environmentSeed'>,
   { course, stopReason }: Acted,
   verdict: Verdict | undefined,
-  { startedAt, endedAt }: { readonly startedAt: Date; readonly endedAt: Date },
+  { startedAt, endedAt, gradingSeconds }: TrajectoryTimes,
 ): Trajectory | undefined {
   if (course === undefined) return undefined;
   const { task, agentDigest, identity, policySeed, environmentSeed } = episode;
@@ -35,6 +42,7 @@ export function buildTrajectory(
       endedAt: endedAt.toISOString(),
       modelSeconds: course.modelSeconds,
       actionSeconds: course.actionSeconds,
+      ...(gradingSeconds === undefined ? {} : { gradingSeconds }),
     },
     usage: course.turns.map(({ usage }) => usage).reduce(addUsage, { promptTokens: 0, completionTokens: 0, cachedTokens: 0 }),
   };

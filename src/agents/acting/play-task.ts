@@ -56,11 +56,13 @@ export async function playTask(episode: TaskEpisode, context: PlayContext, signa
   const { task } = episode;
   const startedAt = context.clock.date();
   try {
-    const played = await playSteps(episode, stepsTerms(episode, context), context.sandboxes, signal);
-    const times = { startedAt, endedAt: context.clock.date() };
+    const graded = new Map<string, number>();
+    const played = await playSteps(episode, stepsTerms(episode, context, graded), context.sandboxes, signal);
+    const endedAt = context.clock.date();
     const trajectories = played.flatMap(({ step, acted, verdict }) => {
       const isOnly = task.steps.length === 1;
       const trajectory = isOnly ? episode.identity.trajectory : `${episode.identity.trajectory}-${step.name}`;
+      const times = { startedAt, endedAt, gradingSeconds: graded.get(step.name) };
       return buildTrajectory({ ...episode, identity: { ...episode.identity, trajectory } }, acted, verdict, times) ?? [];
     });
     return { ...getPlayed(task, played), trajectories, transcript: context.isShown ? buildTranscript(played) : undefined };
@@ -79,7 +81,8 @@ export async function playTask(episode: TaskEpisode, context: PlayContext, signa
   }
 }
 
-function stepsTerms(episode: TaskEpisode, context: PlayContext): StepsTerms {
+/** @param graded gets the seconds that the grading of each step has taken. */
+function stepsTerms(episode: TaskEpisode, context: PlayContext, graded: Map<string, number>): StepsTerms {
   const { task, content, agent, environmentSeed } = episode;
   return {
     own: agent.agent === 'oracle' ? [SOLUTION] : [],
@@ -116,8 +119,12 @@ function stepsTerms(episode: TaskEpisode, context: PlayContext): StepsTerms {
         }
       }
     },
-    judge: (step, submission, signal) =>
-      takeVerdict({ task, step, content, submission, seed: deriveVerdictSeed(environmentSeed) }, context, signal),
+    judge: async (step, submission, signal) => {
+      const began = context.clock.now();
+      const verdict = await takeVerdict({ task, step, content, submission, seed: deriveVerdictSeed(environmentSeed) }, context, signal);
+      graded.set(step.name, (context.clock.now() - began) / 1000);
+      return verdict;
+    },
   };
 }
 

@@ -92,7 +92,13 @@ export const trajectorySchema = z
     verdict: z.string().nullable().describe('text that says what did not pass; null when there is no verdict'),
     status: z.enum(TRAJECTORY_STATUSES),
     stopReason: z.enum(STOP_REASONS),
-    timings: z.strictObject({ startedAt: moment, endedAt: moment, modelSeconds: z.number(), actionSeconds: z.number() }),
+    timings: z.strictObject({
+      startedAt: moment,
+      endedAt: moment,
+      modelSeconds: z.number(),
+      actionSeconds: z.number(),
+      gradingSeconds: z.number().exactOptional().describe('at the end; left out where nothing was graded'),
+    }),
     usage: z.strictObject({ promptTokens: count, completionTokens: count, cachedTokens: count }).describe('of all turns'),
   })
   .describe('a trajectory of an agent on a task, as Muster keeps it');
