@@ -34,7 +34,7 @@ const SHORT_FORM: ReadonlySet<string> = new Set([
   'the mended release is fetched from the network',
   'memory is spread over many processes',
   'the reward is more than 1',
-  'what the suite expects is read in the frames of the callers',
+  'what the suite expects is read in the frames of the callers, with derived tripwires',
   'an object that equals everything is given to a suite, through a proxy',
 ]);
 

@@ -3,7 +3,9 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { type FileContents, SORT_TASK, TASK } from '../../../support/grading-fixture.ts';
+import { detectLanguage } from '../../../../src/agents/preparation/languages/language-table.ts';
+import { describeTripwire, draftTripwires, wireTests } from '../../../../src/agents/preparation/wired-tests.ts';
+import { type FileContents, type FilesByPath, SORT_TASK, TASK } from '../../../support/grading-fixture.ts';
 
 /** Files that an agent finds. Nothing has been solved. */
 export const UNSOLVED = 'def sort_numbers(numbers):\n    return numbers\n';
@@ -37,6 +39,52 @@ class Sorting(unittest.TestCase):
         expected = [1, 2, ${last}]
         self.assertEqual(sort_numbers([2, 1, 3]), expected)
 `,
+  };
+}
+
+const PYTEST_FILE = 'test_sort.py';
+const PYTEST_PINNED = {
+  failToPass: [`${PYTEST_FILE}::test_sorts`],
+  passToPass: [`${PYTEST_FILE}::test_empty`, `${PYTEST_FILE}::test_more`],
+};
+const PYTEST_TESTS = `from sort import sort_numbers
+
+def test_sorts():
+    expected = [1, 2, 3]
+    assert sort_numbers([3, 1, 2]) == expected
+
+def test_empty():
+    assert sort_numbers([]) == []
+
+def test_more():
+    expected = [1, 2, 3]
+    assert sort_numbers([2, 1, 3]) == expected
+`;
+
+/** Tests as a repository has them, with the tripwires that its preparation makes of them. */
+function derivedTask(): FilesByPath {
+  const files = new Map([[PYTEST_FILE, { content: Buffer.from(PYTEST_TESTS), executable: false }]]);
+  const drafts = draftTripwires(detectLanguage(files), files, [PYTEST_FILE], PYTEST_PINNED);
+  const tripwires = drafts.map(describeTripwire).map(
+    (one) =>
+      `{ ${Object.entries(one)
+        .map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
+        .join(', ')} }`,
+  );
+  return {
+    ...TASK,
+    'environment/sort.py': UNSOLVED,
+    'muster.toml': `[execute]
+kind = "suite"
+runner = "pytest"
+command = ["python3", "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml={report}"]
+boundary = "shared"
+overlay = "package"
+failToPass = ${JSON.stringify(PYTEST_PINNED.failToPass)}
+passToPass = ${JSON.stringify(PYTEST_PINNED.passToPass)}
+tripwires = [${tripwires.join(', ')}]
+`,
+    [`tests/package/${PYTEST_FILE}`]: wireTests(files, drafts, false).get(PYTEST_FILE)?.content.toString() ?? '',
   };
 }
 
@@ -80,7 +128,7 @@ const KINDS = {
       'tests/draw.py': (SORT_TASK['tests/draw.py'] ?? '').replace('draw.randrange(-99, 99)', 'draw.uniform(0, 99)'),
       'tests/golden.py': 'import json, math, sys\nprint(json.dumps([math.fsum(json.load(sys.stdin))]))\n',
     }),
-  /** Tests that import the candidate, with a tripwire among them. */
+  /** Tests of unittest that import the candidate, with a tripwire among them. */
   suite: () =>
     Promise.resolve(
       suiteTask(
@@ -89,7 +137,9 @@ const KINDS = {
         'tripwires = [{ id = "test_sort.Sorting.test_more", file = "test_sort.py", changed = "[1, 2, 4]", literal = "[1, 2, 3]" }]',
       ),
     ),
-  /** The same tests, which see the candidate through a proxy. */
+  /** Tests of pytest that import the candidate, with derived tripwires among them. */
+  derived: () => Promise.resolve(derivedTask()),
+  /** The tests of unittest, which see the candidate through a proxy. */
   proxied: () => Promise.resolve(suiteTask('test_sort', '3', 'modules = ["sort"]')),
   /** A repository whose later commits hold the solution. */
   repository: async () => ({ ...SORT_TASK, ...(await repository()) }),

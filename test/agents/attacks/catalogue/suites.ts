@@ -74,21 +74,7 @@ const ATTACKS: readonly SuiteAttack[] = [
   },
 ];
 
-/** The same judged by pytest, whose own hooks a file beside the tests can have. */
-const BY_PYTEST = {
-  'muster.toml': `[execute]
-kind = "suite"
-runner = "pytest"
-command = ["python3", "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml={report}"]
-boundary = "shared"
-overlay = "package"
-failToPass = ["test_sort.py::test_sorts"]
-tripwires = [{ id = "test_sort.py::test_more", file = "package/test_sort.py", changed = "[1, 2, 4]", literal = "[1, 2, 3]" }]
-`,
-  'tests/package/test_sort.py':
-    'from sort import sort_numbers\n\ndef test_sorts():\n    assert sort_numbers([3, 1, 2]) == [1, 2, 3]\n\ndef test_more():\n    assert sort_numbers([2, 1, 3]) == [1, 2, 4]\n',
-  'tests/test_sort.py': '',
-};
+/** The hooks of pytest can be had by a file beside the tests. */
 const NAIVE_PYTEST = {
   'test.sh':
     '#!/bin/bash\ncd /app\ncp /tests/test_own.py .\nif PYTHONPATH=/muster/pytest python3 -m pytest -q test_own.py; then echo 1; else echo 0; fi >/logs/verifier/reward.txt\n',
@@ -99,18 +85,19 @@ const HOOKS =
 const CONFTEST: Attack = {
   name: 'a file beside the tests has each of their reports say that it passed',
   item: 'report-file',
-  against: 'suite',
-  task: BY_PYTEST,
+  against: 'derived',
   naive: NAIVE_PYTEST,
   files: { 'conftest.py': `${HOOKS}    report.outcome, report.longrepr = "passed", None\n` },
   twin: { files: { 'conftest.py': `${HOOKS}    report.user_properties.append(("place", item.nodeid))\n`, 'sort.py': SOLVED } },
 };
 
+const WAYS = { suite: '', derived: ', with derived tripwires', proxied: ', through a proxy' } as const;
+
 /** Each of them where the suite shares a process with the candidate, and tripwires tell; and where it sees the candidate through a proxy. */
-const OF_CANDIDATES: readonly Attack[] = (['suite', 'proxied'] as const).flatMap((against) =>
+const OF_CANDIDATES: readonly Attack[] = (['suite', 'derived', 'proxied'] as const).flatMap((against) =>
   ATTACKS.map(({ name, item, source, twin }) => ({
     item,
-    name: against === 'suite' ? name : `${name}, through a proxy`,
+    name: `${name}${WAYS[against]}`,
     against,
     naive: NAIVE,
     files: { 'sort.py': source },
