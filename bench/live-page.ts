@@ -35,7 +35,7 @@ export const livePage: Benchmark = {
   summary: 'the live page on 200 running evaluations and 500 sandboxes: the server with and without ten pages, their scripting and memory',
   measurements: (quick) => [...Array.from({ length: countRounds(quick) }, (_, round) => nameRound(round)), OPENING],
   async run({ quick, measured }) {
-    const seconds = quick ? 3 : 15;
+    const seconds = quick ? 1 : 15;
     const rows = quick ? 1000 : 100_000;
     await using server = await ServerProcess.simulate([rows, rows, SANDBOXES]);
     const [own, ...others] = listProcessors();

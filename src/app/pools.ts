@@ -15,7 +15,7 @@ import type { PoolConfig, PoolSize } from '../pool/planning/pool-config.ts';
 import { mergeStates, type PoolState } from '../pool/members/pool-state.ts';
 import type { SandboxProvider } from '../pool/ports/sandbox.ts';
 import type { SharedContent, Sharing } from '../pool/ports/shared-content.ts';
-import type { SandboxTemplate } from '../pool/ports/template.ts';
+import type { Isolation, SandboxTemplate } from '../pool/ports/template.ts';
 import type { Allowance, ProviderHost } from '../pool/ports/provider-plugin.ts';
 import { PACKAGE_ROOT } from '../kernel/package-root.ts';
 import { getPlugin } from './sandboxes/providers.ts';
@@ -134,6 +134,13 @@ export class Pools implements AsyncDisposable {
       made.set(template, making);
     }
     return raceWithAbort(making, signal);
+  }
+
+  /** How sandboxes of the pool would be walled off, without one being made. @throws InputError, InfrastructureError where none can be made. */
+  async describe(pool: PoolName, signal: AbortSignal): Promise<Isolation> {
+    const made = await this.make(pool, signal);
+    const provider = await this.#getProvider(this.getSettings(pool.template).provider);
+    return await raceWithAbort(provider.describe(made), signal);
   }
 
   #getOpenPools(template: string): readonly Pool<RunnerSession>[] {

@@ -1,5 +1,6 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { loadConfig } from '../../src/app/configuration.ts';
 import { Muster } from '../../src/app/main.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
@@ -7,12 +8,37 @@ import type { ClaimSettings } from '../../src/adapters/sandbox/kubernetes/settin
 import { KubernetesContext, IMAGE } from '../support/kubernetes/kubernetes-context.ts';
 import { runnerImage } from '../support/kubernetes/runner-image.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
+import type { MusterResult } from './muster-command.ts';
 import { CARTPOLE, LATE, Stage } from './stage.ts';
 
 nock.restore();
 
 describe('CartPole on the pods of a cluster', () => {
   failOnLeftoverProcesses();
+
+  it('is tried by "muster doctor" without a pod, and what is in the way is named', async () => {
+    await using stage = await Stage.open();
+    await using context = await KubernetesContext.open({ mounts: [] });
+    const diagnose = async (changes: object): Promise<MusterResult> => {
+      const kubernetes = { kubeconfig: context.pod.kubeconfig, image: IMAGE, ...changes };
+      const config = await stage.write('doctor.json', { templates: { local: { provider: 'kubernetes', kubernetes } } });
+      return await stage.call(['doctor', '--json', '--config', config]);
+    };
+    const found = z.object({ checks: z.array(z.object({ name: z.string(), status: z.string(), found: z.string() })) });
+    const checkOf = ({ stdout }: MusterResult, wanted: string): unknown =>
+      found.parse(JSON.parse(stdout)).checks.find(({ name }) => name === wanted);
+    const well = await diagnose({});
+    expect(checkOf(well, 'kubernetes')).toMatchObject({
+      status: 'warning',
+      found: expect.stringMatching(/no sandbox was made; not verified: /),
+    });
+    // The pods have a Python of their own.
+    expect(checkOf(well, 'Python')).toBeUndefined();
+    const ill = await diagnose({ namespace: 'elsewhere' });
+    expect(ill.exitCode).toBe(3);
+    expect(checkOf(ill, 'kubernetes')).toMatchObject({ status: 'problem', found: expect.stringContaining('elsewhere') });
+    expect(context.simulator.requests.get('POST pods')).toBeUndefined();
+  });
 
   it.each<readonly [string, ClaimSettings | undefined, object]>([
     ['that Muster makes', undefined, {}],

@@ -1,10 +1,31 @@
 import { toOkFinding, type HealthCheck } from '../../kernel/health-check.ts';
+import type { Isolation } from '../../pool/ports/template.ts';
 
 /** @param start has the template's program started in a sandbox, as an evaluation does. @returns seconds until it was ready. */
 export function createRunnerCheck(template: string, start: (signal: AbortSignal) => Promise<number>): HealthCheck {
   return {
     name: template === 'local' ? 'runner' : `runner (${template})`,
     run: async (signal) => toOkFinding(`ready in a sandbox after ${(await start(signal)).toFixed(1)} s`),
+  };
+}
+
+/**
+ * Of sandboxes elsewhere none is made: that may cost money, and time.
+ *
+ * @param provider of the template. @param describe finds out what can be found out without a sandbox, and throws what is wrong.
+ */
+export function createRemoteCheck(
+  provider: string,
+  template: string,
+  describe: (signal: AbortSignal) => Promise<Pick<Isolation, 'unverified'>>,
+): HealthCheck {
+  return {
+    name: template === 'local' ? provider : `${provider} (${template})`,
+    async run(signal) {
+      const { unverified = [] } = await describe(signal);
+      const found = 'reached, and allowed what an evaluation needs; no sandbox was made';
+      return unverified.length === 0 ? toOkFinding(found) : { status: 'warning', found: `${found}; ${unverified.join('; ')}` };
+    },
   };
 }
 
