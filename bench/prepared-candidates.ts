@@ -28,7 +28,7 @@ export const preparedCandidates: Benchmark = {
       ],
       checks: [{ what: 'candidates an hour', target: `≥ ${TARGET}`, measured: hourly.toFixed(0), met: hourly >= TARGET }],
       notes: [
-        `A candidate that becomes a task has run its tests some forty times: baseline, test patch, three shuffled runs, 20 s of repeats, and three verdicts for the solution, for nothing done and for each cheat. Mutations of one repository share the runs of the right code. The last proof by an evaluation is not part of it. Nothing is kept from an earlier preparation.`,
+        `A candidate that becomes a task has run its tests some thirty times: test patch, three shuffled runs, tripwires, and three verdicts for the solution, for nothing done and for each cheat; 20 s of repeats come once. Mutations of one repository share the runs of the right code. The last proof by an evaluation is not part of it. Nothing is kept from an earlier preparation.`,
       ],
     };
   },

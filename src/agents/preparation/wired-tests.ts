@@ -5,6 +5,8 @@ import type { Outcomes, PinnedTests } from './derivation.ts';
 import { type SourceFile, type SourceFiles, readText } from './source/source-files.ts';
 
 const MOST_TRIPWIRES = 4;
+/** They are tried in one run; many are no tripwires, because the literal does not matter to the test. */
+const [MOST_TRIED_OF_FILE, MOST_TRIED] = [8, 16];
 const PACKAGE = 'package/';
 
 /**
@@ -23,11 +25,11 @@ export function draftTripwires(
     language
       .tripwires(path, readText(files, path) ?? '', [...failToPass, ...passToPass], framework)
       .toSorted((a, b) => rank(a) - rank(b))
-      .slice(0, MOST_TRIPWIRES),
+      .slice(0, MOST_TRIED_OF_FILE),
   );
   // Tests of one name in a file would have tripwires of one name.
   const once = drafts.filter(({ wire }) => drafts.every((other) => other.wire === wire || other.wire.id !== wire.id));
-  return once.slice(0, 2 * MOST_TRIPWIRES);
+  return once.slice(0, MOST_TRIED);
 }
 
 /** Test files with the drafts in them. @param withRestored whether each stands there also with its literal restored, to be tried. */

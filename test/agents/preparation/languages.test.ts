@@ -7,6 +7,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { keepWholeParts } from '../../../src/agents/preparation/derivation.ts';
 import { detectLanguage } from '../../../src/agents/preparation/languages/language-table.ts';
+import { changeLiteral } from '../../../src/agents/preparation/languages/changed-literal.ts';
 import { draftTripwires, wireTests } from '../../../src/agents/preparation/wired-tests.ts';
 import { type FileContents, writeFiles } from '../../support/grading-fixture.ts';
 import { SAMPLES } from '../../support/repository-languages.ts';
@@ -58,6 +59,11 @@ it('how many assertions there are tells right from wrong no more than a limit of
   const text = "test('adds', (t) => {\n  t.plan(2);\n  t.is(add(2, 3), 5);\n  later(t, { timeout: 9 });\n});\n";
   const drafts = detected.language.tripwires('a.test.js', text, ['a.test.js > adds'], detected.framework);
   expect(drafts.map(({ tripwire }) => tripwire.changed)).toEqual(['t.is(add(2, 3), 6);']);
+});
+
+it('a literal is changed to one of its type', () => {
+  const changed = ['eq(f(1), { a: undefined });', 'assert f(1) == True', 'is(g("no"))', 'h(undefined(), x.true)'].map(changeLiteral);
+  expect(changed).toEqual(['eq(f(1), { a: null });', 'assert f(1) == False', 'is(g("ne"))', undefined]);
 });
 
 it('a part that is run as a whole is pinned as a whole or not at all', () => {

@@ -1,11 +1,22 @@
-const LITERAL = /(?<number>(?<![\w.])\d{1,9}(?![\w.]))|(?<quote>["'])(?<text>[A-Za-z0-9 ]{1,40})\k<quote>/g;
+const LITERAL =
+  /(?<number>(?<![\w.])\d{1,9}(?![\w.]))|(?<word>(?<![\w.])(?:true|false|True|False|undefined)(?![\w.(]))|(?<quote>["'])(?<text>[A-Za-z0-9 ]{1,40})\k<quote>/g;
+
+/** Of the same type where a compiler looks at types. */
+const OTHER_WORDS = new Map([
+  ['true', 'false'],
+  ['false', 'true'],
+  ['True', 'False'],
+  ['False', 'True'],
+  ['undefined', 'null'],
+]);
 
 /** The last literal of a line with another value of the same kind in its place. @returns undefined where the line has none. */
 export function changeLiteral(line: string): string | undefined {
   const last = Array.from(line.matchAll(LITERAL)).at(-1);
   if (last === undefined) return undefined;
-  const { number, quote = '', text = '' } = last.groups ?? {};
-  const changed = number === undefined ? `${quote}${changeText(text)}${quote}` : `${Number(number) + 1}`;
+  const { number, word, quote = '', text = '' } = last.groups ?? {};
+  const other = word === undefined ? `${quote}${changeText(text)}${quote}` : OTHER_WORDS.get(word);
+  const changed = number === undefined ? other : `${Number(number) + 1}`;
   return `${line.slice(0, last.index)}${changed}${line.slice(last.index + last[0].length)}`;
 }
 
