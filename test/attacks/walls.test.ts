@@ -69,7 +69,7 @@ print(json.dumps([len(settings) > 100, [path for path, answer in answers.items()
     expect(JSON.stringify(groups)).not.toMatch(/muster|[a-z]/);
   });
 
-  it('finds none of Muster’s places in what its processes tell, the first one’s command line among it', async () => {
+  it('finds no path of Muster in what /proc shows of its processes, the command line of the first among it', async () => {
     // In hexadecimal, so that the attacker's own command line does not have them.
     const places = [fixture.context.stateDir, path.resolve('runner')].map((place) => Buffer.from(place).toString('hex'));
     const seen = await fixture.report(`

@@ -30,7 +30,7 @@ export interface ChaosReport {
   /** Evaluations whose answer has episodes in it that a Muster had stored which was killed. */
   readonly resumed: number;
   readonly takeovers: readonly Takeover[];
-  /** Whatever should not be; nothing when all is well. */
+  /** What went wrong; empty when all is well. */
   readonly wrong: readonly string[];
 }
 
@@ -67,14 +67,14 @@ export async function inPeace({ orders }: Pick<ChaosPlan, 'orders'>): Promise<An
   return answers;
 }
 
-interface Slots {
+interface Servers {
   readonly all: readonly MusterPlace[];
   readonly stateDirs: readonly string[];
   /** URL of the database that they share. */
   readonly store: string | undefined;
 }
 
-async function placesOf(stage: Stage, { shared }: ChaosOptions): Promise<Slots> {
+async function placesOf(stage: Stage, { shared }: ChaosOptions): Promise<Servers> {
   const store = shared && (await shared.postgres.newDatabase());
   const config = configOf(4, store);
   const names = Array.from({ length: shared?.musters ?? 1 }, (_, at) => `muster-${at}`);

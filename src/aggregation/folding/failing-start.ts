@@ -1,13 +1,13 @@
 import { buildErrorKey, type Outcome } from '../../kernel/outcome.ts';
 
 /**
- * So many episodes that all failed with one error are taken for a mistake in the suite, the environment or the checkpoint. A policy of which 4 in 5
+ * When this many episodes all failed with the same error, the suite, the environment or the checkpoint counts as broken. A policy of which 4 in 5
  * episodes fail that way is mistaken for one with a probability of 3 %; more episodes would only tell later what is nearly always certain.
  */
 export const FAILING_START = 16;
 
 /**
- * So many do where each has reached its time limit: every further one costs that time again. A policy of which every second episode does so is
+ * The same number where each reached its time limit: every further one costs that time again. A policy of which every second episode does so is
  * mistaken with a probability of 3 %.
  */
 const HANGING_START = 5;

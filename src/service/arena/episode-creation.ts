@@ -11,7 +11,7 @@ import { findForkOrigin } from './fork-origin.ts';
 export interface CreationParts {
   readonly trajectories: Trajectories;
   readonly audit: AuditTrail;
-  /** Where a task does not say. */
+  /** For tasks that set none. */
   readonly limits: () => EpisodeLimits;
   /** Episodes that a principal may have open at a time; undefined for any number. */
   readonly openEpisodes: (principal: string) => number | undefined;

@@ -14,7 +14,7 @@ export interface HoldingParts {
   readonly live: LiveEpisodes;
   readonly clock: Clock;
   readonly holder: OwnerId;
-  /** For which a holder that is gone keeps an episode from others. Shorter is renewed more often, once in a third of it. */
+  /** How long a holder that is gone keeps an episode from others. A hold is renewed after a third of it. */
   readonly holdMilliseconds: number;
   /** Aborted when Muster ends: what is under way is left to the next one. */
   readonly closing: AbortSignal;
@@ -27,16 +27,16 @@ export interface HeldEpisode {
   state: EpisodeState;
 }
 
-/** Who asks for an episode that another holds waits for its right to end, and somewhat longer: most likely that one is gone. */
+/** A request for an episode that another process holds waits until that hold expires, and this much longer: most likely that process is gone. */
 const LONGER_MS = 5_000;
 const ASKED_EACH_MS = 500;
 const ALL_STEPS = 100_000;
-/** Of an episode that is closed, which nothing is written of any more. */
+/** The fence of a closed episode, to which nothing is written any more. */
 const NO_FENCE = 0;
 
 /**
- * The right of this process to write one episode, and what is stored of it. While the right is fresh no other process can have written, so that a step
- * reads nothing; once it is older it is renewed first, and when another process has had the episode meanwhile, everything is read anew.
+ * The hold of this process on one episode, which is the right to write it, and what is stored of it. While the hold is fresh, no other process can
+ * have written, so a step reads nothing. An older hold is renewed first; if another process has held the episode meanwhile, everything is read again.
  */
 export class EpisodeHolding {
   readonly #id: AgentEpisodeId;
@@ -59,34 +59,34 @@ export class EpisodeHolding {
     return this.#held?.episode;
   }
 
-  /** Knows an episode that has just been made, unless another process has had it since. */
+  /** Takes the hold on an episode that was just made, unless another process has held it since. */
   async begin(episode: StoredAgentEpisode): Promise<void> {
-    const hold = await this.#taken(0);
+    const hold = await this.#takeHold(0);
     if (hold.fence === 1) this.#held = { episode, hold, state: createEpisodeState(episode.touchedAt.getTime()) };
   }
 
   /**
-   * @param patient whether to wait for the end of another's right.
+   * @param patient whether to wait until another process's hold expires.
    * @throws InputError `episode.not-found`; HoldLostError when another process has it.
    */
   async current(patient: boolean): Promise<HeldEpisode> {
     await this.#renewing;
     if (this.#held && this.#parts.clock.now() - this.#renewedAt < this.#renewedEachMs) return this.#held;
-    const found = this.#held === undefined ? await this.#found() : undefined;
+    const found = this.#held === undefined ? await this.#findStored() : undefined;
     if (found?.closed)
       return { episode: found, hold: { episode: this.#id, fence: NO_FENCE }, state: deriveState(found, await this.steps(found)) };
-    const hold = await this.#taken(patient ? this.#parts.holdMilliseconds + LONGER_MS : 0);
-    if (this.#held?.hold.fence !== hold.fence) this.#held = await this.#loaded(hold);
+    const hold = await this.#takeHold(patient ? this.#parts.holdMilliseconds + LONGER_MS : 0);
+    if (this.#held?.hold.fence !== hold.fence) this.#held = await this.#load(hold);
     return this.#held;
   }
 
-  /** Keeps the right while something takes long. */
+  /** Renews the hold while something takes long. */
   keep(): Disposable {
     const { clock, closing } = this.#parts;
     let timer: Disposable;
     const again = (): void => {
       if (closing.aborted) return;
-      this.#renewing = this.#renewed();
+      this.#renewing = this.#renew();
       timer = clock.after(this.#renewedEachMs, again);
     };
     timer = clock.after(this.#renewedEachMs, again);
@@ -112,16 +112,16 @@ export class EpisodeHolding {
   }
 
   /** Never rejects: what cannot be renewed now is asked for when it is needed. */
-  async #renewed(): Promise<void> {
+  async #renew(): Promise<void> {
     try {
-      const { fence } = await this.#taken(0);
+      const { fence } = await this.#takeHold(0);
       if (this.#held?.hold.fence !== fence) this.forget();
     } catch {
       this.#renewedAt = -Infinity;
     }
   }
 
-  async #taken(patienceMs: number): Promise<Hold> {
+  async #takeHold(patienceMs: number): Promise<Hold> {
     const { trajectories, holder, holdMilliseconds, clock, closing } = this.#parts;
     const deadline = clock.now() + patienceMs;
     for (;;) {
@@ -136,15 +136,15 @@ export class EpisodeHolding {
     }
   }
 
-  async #found(): Promise<StoredAgentEpisode> {
+  async #findStored(): Promise<StoredAgentEpisode> {
     const episode = await this.#parts.trajectories.find(this.#id);
     if (episode === undefined) throw createUnknownEpisodeError(this.#id);
     return episode;
   }
 
   /** The live tier's state, unless that knows less than is stored. */
-  async #loaded(hold: Hold): Promise<HeldEpisode> {
-    const episode = await this.#found();
+  async #load(hold: Hold): Promise<HeldEpisode> {
+    const episode = await this.#findStored();
     const known = await this.#parts.live.get(this.#id);
     const isCurrent = known?.state.answered.length === episode.steps && takesSteps(known.state) === (episode.endedBy === undefined);
     if (!isCurrent || episode.closed !== undefined) return { episode, hold, state: deriveState(episode, await this.steps(episode)) };

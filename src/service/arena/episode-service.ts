@@ -24,7 +24,7 @@ import { OpenEpisodes } from './open-episodes.ts';
 export interface EpisodeServiceOptions extends Omit<OpenEpisodeParts, 'closing' | 'onChange' | 'brought' | 'measure'>, CreationParts {
   readonly taskRecords: TaskRecords;
   readonly log: Log;
-  /** For which episodes are kept after their end. */
+  /** How long episodes are kept after their end. */
   readonly retentionDays: () => number;
   /** Those that can be read, by id. */
   readonly listTasks: () => Promise<readonly Task[]>;

@@ -10,11 +10,11 @@ export interface UpkeepParts {
   readonly contents: FileContents;
   readonly clock: Clock;
   readonly log: Log;
-  /** For which episodes are kept after their end. */
+  /** How long episodes are kept after their end. */
   readonly retentionDays: () => number;
   /** Takes the verdict of an episode that has ended. */
   readonly finish: (id: AgentEpisodeId) => void;
-  /** Ends one of which nothing was asked for too long. */
+  /** Ends an episode that has had no request for too long. */
   readonly endIdle: (id: AgentEpisodeId) => Promise<void>;
 }
 
@@ -24,7 +24,7 @@ const SWEPT = 1000;
 const FORGOTTEN = 100;
 const DAY_MS = 86_400_000;
 
-/** What becomes of episodes by themselves: those that another process has left are graded, idle ones end, old ones are forgotten. */
+/** Upkeep that needs no request: grades episodes that another process has left, ends idle ones, and removes old ones. */
 export class EpisodeUpkeep {
   readonly #parts: UpkeepParts;
 
@@ -38,7 +38,7 @@ export class EpisodeUpkeep {
       await this.#lookAtUnclosed(closing);
       await this.#forgetOld(closing);
     } catch (error) {
-      this.#parts.log.warn({ error: getMessage(error) }, 'episodes could not be looked after');
+      this.#parts.log.warn({ error: getMessage(error) }, 'the upkeep of episodes failed');
     }
   }
 

@@ -7,7 +7,7 @@ import { EpisodeStateError } from './episode-errors.ts';
 import { requireStep } from './episode-history.ts';
 
 /**
- * Where the forks of an episode come from: behind a step of it.
+ * The step behind which the forks of an episode begin.
  *
  * @param at its last step that changed the workspace, when it is left out: a submission is no part of a fork.
  * @throws InputError `step.unknown`; EpisodeStateError `episode.over` behind a submission, or a step with which a limit was reached; `episode.files`.

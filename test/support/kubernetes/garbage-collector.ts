@@ -20,7 +20,7 @@ export function ownerUidOf({ metadata }: KubeObject): string | undefined {
   return ownedSchema.parse(metadata).ownerReferences[0]?.uid;
 }
 
-/** Kubernetes' own: what is owned goes when its owner is gone, or, where the owner waits for it, before. */
+/** The garbage collector of Kubernetes: deletes owned objects once their owner is gone, or before it, where the deletion is in the foreground. */
 export class GarbageCollector {
   readonly #store: ObjectStore;
   readonly #pods: SimulatedPods;
@@ -30,7 +30,7 @@ export class GarbageCollector {
     this.#pods = pods;
   }
 
-  /** Nothing happens when it is on its way already. @param isForeground whether it stays until nothing of what it owns is left. */
+  /** Does nothing while a deletion is under way. @param isForeground whether it stays until nothing of what it owns is left. */
   delete(resource: string, name: string, isForeground: boolean): void {
     const object = this.#store.find(resource, name);
     if (!object) return;

@@ -13,7 +13,7 @@ const PATTERNS: Readonly<Record<Measure, readonly RegExp[]>> = {
 };
 
 /**
- * The most that any kernel takes, as the compile step has printed it. What a source has the compiler print besides can only add to it.
+ * The most that any kernel takes, as the compile step has printed it. A source can make the compiler print further numbers, which can only raise it.
  *
  * @param compiled undefined where nothing was compiled.
  */

@@ -1,34 +1,15 @@
 /** Colours by what they say. In both schemes text reaches a contrast of 4.5 on what it stands on, marks and lines one of 3 (WCAG 2.2, AA). */
-export interface Palette {
-  readonly page: string;
-  readonly surface: string;
-  readonly text: string;
-  readonly muted: string;
-  readonly line: string;
-  readonly grid: string;
-  /** The estimate and its interval. */
-  readonly estimate: string;
-  readonly area: string;
-  /** What was asked for: a half-width, a margin, a threshold. */
-  readonly target: string;
-  readonly targetArea: string;
-  readonly good: string;
-  readonly goodArea: string;
-  readonly bad: string;
-  readonly badArea: string;
-  readonly caution: string;
-  readonly cautionArea: string;
-}
-
-export const LIGHT: Palette = {
+export const LIGHT = {
   page: '#f5f6f8',
   surface: '#ffffff',
   text: '#19212e',
   muted: '#566072',
   line: '#d9dee6',
   grid: '#eaedf2',
+  /** The estimate and its interval. */
   estimate: '#2457c5',
   area: '#cfddf8',
+  /** What was asked for: a half-width, a margin, a threshold. */
   target: '#96570a',
   targetArea: '#fbeed6',
   good: '#11703c',
@@ -38,6 +19,8 @@ export const LIGHT: Palette = {
   caution: '#7a5200',
   cautionArea: '#fdf3dc',
 };
+
+export type Palette = Readonly<typeof LIGHT>;
 
 export const DARK: Palette = {
   page: '#10141b',

@@ -2,21 +2,6 @@ import { execFile } from 'node:child_process';
 import { z } from 'zod';
 import { InfrastructureError } from '../../../../kernel/errors.ts';
 
-/** What an interpreter reports about itself. */
-export interface PythonEnvironment {
-  /** As the interpreter knows itself; inside a virtual environment, the path by which it knows that it is in one. */
-  readonly executable: string;
-  /** Major, minor, patch. */
-  readonly version: readonly [number, number, number];
-  readonly prefix: string;
-  readonly basePrefix: string;
-  readonly modules: Readonly<Record<string, PythonModule>>;
-}
-
-export type PythonModule =
-  | { readonly state: 'imported'; readonly version: string | null; /** Null for what is built in. */ readonly file: string | null }
-  | { readonly state: 'failed'; readonly detail: string };
-
 /** Importing a large library from a cold disk takes tens of seconds. */
 const TIMEOUT_MS = 120_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
@@ -42,18 +27,25 @@ os.write(report_to, json.dumps(report).encode())
 `;
 
 const reportSchema = z.object({
+  /** As the interpreter knows itself; inside a virtual environment, the path by which it knows that it is in one. */
   executable: z.string().min(1),
+  /** Major, minor, patch. */
   version: z.tuple([z.int(), z.int(), z.int()]),
   prefix: z.string().min(1),
   basePrefix: z.string().min(1),
   modules: z.record(
     z.string(),
     z.discriminatedUnion('state', [
+      /** The file is null for what is built in. */
       z.object({ state: z.literal('imported'), version: z.string().nullable(), file: z.string().nullable() }),
       z.object({ state: z.literal('failed'), detail: z.string() }),
     ]),
   ),
 });
+
+/** What an interpreter reports about itself. */
+export type PythonEnvironment = z.infer<typeof reportSchema>;
+export type PythonModule = PythonEnvironment['modules'][string];
 
 /**
  * Starts the interpreter, as the sandboxes do (`-I`), and has it import the modules.
