@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { formatEvaluationList, isAnsweredElsewhere, type Listed } from '../../src/cli/lines/evaluation-list.ts';
-import { formatTokens } from '../../src/cli/lines/token-lines.ts';
+import { formatTokens } from '../../src/cli/commands/token-command.ts';
 import { parseTokenId } from '../../src/kernel/ids.ts';
 import { comparison, evaluation } from '../faces/report/documents.ts';
 

@@ -1,34 +1,36 @@
 import { Registry } from 'prom-client';
-import { listQuotaUses, type PrincipalUse } from '../../service/access/quota-uses.ts';
-import { TokenService } from '../../service/access/token-service.ts';
-import type { Config } from '../../config/config.ts';
+import { findLackOfSpace } from '../../adapters/files/state-directory.ts';
 import type { SqlStore } from '../../adapters/store/sql/sql-evaluation-store.ts';
+import type { Config } from '../../config/config.ts';
 import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
-import { Runtime } from '../runtime.ts';
-import { systemClock } from '../../kernel/clock.ts';
-import { PACKAGE_VERSION } from '../../kernel/package-root.ts';
-import { createLiveQuotas } from './live-settings.ts';
 import { addFigureRoutes } from '../../faces/http/figures.ts';
-import { grantRoutes } from '../../faces/http/routes/grant-routes.ts';
 import { createHttpServer } from '../../faces/http/http-server.ts';
-import { identifyByToken, identifyLocal, type Identify } from '../../faces/http/requests/identify.ts';
+import { type Identify, identifyByToken, identifyLocal } from '../../faces/http/requests/identify.ts';
+import { grantRoutes } from '../../faces/http/routes/grant-routes.ts';
 import { addLiveRoutes } from '../../faces/http/routes/live-routes.ts';
+import type { Reason } from '../../faces/http/routes/operation-routes.ts';
 import { addPoolRoutes } from '../../faces/http/routes/pool-routes.ts';
 import { addSuiteRoutes } from '../../faces/http/routes/suite-routes.ts';
 import { addAuditRoute, addQuotaRoute, addTokenRoutes } from '../../faces/http/routes/token-routes.ts';
 import { addPageRoutes } from '../../faces/page/page-routes.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { getMessage } from '../../kernel/errors.ts';
+import { PACKAGE_VERSION } from '../../kernel/package-root.ts';
+import { listQuotaUses, type PrincipalUse } from '../../service/access/quota-uses.ts';
+import { toBound } from '../../service/access/quota.ts';
+import { TokenService } from '../../service/access/token-service.ts';
+import { EpisodeService } from '../../service/arena/episode-service.ts';
 import { CheckpointService } from '../../service/checkpoints/checkpoint-service.ts';
 import { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
-import { EpisodeService } from '../../service/arena/episode-service.ts';
-import { EvaluationService } from '../../service/evaluation-service.ts';
 import { GrantService } from '../../service/checkpoints/grant-service.ts';
+import { EvaluationService } from '../../service/evaluation-service.ts';
 import type { Library } from '../../service/orders/library.ts';
 import type { RolloutService } from '../../service/rollouts/rollout-service.ts';
 import { PoolService } from '../../service/upkeep/pool-service.ts';
-import { checkReadiness } from './readiness.ts';
+import { Runtime } from '../runtime.ts';
+import { createLiveQuotas } from './live-settings.ts';
 import type { ServerTemplates } from './server-templates.ts';
 import type { Starter } from './starter.ts';
-import { toBound } from '../../service/access/quota.ts';
 
 export interface AppParts {
   readonly store: SqlStore;
@@ -96,4 +98,28 @@ function createQuotaUses({ store, runtime, pools }: AppParts): (caller: string) 
 
 function identifyOthers({ tokens }: EvaluationStore, { access, failedTokensPerMinute }: Config['server']): Identify {
   return access === 'off' ? identifyLocal : identifyByToken(tokens, systemClock, toBound(failedTokensPerMinute));
+}
+
+interface Parts {
+  readonly service: { readonly isDraining: boolean };
+  readonly store: Pick<EvaluationStore, 'webhooks'>;
+  readonly templates: { findHindrances(): Promise<readonly string[]> };
+  readonly stateDir: string;
+  /** @returns why nothing new should be kept in the state directory. */
+  readonly lack?: (stateDir: string) => Promise<string | undefined>;
+}
+
+/** Why a server should be sent no work; none when all is well. */
+async function checkReadiness({ service, store, templates, stateDir, lack = findLackOfSpace }: Parts): Promise<readonly Reason[]> {
+  const reasons: Reason[] = [];
+  if (service.isDraining) reasons.push({ code: 'service.draining', detail: 'it is about to end' });
+  try {
+    await store.webhooks.nextDue();
+  } catch (error) {
+    reasons.push({ code: 'store.unavailable', detail: getMessage(error) });
+  }
+  for (const detail of await templates.findHindrances()) reasons.push({ code: 'template.unusable', detail });
+  const lacking = await lack(stateDir).catch(getMessage);
+  if (lacking !== undefined) reasons.push({ code: 'disk.full', detail: lacking });
+  return reasons;
 }

@@ -2,13 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { FileContentsDirectory } from '../../adapters/arena/file-contents-directory.ts';
+import { ForgivingLiveEpisodes } from '../../adapters/arena/forgiving-live-episodes.ts';
+import { MemoryLiveEpisodes } from '../../adapters/arena/memory-live-episodes.ts';
 import type { SqlStore } from '../../adapters/store/sql/sql-evaluation-store.ts';
 import { parseAgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import type { EpisodeLimits } from '../../agents/arena/episode-state.ts';
+import type { LiveEpisodes } from '../../agents/arena/live-episodes.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Config } from '../../config/config.ts';
-import { systemClock } from '../../kernel/clock.ts';
+import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { parseOwnerId } from '../../kernel/ids.ts';
+import type { Log } from '../../kernel/log.ts';
 import type { Quota } from '../../service/access/quota.ts';
 import { CommandStarts } from '../../service/arena/command-starts.ts';
 import { EpisodeService } from '../../service/arena/episode-service.ts';
@@ -16,7 +20,6 @@ import { GradingPools } from '../grading/grading-pools.ts';
 import { TaskGrader } from '../grading/task-grader.ts';
 import type { Runtime } from '../runtime.ts';
 import { isShared } from '../stores.ts';
-import { openLiveEpisodes } from './live-tier.ts';
 import { findTask, listReadableTasks } from '../tasks/task-finder.ts';
 import { attributeToOperator } from './server-templates.ts';
 import { createTimedId } from './timed-id.ts';
@@ -87,4 +90,17 @@ async function attribute<Opened>(opening: Promise<Opened>): Promise<Opened> {
 
 function getLimits({ arena: { steps, seconds, bytesWritten, outputCharacters, idleSeconds } }: Config): EpisodeLimits {
   return { steps, seconds, bytesWritten, output: outputCharacters, idleSeconds };
+}
+
+interface LiveTier extends AsyncDisposable {
+  readonly episodes: LiveEpisodes;
+}
+
+/** @param setting `arena.live`. A server has to be there at the start; one that fails later slows steps down and fails none. @throws as `RedisLiveEpisodes.open`. */
+async function openLiveEpisodes(setting: string, clock: Clock, log: Log): Promise<LiveTier> {
+  if (setting === 'memory') return { episodes: new MemoryLiveEpisodes(), [Symbol.asyncDispose]: async () => undefined };
+  // The client of Redis has 480 modules: servers without it need not read them.
+  const { RedisLiveEpisodes } = await import('../../adapters/arena/redis/redis-live-episodes.ts');
+  const redis = await RedisLiveEpisodes.open(setting, clock);
+  return { episodes: new ForgivingLiveEpisodes(redis, clock, log), [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose]() };
 }

@@ -1,13 +1,13 @@
 import { Command, Option } from 'commander';
-import type { IssuedToken, ListedToken, TokenActions } from '../../service/access/token-service.ts';
-import { ROLES, type Role } from '../../evaluation-store/tokens.ts';
-import { InputError, getMessage } from '../../kernel/errors.ts';
+import { type Role, ROLES } from '../../evaluation-store/tokens.ts';
+import { getMessage, InputError } from '../../kernel/errors.ts';
 import { parseTokenId, type TokenId } from '../../kernel/ids.ts';
-import { formatNotice } from '../terminal/error-report.ts';
+import type { IssuedToken, ListedToken, TokenActions } from '../../service/access/token-service.ts';
 import { parseLifetime } from '../flags/flag-values.ts';
 import { addNeededOption } from '../flags/needed-option.ts';
+import { alignColumns } from '../lines/columns.ts';
+import { formatNotice } from '../terminal/error-report.ts';
 import { print } from '../terminal/output.ts';
-import { formatTokens } from '../lines/token-lines.ts';
 
 /** What `muster token` needs of the composition root. */
 export type OpenTokens = (flags: TokenFlags) => Promise<AsyncDisposable & { readonly office: TokenActions; readonly now: () => Date }>;
@@ -117,4 +117,30 @@ function toIssuedDocument({ token: { id, principal, role, expiresAt }, text }: I
 
 function formatJson(document: unknown): string {
   return `${JSON.stringify(document, undefined, 2)}\n`;
+}
+
+const NEAR_MILLISECONDS = 2 * 86_400_000;
+
+const HEADINGS = ['id', 'principal', 'role', 'made', 'state'] as const;
+
+/** Tokens as a table. @param now decides which have expired. */
+export function formatTokens(tokens: readonly ListedToken[], now: Date): readonly string[] {
+  if (tokens.length === 0) return ['there are no tokens'];
+  const rows = [
+    HEADINGS,
+    ...tokens.map((token) => [token.id, token.principal, token.role, formatTime(token.createdAt, now), describeState(token, now)]),
+  ];
+  return alignColumns(rows);
+}
+
+function describeState({ expiresAt, revokedAt }: ListedToken, now: Date): string {
+  if (revokedAt) return `revoked ${formatTime(revokedAt, now)}`;
+  if (!expiresAt) return 'does not expire';
+  return expiresAt <= now ? `expired ${formatTime(expiresAt, now)}` : `until ${formatTime(expiresAt, now)}`;
+}
+
+/** Days tell apart what is far from now; within two days the time of day does, in UTC as all times of a server. */
+function formatTime(date: Date, now: Date): string {
+  const isNear = Math.abs(date.getTime() - now.getTime()) < NEAR_MILLISECONDS;
+  return isNear ? `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC` : date.toISOString().slice(0, 10);
 }

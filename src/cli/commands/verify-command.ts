@@ -1,10 +1,9 @@
 import { Command } from 'commander';
-import type { VerificationOptions, VerifiedStore } from '../../policy-distribution/store/store-verification.ts';
 import { escapeUnprintable } from '../../kernel/text/printable.ts';
+import type { VerificationOptions, VerifiedStore } from '../../policy-distribution/store/store-verification.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
-import { formatStoreLines } from '../lines/store-lines.ts';
 
 /** What `muster checkpoints verify` needs of the composition root. */
 export type OpenCheckpoints = (configFile: string | undefined) => Promise<{ verify(options: VerificationOptions): Promise<VerifiedStore> }>;
@@ -33,4 +32,21 @@ export function createVerifyCommand(open: OpenCheckpoints): Command {
       await print(process.stdout, text);
       if (found.damaged.length > 0) process.exitCode = EXIT_CODES.infrastructure;
     });
+}
+
+const MIB = 2 ** 20;
+
+/** The result of verifying all files of a checkpoint store, for people. */
+function formatStoreLines({ intact, bytes, damaged, incomplete }: VerifiedStore): readonly string[] {
+  const lines = [`${intact} ${intact === 1 ? 'file is' : 'files are'} intact; ${(bytes / MIB).toFixed(1)} MiB were verified`];
+  for (const { path, problem, removed } of damaged) lines.push(`damaged${removed ? ', removed' : ''}: ${path}: ${problem}`);
+  for (const { digest, missing } of incomplete) lines.push(`incomplete: ${digest}: ${shorten(missing)}; store it again to evaluate it`);
+  if (damaged.some(({ removed }) => !removed))
+    lines.push('Remove what is damaged with --remove. A checkpoint that is needed is then stored again.');
+  return lines;
+}
+
+function shorten(paths: readonly string[]): string {
+  const [first = ''] = paths;
+  return paths.length > 1 ? `${first} and ${paths.length - 1} more` : first;
 }

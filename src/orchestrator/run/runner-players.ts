@@ -5,12 +5,12 @@ import type { Log } from '../../kernel/log.ts';
 import type { Distributor } from '../../policy-distribution/delivery/distributor.ts';
 import type { PoolState } from '../../pool/members/pool-state.ts';
 import type { Pool } from '../../pool/pool.ts';
+import { type Lease, LeaseLostError } from '../../pool/ports/lease.ts';
 import type { Sharing } from '../../pool/ports/shared-content.ts';
 import type { PlayedEpisode } from '../../runner/played-episode.ts';
 import type { RunnerSession } from '../../runner/session.ts';
 import type { RunFacts } from '../facts/run-facts.ts';
 import { describeExposure } from '../suite/what-runs.ts';
-import { keepRenewed } from './lease-renewal.ts';
 import { loadSandbox } from './load-sandbox.ts';
 import type { Duty, Players, Replay, ReplayOrder } from './players.ts';
 import { Shift } from './shift.ts';
@@ -91,4 +91,18 @@ async function collectEpisode(session: RunnerSession, index: EpisodeIndex, episo
   }
   if (!found) throw new Error(`the outcome of episode ${index} is missing among those of its block`);
   return found;
+}
+
+/** Renews a lease while its holder is alive and has not released it. A lost lease is not renewed: its holder notices the loss. */
+function keepRenewed(lease: Lease<unknown>, clock: Clock, everyMilliseconds: number): Disposable {
+  let timer = clock.after(everyMilliseconds, renew);
+  function renew(): void {
+    try {
+      lease.renew();
+      timer = clock.after(everyMilliseconds, renew);
+    } catch (error) {
+      if (!(error instanceof LeaseLostError)) throw error;
+    }
+  }
+  return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
 }

@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { ACTION_NAMES } from '../../agents/actions/action.ts';
+import { stepAnswerSchema } from '../../agents/arena/episode-answers.ts';
 import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
-import type { EpisodeLimits } from '../../agents/arena/episode-state.ts';
-import type { StoredAgentEpisode, Trajectories } from '../../agents/arena/trajectories.ts';
+import { type EpisodeLimits, findReachedLimit, NOTHING_SPENT, type Spent } from '../../agents/arena/episode-state.ts';
+import { buildLineage, readSteps } from '../../agents/arena/shared-steps.ts';
+import type { EpisodeOrigin, StoredAgentEpisode, Trajectories } from '../../agents/arena/trajectories.ts';
 import type { Task } from '../../agents/tasks/task.ts';
 import type { AuditTrail } from '../../evaluation-store/audit-trail.ts';
 import { QuotaError } from '../access/quota-error.ts';
-import { findForkOrigin } from './fork-origin.ts';
+import { listDeltas } from './episode-course.ts';
+import { EpisodeStateError } from './episode-errors.ts';
+import { requireStep } from './episode-history.ts';
 
 export interface CreationParts {
   readonly trajectories: Trajectories;
@@ -91,4 +95,35 @@ export class EpisodeCreation {
 /** For each episode its own, forks included: it decides the hidden cases, and is published when the episode is closed. */
 function createGradingSeed(): string {
   return randomBytes(16).toString('hex');
+}
+
+/**
+ * The step behind which the forks of an episode begin.
+ *
+ * @param at its last step that changed the workspace, when it is left out: a submission is no part of a fork.
+ * @throws InputError `step.unknown`; EpisodeStateError `episode.over` behind a submission, or a step with which a limit was reached; `episode.files`.
+ */
+async function findForkOrigin(
+  trajectories: Pick<Trajectories, 'steps'>,
+  episode: StoredAgentEpisode,
+  at: number | undefined,
+): Promise<EpisodeOrigin> {
+  const steps = await readSteps(trajectories, episode, 0, requireStep(episode, 'body.at', at));
+  const last = steps.at(-1);
+  const answer = last && stepAnswerSchema.parse(JSON.parse(last.answer));
+  if (answer === undefined) return { lineage: buildLineage(episode, 0), spent: NOTHING_SPENT };
+  if (answer.done && !answer.truncated && at === undefined) return await findForkOrigin(trajectories, episode, answer.step - 1);
+  if (answer.done || findReachedLimit(answer.remaining) !== undefined)
+    throw new EpisodeStateError('episode.over', `step ${answer.step} ends episode ${episode.id}: fork it at an earlier one (body.at)`);
+  if (listDeltas(steps) === undefined)
+    throw new EpisodeStateError('episode.files', `episode ${episode.id}: the files of a step up to ${answer.step} were not kept`);
+  return { lineage: buildLineage(episode, answer.step), spent: computeSpent(episode.limits, answer.remaining) };
+}
+
+function computeSpent(limits: EpisodeLimits, remaining: Spent): Spent {
+  return {
+    seconds: limits.seconds - remaining.seconds,
+    bytesWritten: limits.bytesWritten - remaining.bytesWritten,
+    output: limits.output - remaining.output,
+  };
 }

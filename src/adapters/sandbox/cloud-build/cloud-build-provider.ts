@@ -1,21 +1,26 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { create } from 'tar';
 import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
+import { getMessage, InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
-import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
-import { ProviderSandboxes } from '../provider-sandboxes.ts';
+import type { Isolation, Mount, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { getAdvertisedUrl } from '../kubernetes/dial-back/dial-address.ts';
 import { DialBackGates } from '../kubernetes/dial-back/dial-back-gates.ts';
 import { readAuthority } from '../kubernetes/dial-back/dial-back-line.ts';
-import { bringMounts } from './brought-files.ts';
+import { checkTemplate } from '../local/template/template-check.ts';
+import { ProviderSandboxes } from '../provider-sandboxes.ts';
 import { BuildLine } from './build-line.ts';
 import { type BuildLocation, BuildService } from './build-service.ts';
 import { CloudBuildSandbox } from './cloud-build-sandbox.ts';
-import { describeBuildIsolation } from './isolation.ts';
 import { describeNewBuild, sweepBuilds, TAG } from './owned-builds.ts';
 import { RunningBuild } from './running-build.ts';
 import { getBuild } from './settings.ts';
-import { buildWalls, chooseUser } from './walls.ts';
+import { buildWalls, chooseUser, getMountPath } from './walls.ts';
 
 export interface CloudBuildOptions {
   readonly owner: OwnerId;
@@ -131,3 +136,52 @@ class CloudBuildProvider implements SandboxProvider {
 }
 
 const ANSWER_MS = 60_000;
+
+/** Arguments: where to put it, and how a lone file is called in the archive. */
+const UNPACK = 'set -e; umask 022; mkdir -p "$1.new"; tar -x -f - -C "$1.new"; mv "$1.new${2:+/$2}" "$1"';
+
+/** Brings what is mounted into the build, as archives on the input of tar. @throws InfrastructureError `cloud-build.mounts` */
+async function bringMounts(mounts: readonly Mount[], line: BuildLine, signal: AbortSignal): Promise<void> {
+  for (const [i, { source }] of mounts.entries()) await bring(source, getMountPath(i), line, signal);
+}
+
+async function bring(source: string, place: string, line: BuildLine, signal: AbortSignal): Promise<void> {
+  const isDirectory = (await stat(source)).isDirectory();
+  const [cwd, entry, alone] = isDirectory ? [source, '.', ''] : [path.dirname(source), path.basename(source), path.basename(source)];
+  const channel = await line.exec(['/bin/sh', '-c', UNPACK, 'muster-bring', place, alone], signal);
+  try {
+    const said = text(channel.stderr);
+    channel.stdout.resume();
+    await pipeline(create({ cwd, portable: true }, [entry]), channel.stdin, { signal });
+    const end = await channel.ended;
+    if (end.kind === 'exited' && end.code === 0) return;
+    throw new Error(end.kind === 'exited' ? `tar ended with ${end.code}: ${(await said).slice(-500)}` : end.detail);
+  } catch (error) {
+    channel.terminate();
+    throw new InfrastructureError('cloud-build.mounts', `${source} could not be brought into a build: ${getMessage(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** @throws InputError `template.invalid`, `template.limit-unavailable` for what no build can be made of. */
+function describeBuildIsolation(template: SandboxTemplate): Isolation {
+  checkTemplate(template, true);
+  if (template.network !== 'none')
+    throw new InputError('template.invalid', `template "${template.name}": network is ${template.network}; expected none`);
+  const isolation: Isolation = {
+    mechanism: 'cloud-build',
+    limits: {
+      memory: { scope: 'process', by: 'rlimit' },
+      processes: { scope: 'tree', by: 'rlimit' },
+      // Its machine has as many processors as cloud-build.machineType says.
+      cpu: { scope: 'none', by: 'none' },
+      disk: { scope: 'tree', by: 'tmpfs' },
+      lifetime: { scope: 'tree', by: 'timer' },
+    },
+  };
+  const missing = template.demands.find((demand) => isolation.limits[demand].scope !== 'tree');
+  if (missing === undefined) return isolation;
+  const problem = `template "${template.name}" demands the limit "${missing}" for the whole process tree, which a build cannot be given`;
+  throw new InputError('template.limit-unavailable', `${problem}: choose cloud-build.machineType, and drop the demand`);
+}

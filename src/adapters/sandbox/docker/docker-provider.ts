@@ -2,21 +2,22 @@ import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
+import { InputError } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import { Once } from '../../../kernel/once.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
-import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
-import { ProviderSandboxes } from '../provider-sandboxes.ts';
+import type { Isolation, LimitEnforcement, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { Inbox } from '../local/inbox.ts';
-import { openOwnerDirectory, getOwnerDirectory, identifyThisProcess } from '../local/owner-record.ts';
+import { getOwnerDirectory, identifyThisProcess, openOwnerDirectory } from '../local/owner-record.ts';
+import { checkTemplate } from '../local/template/template-check.ts';
+import { ProviderSandboxes } from '../provider-sandboxes.ts';
 import type { AttachedStreams } from './attached-streams.ts';
-import { nameContainer, buildContainerOptions } from './container-options.ts';
-import { Daemon } from './daemon.ts';
+import { buildContainerOptions, nameContainer } from './container-options.ts';
 import { createDaemonError } from './daemon-error.ts';
-import { getDockerPart } from './docker-template.ts';
+import { Daemon, type DaemonLimits } from './daemon.ts';
 import { DockerSandbox } from './docker-sandbox.ts';
+import { getDockerPart } from './docker-template.ts';
 import { ensureImage } from './images.ts';
-import { checkForDocker, describeDockerIsolation } from './isolation.ts';
 import type { DockerPart } from './settings.ts';
 import { sweepContainers, sweepDirectories, sweepSkeletons } from './sweep.ts';
 
@@ -166,4 +167,38 @@ class DockerProvider implements SandboxProvider {
     await this.#sandboxes.destroyAll();
     await rm(getOwnerDirectory(this.#stateDir, this.owner), { recursive: true, force: true });
   }
+}
+
+/** The daemon takes no less. */
+const MEMORY_MIN_BYTES = 6 * 2 ** 20;
+const CONTAINER: LimitEnforcement = { scope: 'tree', by: 'container' };
+const NONE: LimitEnforcement = { scope: 'none', by: 'none' };
+
+/** @throws InputError `template.invalid` for what no container can be made of. */
+function checkForDocker(template: SandboxTemplate): void {
+  checkTemplate(template, true);
+  const { name, limits, network } = template;
+  if (limits.memoryBytes < MEMORY_MIN_BYTES) {
+    const problem = `limits.memoryBytes is ${limits.memoryBytes}; expected at least ${MEMORY_MIN_BYTES}, which is the least that Docker takes`;
+    throw new InputError('template.invalid', `template "${name}": ${problem}`);
+  }
+  if (network !== 'none') throw new InputError('template.invalid', `template "${name}": network is ${network}; expected none`);
+}
+
+/** @throws InputError `template.limit-unavailable` for a demand that the daemon cannot meet. */
+function describeDockerIsolation(template: SandboxTemplate, { runtime }: DockerPart, daemon: DaemonLimits): Isolation {
+  const isolation: Isolation = {
+    mechanism: runtime === undefined ? 'docker' : `docker (${runtime})`,
+    limits: {
+      memory: daemon.MemoryLimit ? CONTAINER : NONE,
+      processes: daemon.PidsLimit ? CONTAINER : NONE,
+      cpu: daemon.CpuCfsQuota ? CONTAINER : NONE,
+      disk: { scope: 'tree', by: 'tmpfs' },
+      lifetime: { scope: 'tree', by: 'timer' },
+    },
+  };
+  const missing = template.demands.find((demand) => isolation.limits[demand].scope !== 'tree');
+  if (missing === undefined) return isolation;
+  const problem = `template "${template.name}" demands the limit "${missing}", which this Docker daemon cannot enforce ("docker info" says why)`;
+  throw new InputError('template.limit-unavailable', `${problem}: give the daemon control groups, or drop the demand`);
 }

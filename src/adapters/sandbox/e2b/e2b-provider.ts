@@ -2,17 +2,17 @@ import type { Sandbox as RemoteSandbox } from 'e2b';
 import PQueue from 'p-queue';
 import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { getMessage } from '../../../kernel/errors.ts';
+import { getMessage, InputError } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
-import type { E2bMachine } from './e2b-machine.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
+import { checkTemplate } from '../local/template/template-check.ts';
 import { ProviderSandboxes } from '../provider-sandboxes.ts';
 import { checkAccount, type E2bAccount } from './account.ts';
+import type { E2bMachine } from './e2b-machine.ts';
 import { E2bSandbox } from './e2b-sandbox.ts';
 import { getMachine } from './e2b-template.ts';
-import { checkForE2b, E2B_ISOLATION } from './isolation.ts';
-import { isForgotten, isGone, createLabels, selectLabels, MANAGED_METADATA, readLabel } from './ownership.ts';
+import { createLabels, isForgotten, isGone, MANAGED_METADATA, readLabel, selectLabels } from './ownership.ts';
 import { RemoteProgram } from './remote-program.ts';
 import { E2bService } from './service.ts';
 import { uploadRunner } from './upload-runner.ts';
@@ -166,4 +166,39 @@ class E2bProvider implements SandboxProvider {
     // Creations whose answer was lost may have come through since.
     if (this.#hasCreated) await this.#endAll(selectLabels(this.owner));
   }
+}
+
+const BY_E2B_TEMPLATE = { scope: 'none', by: 'e2b-template' } as const;
+
+/** A machine of its own for each sandbox, as large as the E2B template was built. What limits say in numbers it does not know. */
+const E2B_ISOLATION: Isolation = {
+  mechanism: 'e2b',
+  limits: {
+    memory: BY_E2B_TEMPLATE,
+    processes: BY_E2B_TEMPLATE,
+    cpu: BY_E2B_TEMPLATE,
+    disk: BY_E2B_TEMPLATE,
+    lifetime: { scope: 'tree', by: 'timer' },
+  },
+};
+
+/** @throws InputError `template.invalid`, `template.limit-unavailable` for what E2B cannot make of a template. */
+function checkForE2b(template: SandboxTemplate): void {
+  checkTemplate(template);
+  const { name, demands, mounts, network } = template;
+  if (mounts.length > 0)
+    throw createInvalidError(
+      name,
+      "mounts are directories of this machine, which E2B's sandboxes do not see",
+      'set mounts: [] and put the files into the E2B template',
+    );
+  if (network === 'host') throw createInvalidError(name, 'network is "host", and there is no host at E2B', 'set network: none');
+  const missing = demands.find((demand) => E2B_ISOLATION.limits[demand].scope !== 'tree');
+  if (missing === undefined) return;
+  const problem = `template "${name}" demands the limit "${missing}", whose size at E2B is that of the E2B template`;
+  throw new InputError('template.limit-unavailable', `${problem}; build the E2B template with the size that you want, and drop the demand`);
+}
+
+function createInvalidError(name: string, problem: string, remedy: string): InputError {
+  return new InputError('template.invalid', `template "${name}": ${problem}; ${remedy}`);
 }

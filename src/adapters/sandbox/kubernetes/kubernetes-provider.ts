@@ -1,23 +1,22 @@
 import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
+import { InputError } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
-import type { DialBackSettings, PodLocation, PodTemplate } from './settings/pod-template.ts';
 import type { Obstacle, Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { ProviderSandboxes } from '../provider-sandboxes.ts';
-import { PROGRAM_CONTAINER } from './pods/container-names.ts';
+import { namePod } from './cluster/pod-labels.ts';
 import { getAdvertisedUrl, resolveHostAliases } from './dial-back/dial-address.ts';
 import { DialBackGates } from './dial-back/dial-back-gates.ts';
-import { readAuthority, DialBackLine } from './dial-back/dial-back-line.ts';
-import { describePodIsolation } from './isolation.ts';
-import { KubernetesSandbox } from './kubernetes-sandbox.ts';
-import { getPod } from './pods/kubernetes-template.ts';
-import { NamespaceSite } from './namespace-site.ts';
-import { namePod } from './cluster/pod-labels.ts';
+import { DialBackLine, readAuthority } from './dial-back/dial-back-line.ts';
 import type { PodLine } from './exec/pod-line.ts';
+import { KubernetesSandbox } from './kubernetes-sandbox.ts';
+import { NamespaceSite } from './namespace-site.ts';
+import { PROGRAM_CONTAINER } from './pods/container-names.ts';
+import { getPod } from './pods/kubernetes-template.ts';
 import { runWhileAlive } from './pods/pod-readiness.ts';
 import { checkCluster } from './preflight.ts';
-import { checkPodTemplate } from './template-check.ts';
+import { type DialBackSettings, getPodPart, type PodLocation, type PodTemplate } from './settings/pod-template.ts';
 
 export interface KubernetesOptions {
   readonly owner: OwnerId;
@@ -149,4 +148,64 @@ class KubernetesProvider implements SandboxProvider {
 
 function buildSiteKey({ kubeconfig, context, namespace, requestsPerSecond }: PodLocation): string {
   return JSON.stringify([kubeconfig, context, namespace, requestsPerSecond]);
+}
+
+const CONTAINER = { scope: 'tree', by: 'container' } as const;
+
+/** A policy is an object that any cluster keeps, also one whose network plugin does not heed it. */
+function describeUnverifiedNetwork(network: PodTemplate['network']): string {
+  return `not verified: the NetworkPolicy for kubernetes.network: ${network} exists, and Muster has not tried whether the cluster's network plugin enforces it (docs/kubernetes.md)`;
+}
+
+/** @throws InputError `template.limit-unavailable` for a demand that a pod cannot meet. */
+function describePodIsolation(template: SandboxTemplate, { runtimeClassName, network }: PodTemplate): Isolation {
+  const isolation: Isolation = {
+    mechanism: runtimeClassName === undefined ? 'kubernetes' : `kubernetes (${runtimeClassName})`,
+    limits: {
+      memory: CONTAINER,
+      // How many processes a pod may have is the kubelet's setting (podPidsLimit), and no pod's.
+      processes: { scope: 'none', by: 'none' },
+      cpu: CONTAINER,
+      disk: { scope: 'tree', by: 'tmpfs' },
+      lifetime: { scope: 'tree', by: 'timer' },
+    },
+    ...(network === 'cluster' ? {} : { unverified: [describeUnverifiedNetwork(network)] }),
+  };
+  const missing = template.demands.find((demand) => isolation.limits[demand].scope !== 'tree');
+  if (missing === undefined) return isolation;
+  const problem = `template "${template.name}" demands the limit "${missing}", which a pod cannot be given`;
+  throw new InputError('template.limit-unavailable', `${problem}: set podPidsLimit of the kubelets, and drop the demand`);
+}
+
+const MEBIBYTE = 2 ** 20;
+const MEMORY_MIN_BYTES = 4 * MEBIBYTE;
+const DISK_MIN_BYTES = 65_536;
+
+/** @throws InputError `template.invalid` for what no pod can be made of. */
+function checkPodTemplate(template: SandboxTemplate): void {
+  const { name, command, mounts, environment, limits } = template;
+  const pod = getPodPart(template);
+  const { memoryBytes, processes, cpus, diskBytes, lifetimeSeconds } = limits;
+  if (mounts.length > 0)
+    reject(name, 'mounts', 'has paths of this machine, which the nodes of a cluster do not have', 'mounts: [], and the files in the image');
+  if (command.length === 0) reject(name, 'command', 'is empty', 'the program and its arguments');
+  if (pod?.claims !== undefined && pod.transport.kind === 'dial-back') {
+    reject(name, 'kubernetes.transport', 'is dial-back, but pods that are claimed are made before Muster could tell them a token', 'exec');
+  }
+  for (const variable of Object.keys(environment)) {
+    if (!/^[^=\0]+$/.test(variable)) reject(name, 'environment', `has the name ${JSON.stringify(variable)}`, 'names without "=" and NUL');
+  }
+  assertAtLeast(name, 'limits.memoryBytes', memoryBytes, MEMORY_MIN_BYTES);
+  assertAtLeast(name, 'limits.processes', processes, 1);
+  assertAtLeast(name, 'limits.cpus', cpus, 0.01);
+  assertAtLeast(name, 'limits.diskBytes', diskBytes, DISK_MIN_BYTES);
+  assertAtLeast(name, 'limits.lifetimeSeconds', lifetimeSeconds, 0);
+}
+
+function assertAtLeast(template: string, field: string, value: number, minimum: number): void {
+  if (!Number.isFinite(value) || value < minimum) reject(template, field, `is ${value}`, `a finite number from ${minimum} on`);
+}
+
+function reject(template: string, field: string, problem: string, expected: string): never {
+  throw new InputError('template.invalid', `template "${template}": ${field} ${problem}; expected ${expected}`);
 }

@@ -1,15 +1,23 @@
-import { computeRemaining } from '../../../agents/arena/episode-state.ts';
 import { toObservation } from '../../../agents/actions/observation-text.ts';
-import { InputError } from '../../../kernel/errors.ts';
+import { computeRemaining } from '../../../agents/arena/episode-state.ts';
+import { getMessage, InputError } from '../../../kernel/errors.ts';
 import type { Caller } from '../../../service/access/caller.ts';
 import { QuotaError } from '../../../service/access/quota-error.ts';
 import type { EpisodeCalls, StartedEpisode } from '../../../service/arena/episode-service.ts';
 import { stepToReward } from '../../../service/arena/step-to-reward.ts';
 import { toProblem } from '../problems/problem.ts';
-import { readMessage } from './openenv-message.ts';
-import { createErrorFrame, type ActionResult, type Frame, type Message, type Result } from './openenv-frames.ts';
+import {
+  type ActionResult,
+  createErrorFrame,
+  type ErrorCode,
+  type Frame,
+  type Message,
+  MESSAGE_TYPES,
+  messageSchema,
+  type Result,
+} from './openenv-frames.ts';
 import { toActionResult } from './openenv-observation.ts';
-import { answerRpc, listEnvironmentTools, readToolCall, toToolResult, type ToolCall } from './openenv-tools.ts';
+import { answerRpc, listEnvironmentTools, readToolCall, type ToolCall, toToolResult } from './openenv-tools.ts';
 
 export interface SessionParts {
   readonly arena: EpisodeCalls;
@@ -157,4 +165,29 @@ export function toResetResult({ episode, task: { task } }: StartedEpisode): Resu
   const { id, limits, spent } = episode;
   const observation = { ...begun, episode: id, step: 0, truncated: false, remaining: computeRemaining(limits, 0, spent), notice: null };
   return { observation, reward: null, done: false };
+}
+
+type ReadMessage =
+  { readonly kind: 'message'; readonly message: Message } | { readonly kind: 'misfit'; readonly code: ErrorCode; readonly detail: string };
+
+function readMessage(text: string): ReadMessage {
+  let given: unknown;
+  try {
+    given = JSON.parse(text);
+  } catch (error) {
+    return createMisfit('INVALID_JSON', `expected JSON: ${getMessage(error)}`);
+  }
+  const type = typeof given === 'object' && given !== null && 'type' in given ? given.type : undefined;
+  if (typeof type === 'string' && !MESSAGE_TYPES.includes(type))
+    return createMisfit('UNKNOWN_TYPE', `type: expected one of ${MESSAGE_TYPES.join(', ')}, got ${JSON.stringify(type.slice(0, 100))}`);
+  const read = messageSchema.safeParse(given);
+  if (read.success) return { kind: 'message', message: read.data };
+  return createMisfit(
+    'VALIDATION_ERROR',
+    read.error.issues.map(({ path, message }) => `${path.join('.') || 'message'}: ${message}`).join('; '),
+  );
+}
+
+function createMisfit(code: ErrorCode, detail: string): ReadMessage {
+  return { kind: 'misfit', code, detail: detail.slice(0, 2000) };
 }

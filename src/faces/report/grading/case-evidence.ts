@@ -1,10 +1,9 @@
+import { diffWordsWithSpace } from 'diff';
 import type { CasesEvidence, CompareEvidence } from '../../../agents/verification/evidence.ts';
 import { formatBytes } from '../../../kernel/text/figures.ts';
-import { markup } from '../text/markup.ts';
-import type { Content, Markup } from '../text/markup.ts';
-import { count, renderData, renderDuration, NONE } from '../text/numbers.ts';
+import { type Content, markup, type Markup } from '../text/markup.ts';
+import { count, NONE, renderData, renderDuration } from '../text/numbers.ts';
 import { formatCommandEnding, renderEqualityBadge } from './outcome-badge.ts';
-import { renderOutputDifference } from './output-difference.ts';
 
 type Case = CasesEvidence['cases'][number];
 type Run = Case['runs'][number];
@@ -79,4 +78,24 @@ export function renderPrinted(text: string): Markup | undefined {
 
 function renderMore(left: number): Content {
   return left > 0 ? markup`<p>${count(left)} more.</p>` : undefined;
+}
+
+/** Changes that are looked for; two texts that have less in common than that are shown as they are. */
+const MOST_CHANGES = 400;
+
+interface Outputs {
+  readonly expected: string;
+  readonly got: string;
+}
+
+/** Two outputs beside one another; what only one of them has is marked. */
+function renderOutputDifference({ expected, got }: Outputs): Markup {
+  const parts = diffWordsWithSpace(expected, got, { maxEditLength: MOST_CHANGES }) ?? [
+    { value: expected, removed: true, added: false },
+    { value: got, removed: false, added: true },
+  ];
+  const wanted = parts.map(({ value, removed, added }) => (added ? undefined : removed ? markup`<del>${value}</del>` : value));
+  const found = parts.map(({ value, removed, added }) => (removed ? undefined : added ? markup`<ins>${value}</ins>` : value));
+  return markup`<div class="outputs"><figure><figcaption>Expected</figcaption><pre tabindex="0"><bdi>${wanted}</bdi></pre></figure>
+<figure><figcaption>Got</figcaption><pre tabindex="0"><bdi>${found}</bdi></pre></figure></div>`;
 }

@@ -1,23 +1,24 @@
 import {
   AuthorizationV1Api,
+  type ConfigurationOptions,
   CoordinationV1Api,
   CoreV1Api,
   CustomObjectsApi,
+  KubeConfig,
   NetworkingV1Api,
   NodeV1Api,
   Observable,
-  type ConfigurationOptions,
-  type KubeConfig,
+  type RequestContext,
   type V1Pod,
 } from '@kubernetes/client-node';
 import { AbortError } from 'p-retry';
 import { createAbortError } from '../../../../kernel/abort.ts';
 import type { Clock } from '../../../../kernel/clock.ts';
-import type { PodLocation } from '../settings/pod-template.ts';
-import { ApiGate } from './api-gate.ts';
+import { getMessage, InputError } from '../../../../kernel/errors.ts';
+import type { PodLocation, PodTemplate } from '../settings/pod-template.ts';
 import { isConflict, isNotFound } from './api-errors.ts';
-import { loadKubeConfig } from './kube-config.ts';
-import { listAll, PAGE, type Listing } from './listing.ts';
+import { ApiGate } from './api-gate.ts';
+import { listAll, type Listing, PAGE } from './listing.ts';
 import { parsePod, type PodView } from './pod-view.ts';
 
 const NEVER = new AbortController().signal;
@@ -159,3 +160,55 @@ export function withSignal(signal: AbortSignal, onHeaders?: (headers: Readonly<R
     middlewareMergeStrategy: 'append',
   };
 }
+
+type Dispatcher = NonNullable<ReturnType<RequestContext['getDispatcher']>>;
+
+/**
+ * The client makes connections of its own for every request over TLS, and leaves them open. Here all requests share those of the first,
+ * until they have been idle; what a request is authorised by is still worked out anew each time.
+ */
+class SharedKubeConfig extends KubeConfig {
+  #dispatcher: Dispatcher | undefined;
+
+  override async applySecurityAuthentication(context: RequestContext): Promise<void> {
+    await super.applySecurityAuthentication(context);
+    const made = context.getDispatcher();
+    if (made === undefined) return;
+    this.#dispatcher ??= made;
+    context.setDispatcher(this.#dispatcher);
+  }
+}
+
+/** @throws InputError `kubernetes.config` when there is none, or not the context. */
+function loadKubeConfig({ kubeconfig, context }: Pick<PodTemplate, 'kubeconfig' | 'context'>): KubeConfig {
+  const config = new SharedKubeConfig();
+  try {
+    if (kubeconfig === 'auto') config.loadFromDefault();
+    else config.loadFromFile(kubeconfig);
+  } catch (error) {
+    throw new InputError('kubernetes.config', `the kubeconfig ${kubeconfig} cannot be read: ${getMessage(error)}; ${REMEDY}`, {
+      cause: error,
+    });
+  }
+  if (kubeconfig === 'auto' && config.getCurrentCluster()?.server === ASSUMED_SERVER)
+    throw new InputError(
+      'kubernetes.config',
+      `there is no kubeconfig: $KUBECONFIG, ~/.kube/config and the service account of a pod were looked for; ${REMEDY}`,
+    );
+  if (context !== undefined) {
+    const known = config.getContexts().map(({ name }) => name);
+    if (!known.includes(context)) {
+      throw new InputError(
+        'kubernetes.config',
+        `the kubeconfig has no context "${context}", it has ${known.join(', ') || 'none'}; ${REMEDY}`,
+      );
+    }
+    config.setCurrentContext(context);
+  }
+  if (!config.getCurrentCluster()) throw new InputError('kubernetes.config', `the kubeconfig names no cluster; ${REMEDY}`);
+  return config;
+}
+
+/** What the client asks where it finds nothing. */
+const ASSUMED_SERVER = 'http://localhost:8080';
+const REMEDY = 'set kubernetes.kubeconfig and kubernetes.context of the template';
