@@ -33,7 +33,7 @@ export type PastExposure =
 export const FRESH: PastExposure = { kind: 'fresh' };
 
 /**
- * Whether what is wanted may come into a sandbox with this past. Data comes to no harm where only data was. Code finds what others left: it gets a
+ * Whether an evaluation with this exposure may use a sandbox with this past. Data is safe where only data was. Code can read what others left: it gets a
  * sandbox in which only its principal's data was, or this very code.
  */
 export function mayServe(past: PastExposure, wanted: Exposure): boolean {
@@ -56,7 +56,7 @@ export function addExposure(past: PastExposure, coming: Exposure): PastExposure 
   return past.kind === 'data' && past.principal !== coming.principal ? { kind: 'data', principal: undefined } : past;
 }
 
-/** The same for the same code of the same principal, and for nothing else. */
+/** A key: equal for the same code of the same principal, and only then. */
 export function nameCode({ principal, suite, checkpoint }: CodeExposure): string {
   return JSON.stringify([principal, suite, checkpoint]);
 }

@@ -35,7 +35,7 @@ function refuse(why: RefusedToken): Authentication {
   return { kind: 'refused', why };
 }
 
-/** What a refused caller is to do. */
+/** What a refused caller can do. */
 export function describeRemedy(why: RefusedToken): string {
   switch (why) {
     case 'missing':

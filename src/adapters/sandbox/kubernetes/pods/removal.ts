@@ -2,12 +2,12 @@ import type { Clock } from '../../../../kernel/clock.ts';
 import { Deadline } from '../../../../kernel/deadline.ts';
 import { InfrastructureError } from '../../../../kernel/errors.ts';
 
-/** A node that has not said by then that the pod is gone cannot say it, and its record is taken away without it. */
+/** A node that has not reported by then that the pod is gone counts as lost, and Muster removes the pod's record itself. */
 const FORCE_MS = 20_000;
-/** By then a request that takes the record away has had all of its attempts, also where a hundred pods end together on a busy cluster. */
+/** By then a request that removes the record has had all of its attempts, also where a hundred pods end together on a busy cluster. */
 const FORCED_MS = 60_000;
 
-/** Something that is being deleted, as it is known to be. */
+/** The latest known state of an object that is being deleted. */
 export interface Leaving {
   readonly state: { readonly kind: string };
   ask(signal: AbortSignal): Promise<void>;
@@ -32,7 +32,7 @@ export async function waitUntilGone(
   const createTimeoutError = (): Error => new InfrastructureError('sandbox.not-gone', `${what} was not gone in time`);
   using deadline = new Deadline(clock, FORCE_MS + forcedMs, createTimeoutError);
   const since = clock.now();
-  // Of what was never heard of nothing will be heard.
+  // No event will come for a pod that no event has named.
   if (leaving.state.kind === 'unseen') await leaving.ask(deadline.signal);
   let isForced = false;
   while (!isGone(leaving)) {
