@@ -28,6 +28,8 @@ class Settings(NamedTuple):
     """At most, of the user."""
     writable: tuple[str, ...]
     """Directories that files may be put into, without those below them."""
+    awaits_line: bool = False
+    """Whether Muster sends an empty line once it is there: what is said before goes nowhere."""
 
 
 def run(arguments: list[str]) -> int:
@@ -55,11 +57,12 @@ def _parse(arguments: list[str]) -> Settings:
     for name, value in zip(arguments[::2], arguments[1::2], strict=True):
         if name == "--writable":
             writable.append(value)
-        elif name in ("--user", "--address-space", "--processes"):
+        elif name in ("--user", "--address-space", "--processes", "--await-line"):
             numbers[name] = int(value)
         else:
             raise ValueError(f"argument {name} is not known")
-    return Settings(numbers.get("--user"), numbers.get("--address-space"), numbers.get("--processes"), tuple(writable))
+    numbered = (numbers.get(name) for name in ("--user", "--address-space", "--processes"))
+    return Settings(*numbered, writable=tuple(writable), awaits_line="--await-line" in numbers)
 
 
 def _begin(settings: Settings) -> None:
@@ -75,6 +78,9 @@ def _begin(settings: Settings) -> None:
     _limit(resource.RLIMIT_NPROC, settings.processes)
     seal()
     os.umask(0o022)
+    # Byte by byte: what follows is the channel's.
+    while settings.awaits_line and os.read(0, 1) not in (b"\n", b""):
+        pass
 
 
 def _limit(kind: int, most: int | None) -> None:

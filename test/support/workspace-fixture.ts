@@ -4,6 +4,7 @@ import path from 'node:path';
 import { createCloudBuildWorkspace } from '../../src/adapters/sandbox/cloud-build/cloud-build-template.ts';
 import { createDockerProvider } from '../../src/adapters/sandbox/docker/docker-provider.ts';
 import { createDockerWorkspace } from '../../src/adapters/sandbox/docker/docker-workspace.ts';
+import { createWorkspaceForPods, type PodSettings } from '../../src/adapters/sandbox/kubernetes/pods/kubernetes-template.ts';
 import { RUNNER_INSIDE } from '../../src/adapters/sandbox/local/template/python-template.ts';
 import { createWorkspaceTemplate } from '../../src/adapters/sandbox/local/template/workspace-template.ts';
 import type { Command, CommandResult } from '../../src/agents/workspace/command.ts';
@@ -17,6 +18,7 @@ import { BubblewrapContext } from './bubblewrap-context.ts';
 import { CloudBuildContext } from './cloud-build/cloud-build-context.ts';
 import { DockerDaemon } from './docker/docker-daemon.ts';
 import { GvisorContext } from './gvisor-context.ts';
+import { KubernetesContext } from './kubernetes/kubernetes-context.ts';
 import { outOfTheWay } from './kubernetes/dial-back-image.ts';
 
 const PROJECT = path.join(import.meta.dirname, '../..');
@@ -104,6 +106,22 @@ const SITES = {
         await daemon[Symbol.asyncDispose]();
         await rm(stateDir, { recursive: true });
       },
+    };
+  },
+  kubernetes: async (): Promise<Site> => {
+    const { image, python } = await outOfTheWay(RUNNER_INSIDE);
+    const context = await KubernetesContext.open(image);
+    const own: PodSettings = {
+      ...context.pod,
+      python,
+      transport: 'exec',
+      dialBack: { host: '', port: 0, plaintext: 'refused', dialler: '' },
+    };
+    return {
+      provider: context.provider(),
+      hiddenPaths: [context.stateDir],
+      template: (settings) => createWorkspaceForPods('workspace', settings, own),
+      [Symbol.asyncDispose]: () => context[Symbol.asyncDispose](),
     };
   },
   'cloud-build': async (): Promise<Site> => {

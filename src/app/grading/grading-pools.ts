@@ -163,7 +163,7 @@ export class GradingPools implements AsyncDisposable {
     const settings = this.#config.templates['local'];
     const plugin = getPlugin({ provider: settings?.provider ?? 'bubblewrap' });
     if (!plugin.workspace || !settings) {
-      const remedy = 'set templates.local.provider to bubblewrap, gvisor, docker or cloud-build';
+      const remedy = 'set templates.local.provider to bubblewrap, gvisor, docker, kubernetes or cloud-build';
       throw new InputError('provider.no-workspaces', `provider ${plugin.name} makes no sandboxes that commands are run in; ${remedy}`);
     }
     await assertSourcesExist('local', settings.mounts);

@@ -39,7 +39,7 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 let fixture: WorkspaceFixture;
 
 interface Variant {
-  readonly provider: 'bubblewrap' | 'gvisor' | 'docker' | 'cloud-build';
+  readonly provider: 'bubblewrap' | 'gvisor' | 'docker' | 'kubernetes' | 'cloud-build';
   readonly start: 'forked' | 'plain';
   /** Why this machine has none. */
   readonly missing: string | undefined;
@@ -58,12 +58,18 @@ for child in children: os.waitpid(child, 0)
 `;
 const DOCKER: Variant = { provider: 'docker', start: 'plain', missing: await daemonUnavailable() };
 const BUILD: Variant = { provider: 'cloud-build', start: 'plain', missing: explainMissingSteps() };
+const PODS: Variant = { provider: 'kubernetes', start: 'plain', missing: undefined };
 const GVISOR: Variant = {
   provider: 'gvisor',
   start: 'plain',
   missing: gvisorHere.gvisor.state === 'missing' ? gvisorHere.gvisor.detail : undefined,
 };
-const VARIANTS: readonly Variant[] = [FORKED, PLAIN, GVISOR, DOCKER, BUILD];
+const VARIANTS: readonly Variant[] = [FORKED, PLAIN, GVISOR, DOCKER, PODS, BUILD];
+
+/** The root file system is the image's there. */
+function isElsewhere(provider: Variant['provider']): boolean {
+  return provider === 'kubernetes' || provider === 'cloud-build';
+}
 
 /** The same of each variant, with a fixture of its own. */
 function describeEach(variants: readonly Variant[], cases: (variant: Variant) => void): void {
@@ -143,25 +149,34 @@ describeEach(
       expect((await shell(session, 'find /tests -mindepth 1; cat run')).stdout.head.toString()).toBe('#!/bin/sh\necho ran');
     });
 
-    it.runIf(provider === 'cloud-build')('is refused a root file system of this machine', async () => {
+    it.runIf(isElsewhere(provider))('is refused a root file system of this machine', async () => {
       await expect(fixture.workspace({ start, root: '/' })).rejects.toThrow('the task has an image of its own');
     });
 
-    it.skipIf(provider === 'cloud-build')(
-      'needs nothing of its root file system: neither Python, nor a C library, nor a shell',
-      async () => {
-        await using root = await staticRoot();
-        const { session } = await fixture.workspace({ start, root: root.directory, writable: ['/app'] });
-        const said = await session.run(commandOf(['/bin/hello', 'world']), soon());
-        expect({ end: said.end, said: said.stdout.head.toString() }).toEqual({
-          end: { kind: 'exited', code: 0 },
-          said: 'hello world: no /usr/bin/python3, no /bin/sh\n',
-        });
-        const kept = await session.collect(['/app/out'], BOUNDS, soon());
-        expect(kept).toMatchObject({ kind: 'collected', files: [{ content: Buffer.from('hello world\n') }] });
-        expect((await session.run(commandOf(['/bin/sh', '-c', ':']), soon())).end.kind).toBe('unstartable');
-      },
-    );
+    it.runIf(isElsewhere(provider))('sees what is mounted, and cannot change it', async () => {
+      await using root = await staticRoot();
+      const { session } = await fixture.workspace({ start, mounts: [{ source: root.directory, target: '/data/in' }] });
+      const seen = await shell(session, '/data/in/sbin/hello there; touch /data/in/new || echo no');
+      expect(seen.stdout.head.toString()).toMatch(/^hello there[^]*\nno\n$/);
+    });
+
+    it.runIf(provider === 'kubernetes')('is refused a mount that is a file', async () => {
+      const mounts = [{ source: import.meta.filename, target: '/opt/data' }];
+      await expect(fixture.workspace({ start, mounts })).rejects.toThrow('a file; expected directories');
+    });
+
+    it.skipIf(isElsewhere(provider))('needs nothing of its root file system: neither Python, nor a C library, nor a shell', async () => {
+      await using root = await staticRoot();
+      const { session } = await fixture.workspace({ start, root: root.directory, writable: ['/app'] });
+      const said = await session.run(commandOf(['/bin/hello', 'world']), soon());
+      expect({ end: said.end, said: said.stdout.head.toString() }).toEqual({
+        end: { kind: 'exited', code: 0 },
+        said: 'hello world: no /usr/bin/python3, no /bin/sh\n',
+      });
+      const kept = await session.collect(['/app/out'], BOUNDS, soon());
+      expect(kept).toMatchObject({ kind: 'collected', files: [{ content: Buffer.from('hello world\n') }] });
+      expect((await session.run(commandOf(['/bin/sh', '-c', ':']), soon())).end.kind).toBe('unstartable');
+    });
 
     it.each([
       ['a link', 'ln -s /etc/passwd /app/out', 'link'],

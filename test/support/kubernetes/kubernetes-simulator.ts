@@ -269,7 +269,9 @@ export class KubernetesSimulator implements AsyncDisposable {
     try {
       const url = new URL(request.url ?? '/', 'http://simulated');
       const path = parseApiPath(url.pathname);
-      if (path?.subresource !== 'exec' || path.name === undefined) throw new Refusal(404, 'NotFound', 'nothing to upgrade here');
+      const subresource = path?.subresource ?? '';
+      if (!['exec', 'attach'].includes(subresource) || path?.name === undefined)
+        throw new Refusal(404, 'NotFound', 'nothing to upgrade here');
       const { name } = path;
       const asked: SimulatedRequest = { method: 'GET', path: url.pathname, kind: 'exec', query: url.searchParams };
       this.#count(asked, path);
@@ -277,10 +279,10 @@ export class KubernetesSimulator implements AsyncDisposable {
       if (fault?.kind === 'status' && fault.strike()) throw faultStatus(fault);
       if (fault?.kind === 'delay' && fault.strike()) await pause(fault.milliseconds);
       assertMayDo(this.#identify(request), { ...path, verb: 'get' }, path.namespace);
-      const command = url.searchParams.getAll('command');
+      const command = subresource === 'exec' ? url.searchParams.getAll('command') : undefined;
       const executed =
         path.namespace === CACHE_NAMESPACE
-          ? await this.nodeCaches.exec(name, command)
+          ? await this.nodeCaches.exec(name, command ?? [])
           : await this.pods.exec(name, url.searchParams.get('container') ?? '', command);
       this.#exec.accept(request, socket, head, executed, fault?.kind === 'disaster' ? this.#enacted(name, fault) : fault, (code) =>
         this.pods.afterExit(name, code),

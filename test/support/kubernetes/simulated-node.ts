@@ -39,7 +39,9 @@ export interface Executed {
 /** What the cluster's controllers need of a node. */
 export type PodNode = Pick<SimulatedNode, 'start' | 'run' | 'runHelper' | 'runCache' | 'memoryKills' | 'kill' | 'remove'>;
 
-export interface ContainerTemplate extends Pick<SandboxTemplate, 'environment' | 'limits' | 'network'> {
+export interface ContainerTemplate extends Pick<SandboxTemplate, 'environment' | 'limits' | 'network' | 'workspace'> {
+  /** Volumes on the node's disk, as both containers see them. */
+  readonly volumes: readonly { readonly name: string; readonly target: string }[];
   /** A port of the machine that it can reach though it has no network, as by a NetworkPolicy. */
   readonly reaches?: number | undefined;
   /** Which node's cache it sees, and where. */
@@ -146,10 +148,10 @@ export class SimulatedNode implements AsyncDisposable {
 
   async #launch(pod: Pod, command: readonly string[], image: SimulatedImage, container: ContainerTemplate): Promise<SandboxedProgram> {
     const { directory, id } = pod;
-    const { reaches, nodeCache, ...walls } = container;
+    const { reaches, nodeCache, volumes, ...walls } = container;
     const cache = nodeCache ? [{ source: await this.#cacheDirectory(nodeCache.node), target: nodeCache.target }] : [];
     const exit = await this.#exitOf(pod, 'program', command, reaches);
-    const mounts = [...image.mounts, ...cache, ...(exit?.mounts ?? [])];
+    const mounts = [...image.mounts, ...cache, ...(await volumesOf(pod, volumes)), ...(exit?.mounts ?? [])];
     const rest = { name: 'pod', command: exit?.command ?? command, mounts, demands: [] };
     const template = {
       ...walls,
@@ -176,7 +178,10 @@ export class SimulatedNode implements AsyncDisposable {
     const environment = variables.flatMap(([variable, value]) => ['--setenv', variable, value]);
     const mounts = [...image.mounts, ...(exit?.mounts ?? [])].flatMap(({ source, target }) => ['--ro-bind', source, target]);
     const files = [...this.#system, '--dev', '/dev', '--proc', '/proc', ...mounts];
-    const inbox = ['--bind', path.join(pod.directory, 'inbox'), '/muster/inbox'];
+    const volumes = await volumesOf(pod, container.volumes);
+    const inbox = ['--bind', path.join(pod.directory, 'inbox'), '/muster/inbox'].concat(
+      volumes.flatMap(({ source, target }) => ['--bind', source, target]),
+    );
     const child = spawn('bwrap', [...walls, ...reach, ...environment, ...files, ...inbox, ...(exit?.command ?? command)], {
       stdio: 'pipe',
       detached: true,
@@ -278,4 +283,10 @@ export class SimulatedNode implements AsyncDisposable {
     if (!pod || pod.isEnding) throw new Error(`no pod ${name} runs here`);
     return pod;
   }
+}
+
+async function volumesOf({ directory }: Pod, volumes: ContainerTemplate['volumes']): Promise<readonly Mount[]> {
+  const mounts = volumes.map(({ name, target }) => ({ source: path.join(directory, 'volumes', name), target }));
+  for (const { source } of mounts) await mkdir(source, { recursive: true });
+  return mounts;
 }

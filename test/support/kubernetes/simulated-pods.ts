@@ -23,7 +23,10 @@ const podSchema = z.looseObject({
           image: z.string(),
           command: z.array(z.string()),
           env: z.array(z.object({ name: z.string(), value: z.string().default('') })).default([]),
-          volumeMounts: z.array(z.looseObject({ name: z.string(), mountPath: z.string() })).default([]),
+          stdin: z.boolean().default(false),
+          volumeMounts: z
+            .array(z.looseObject({ name: z.string(), mountPath: z.string(), readOnly: z.boolean().default(false) }))
+            .default([]),
           resources: z
             .looseObject({
               limits: z.object({ memory: quantity.optional(), cpu: quantity.optional() }).prefault({}),
@@ -38,7 +41,7 @@ const podSchema = z.looseObject({
       .array(
         z.looseObject({
           name: z.string(),
-          emptyDir: z.object({ sizeLimit: quantity.optional() }).optional(),
+          emptyDir: z.object({ sizeLimit: quantity.optional(), medium: z.string().optional() }).optional(),
           persistentVolumeClaim: z.object({ claimName: z.string() }).optional(),
         }),
       )
@@ -83,6 +86,8 @@ export class SimulatedPods {
   readonly #nodeNames: readonly string[];
   readonly #removals = new Map<string, Promise<void>>();
   readonly #scheduled = new Set<string>();
+  /** First processes that wait for a client to attach to them, by the names of their pods. */
+  readonly #attachable = new Map<string, Executed>();
   /** Pods on a node that has gone silent. */
   readonly #lost = new Set<string>();
   #bound = 0;
@@ -149,8 +154,8 @@ export class SimulatedPods {
     }
   }
 
-  /** Runs a command in a container. @throws Refusal (400, 404) */
-  async exec(name: string, container: string, command: readonly string[]): Promise<Executed> {
+  /** Runs a command in a container, or attaches to its first process. @throws Refusal (400, 404) */
+  async exec(name: string, container: string, command: readonly string[] | undefined): Promise<Executed> {
     const pod = podSchema.parse(this.#store.get(PODS, name));
     const found = pod.spec.containers.find((each) => each.name === container);
     if (!found) throw new Refusal(400, 'BadRequest', `container ${container} is not valid for pod ${name}`);
@@ -159,7 +164,10 @@ export class SimulatedPods {
     if (isOver) throw new Refusal(500, 'InternalError', `container not found ("${container}")`);
     const image = this.#images.get(found.image);
     if (!this.#node || !image) throw new Refusal(500, 'InternalError', 'error dialing backend: this cluster runs nothing');
-    return await this.#run(this.#node, name, command, image, pod, found);
+    if (command) return await this.#run(this.#node, name, command, image, pod, found);
+    const first = this.#attachable.get(name);
+    if (!first || !found.stdin) throw new Refusal(400, 'BadRequest', `container ${container} does not have stdin`);
+    return first;
   }
 
   /** The node notices what ended a container. */
@@ -251,9 +259,14 @@ export class SimulatedPods {
   async #main(name: string, pod: Pod, container: Container): Promise<Main | undefined> {
     const image = this.#images.get(container.image);
     if (!this.#node || !image || container.command[0] === '/bin/sh') return undefined;
-    const executed = await this.#run(this.#node, name, container.command, image, pod, container).catch(() => undefined);
+    const command = container.command.map((word) => word.replaceAll('$$', '$'));
+    const executed = await this.#run(this.#node, name, command, image, pod, container).catch(() => undefined);
     if (!executed) return undefined;
     const main: Main = { container: container.name, executed, log: '' };
+    if (container.stdin) {
+      this.#attachable.set(name, executed);
+      return main;
+    }
     executed.stdin.end();
     executed.stdout.resume();
     executed.stderr.on('data', (chunk: Buffer) => (main.log = `${main.log}${chunk.toString()}`.slice(-LOG_CHARACTERS)));
@@ -293,6 +306,7 @@ export class SimulatedPods {
     if (this.#removals.has(name)) return;
     const removal = (async () => {
       await this.#node?.remove(name);
+      this.#attachable.delete(name);
       this.#scheduled.delete(name);
       this.#completed(name);
       this.#store.remove(PODS, name);
@@ -347,13 +361,20 @@ function statusOf(object: KubeObject): object {
   return podSchema.parse(object).status;
 }
 
-function containerOf({ spec, metadata }: Pod, { env, resources, volumeMounts }: Container): ContainerTemplate {
+function containerOf({ spec, metadata }: Pod, { env, resources, volumeMounts, stdin }: Container): ContainerTemplate {
   const diskBytes = spec.volumes.reduce((sum, { emptyDir }) => sum + (emptyDir?.sizeLimit ?? 0), 0);
   const { memory = 2 ** 40, cpu = 64 } = resources.limits;
   const claimed = new Set(spec.volumes.filter(({ persistentVolumeClaim }) => persistentVolumeClaim).map(({ name }) => name));
   const mountsCache = volumeMounts.find(({ name }) => claimed.has(name));
+  const inMemory = new Set(spec.volumes.filter(({ emptyDir }) => emptyDir?.medium === 'Memory').map(({ name }) => name));
+  const writable = volumeMounts.flatMap(({ name, mountPath }) => (inMemory.has(name) ? mountPath : []));
+  const isOnDisk = ({ name, emptyDir }: Pod['spec']['volumes'][number]): boolean =>
+    emptyDir !== undefined && !inMemory.has(name) && name !== 'inbox';
+  const onDisk = new Set(spec.volumes.filter(isOnDisk).map(({ name }) => name));
   return {
     ...(mountsCache && spec.nodeName !== undefined ? { nodeCache: { node: spec.nodeName, target: mountsCache.mountPath } } : {}),
+    ...(stdin && { workspace: { root: undefined, writable: writable.filter((place) => !['/tmp', '/dev/shm'].includes(place)) } }),
+    volumes: volumeMounts.flatMap(({ name, mountPath }) => (onDisk.has(name) ? { name, target: mountPath } : [])),
     environment: Object.fromEntries(env.map(({ name, value }) => [name, value])),
     limits: { memoryBytes: memory, cpus: cpu, processes: 0, diskBytes, lifetimeSeconds: spec.activeDeadlineSeconds ?? 86_400 },
     network: CLOSED.has(metadata.labels[NETWORK] ?? 'none') ? 'none' : 'host',

@@ -1,26 +1,22 @@
-import { stat } from 'node:fs/promises';
-import path from 'node:path';
-import { text } from 'node:stream/consumers';
-import { pipeline } from 'node:stream/promises';
-import { create } from 'tar';
 import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { getMessage, InfrastructureError, InputError } from '../../../kernel/errors.ts';
+import { InputError } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
-import type { Isolation, Mount, SandboxTemplate } from '../../../pool/ports/template.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { getAdvertisedUrl } from '../kubernetes/dial-back/dial-address.ts';
 import { DialBackGates } from '../kubernetes/dial-back/dial-back-gates.ts';
 import { readAuthority } from '../kubernetes/dial-back/dial-back-line.ts';
 import { checkTemplate } from '../local/template/template-check.ts';
 import { ProviderSandboxes } from '../provider-sandboxes.ts';
+import { bringMounts } from '../remote/brought-mounts.ts';
+import { buildWalls, chooseUser } from '../remote/walls.ts';
 import { BuildLine } from './build-line.ts';
 import { type BuildLocation, BuildService } from './build-service.ts';
 import { CloudBuildSandbox } from './cloud-build-sandbox.ts';
 import { describeNewBuild, sweepBuilds, TAG } from './owned-builds.ts';
 import { RunningBuild } from './running-build.ts';
 import { getBuild } from './settings.ts';
-import { buildWalls, chooseUser, getMountPath } from './walls.ts';
 
 export interface CloudBuildOptions {
   readonly owner: OwnerId;
@@ -109,8 +105,8 @@ class CloudBuildProvider implements SandboxProvider {
   async #enter(spec: SandboxSpec, isolation: Isolation, build: RunningBuild, line: BuildLine, signal: AbortSignal): Promise<Sandbox> {
     const { id, template } = spec;
     const channel = await build.whileRunning(signal, async (either) => {
-      await bringMounts(template.mounts, line, either);
-      return await line.exec(buildWalls(template, chooseUser()), either);
+      await bringMounts(template.mounts, (command, bringing) => line.exec(command, bringing), either);
+      return await line.exec(buildWalls(template, getBuild(template).visible, chooseUser()), either);
     });
     const { lifetimeSeconds } = template.limits;
     const parts = { id, isolation, build, line, channel, clock: this.#clock, lifetimeSeconds };
@@ -136,33 +132,6 @@ class CloudBuildProvider implements SandboxProvider {
 }
 
 const ANSWER_MS = 60_000;
-
-/** Arguments: where to put it, and how a lone file is called in the archive. */
-const UNPACK = 'set -e; umask 022; mkdir -p "$1.new"; tar -x -f - -C "$1.new"; mv "$1.new${2:+/$2}" "$1"';
-
-/** Brings what is mounted into the build, as archives on the input of tar. @throws InfrastructureError `cloud-build.mounts` */
-async function bringMounts(mounts: readonly Mount[], line: BuildLine, signal: AbortSignal): Promise<void> {
-  for (const [i, { source }] of mounts.entries()) await bring(source, getMountPath(i), line, signal);
-}
-
-async function bring(source: string, place: string, line: BuildLine, signal: AbortSignal): Promise<void> {
-  const isDirectory = (await stat(source)).isDirectory();
-  const [cwd, entry, alone] = isDirectory ? [source, '.', ''] : [path.dirname(source), path.basename(source), path.basename(source)];
-  const channel = await line.exec(['/bin/sh', '-c', UNPACK, 'muster-bring', place, alone], signal);
-  try {
-    const said = text(channel.stderr);
-    channel.stdout.resume();
-    await pipeline(create({ cwd, portable: true }, [entry]), channel.stdin, { signal });
-    const end = await channel.ended;
-    if (end.kind === 'exited' && end.code === 0) return;
-    throw new Error(end.kind === 'exited' ? `tar ended with ${end.code}: ${(await said).slice(-500)}` : end.detail);
-  } catch (error) {
-    channel.terminate();
-    throw new InfrastructureError('cloud-build.mounts', `${source} could not be brought into a build: ${getMessage(error)}`, {
-      cause: error,
-    });
-  }
-}
 
 /** @throws InputError `template.invalid`, `template.limit-unavailable` for what no build can be made of. */
 function describeBuildIsolation(template: SandboxTemplate): Isolation {

@@ -5,6 +5,7 @@ import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { Obstacle, Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { ProviderSandboxes } from '../provider-sandboxes.ts';
+import { bringMounts } from '../remote/brought-mounts.ts';
 import { namePod } from './cluster/pod-labels.ts';
 import { getAdvertisedUrl, resolveHostAliases } from './dial-back/dial-address.ts';
 import { DialBackGates } from './dial-back/dial-back-gates.ts';
@@ -12,7 +13,8 @@ import { DialBackLine, readAuthority } from './dial-back/dial-back-line.ts';
 import type { PodLine } from './exec/pod-line.ts';
 import { KubernetesSandbox } from './kubernetes-sandbox.ts';
 import { NamespaceSite } from './namespace-site.ts';
-import { PROGRAM_CONTAINER } from './pods/container-names.ts';
+import { AttachLine } from './pods/attach-line.ts';
+import { INBOX_CONTAINER, PROGRAM_CONTAINER } from './pods/container-names.ts';
 import { getPod } from './pods/kubernetes-template.ts';
 import { runWhileAlive } from './pods/pod-readiness.ts';
 import { checkCluster } from './preflight.ts';
@@ -87,7 +89,7 @@ class KubernetesProvider implements SandboxProvider {
     const isolation = describePodIsolation(template, pod);
     const site = this.#getSite(pod);
     await site.open(signal);
-    const line = await this.#openLine(site, id, pod);
+    const line = await this.#openLine(site, { id, template }, pod);
     const wanted = site.getSupply(template, pod).want({ id, template }, line.hold);
     const remove = (): Promise<void> => {
       line[Symbol.dispose]();
@@ -95,9 +97,10 @@ class KubernetesProvider implements SandboxProvider {
     };
     try {
       const followed = await wanted.takeReadyPod(signal);
-      const channel = await runWhileAlive(followed, signal, (either) =>
-        line.exec(followed.name, PROGRAM_CONTAINER, [...line.start, ...template.command], either),
-      );
+      const channel = await runWhileAlive(followed, signal, async (either) => {
+        await bringMounts(template.mounts, (command, bringing) => line.exec(followed.name, INBOX_CONTAINER, command, bringing), either);
+        return await line.exec(followed.name, PROGRAM_CONTAINER, [...line.start, ...template.command], either);
+      });
       const { lifetimeSeconds } = template.limits;
       const { fetching } = pod;
       const { caches } = site;
@@ -118,10 +121,12 @@ class KubernetesProvider implements SandboxProvider {
   }
 
   /** The way to the pod's containers, before there are any. */
-  async #openLine(site: NamespaceSite, id: SandboxId, { transport }: PodTemplate): Promise<PodLine> {
+  async #openLine(site: NamespaceSite, { id, template }: SandboxSpec, { transport }: PodTemplate): Promise<PodLine> {
     switch (transport.kind) {
       case 'exec':
         return site.execLine();
+      case 'attach':
+        return new AttachLine(site.execLine(), template.command);
       case 'dial-back':
         return await DialBackLine.open(namePod(this.owner, id), transport, await this.#gates.of(transport), this.#clock);
     }
@@ -183,10 +188,11 @@ const DISK_MIN_BYTES = 65_536;
 
 /** @throws InputError `template.invalid` for what no pod can be made of. */
 function checkPodTemplate(template: SandboxTemplate): void {
-  const { name, command, mounts, environment, limits } = template;
+  const { name, command, mounts, environment, limits, workspace } = template;
   const pod = getPodPart(template);
   const { memoryBytes, processes, cpus, diskBytes, lifetimeSeconds } = limits;
-  if (mounts.length > 0)
+  // What is mounted in a workspace is brought in.
+  if (mounts.length > 0 && !workspace)
     reject(name, 'mounts', 'has paths of this machine, which the nodes of a cluster do not have', 'mounts: [], and the files in the image');
   if (command.length === 0) reject(name, 'command', 'is empty', 'the program and its arguments');
   if (pod?.claims !== undefined && pod.transport.kind === 'dial-back') {

@@ -9,8 +9,13 @@ export interface Permission {
 }
 
 /** What only one transport needs. */
+const listStreamPermissions = (subresource: string): readonly Permission[] =>
+  ['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource }));
+const EXEC = listStreamPermissions('exec');
+const ATTACH = listStreamPermissions('attach');
 const OF_TRANSPORT: Readonly<Record<PodTransport['kind'], readonly Permission[]>> = {
-  exec: ['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),
+  exec: EXEC,
+  attach: [...EXEC, ...ATTACH],
   'dial-back': [],
 };
 
@@ -23,7 +28,7 @@ const COMMON: readonly Permission[] = [
 const MADE: readonly Permission[] = [...COMMON, ...['create', 'deletecollection'].map((verb) => ({ verb, group: '', resource: 'pods' }))];
 
 /** All that Muster does in a namespace where it makes pods: what deploy/kubernetes/rbac.yaml allows, and a test holds the two together. */
-export const PERMISSIONS: readonly Permission[] = [...MADE, ...Object.values(OF_TRANSPORT).flat()];
+export const PERMISSIONS: readonly Permission[] = [...MADE, ...EXEC, ...ATTACH];
 
 const listClaimPermissions = (resource: string, verbs: readonly string[]): readonly Permission[] =>
   verbs.map((verb) => ({ verb, group: GROUP, resource }));
@@ -31,7 +36,7 @@ const listClaimPermissions = (resource: string, verbs: readonly string[]): reado
 /** The same where it claims them from an operator's warm pool; of pools and templates it only looks for its own to sweep. */
 export const CLAIM_PERMISSIONS: readonly Permission[] = [
   ...COMMON,
-  ...OF_TRANSPORT.exec,
+  ...EXEC,
   ...listClaimPermissions('sandboxclaims', ['create', 'get', 'list', 'watch', 'delete', 'deletecollection']),
   ...listClaimPermissions('sandboxwarmpools', ['get', 'list']),
   ...listClaimPermissions('sandboxtemplates', ['get', 'list']),

@@ -1,6 +1,6 @@
 import type { FetchWay } from '../../../kernel/fetching.ts';
 import { createProviderPlugin, type Refusal } from '../../../pool/ports/provider-plugin.ts';
-import { createTemplateForPods } from './pods/kubernetes-template.ts';
+import { createTemplateForPods, createWorkspaceForPods } from './pods/kubernetes-template.ts';
 import { kubernetesSchema, type KubernetesConfig } from './settings/schema.ts';
 
 export const kubernetes = createProviderPlugin({
@@ -16,6 +16,7 @@ export const kubernetes = createProviderPlugin({
     return createKubernetesProvider({ ...host, places: own.filter(({ image }) => image !== undefined) });
   },
   template: async (name, settings, own) => createTemplateForPods(name, settings, own),
+  workspace: (name, settings, own) => createWorkspaceForPods(name, settings, own),
   refusesFetching,
 });
 

@@ -39,12 +39,17 @@ export class ExecLine implements PodLine {
     return await this.execIn(this.#cluster.namespace, pod, container, command, signal);
   }
 
+  /** The streams of a container's first process. */
+  async attach(pod: string, container: string, signal: AbortSignal): Promise<ProgramChannel> {
+    return await this.execIn(this.#cluster.namespace, pod, container, undefined, signal);
+  }
+
   /** The same in any namespace. */
   async execIn(
     namespace: string,
     pod: string,
     container: string,
-    command: readonly string[],
+    command: readonly string[] | undefined,
     signal: AbortSignal,
   ): Promise<ProgramChannel> {
     const socket = await openExecSocket(this.#cluster.config, { namespace, pod, container, command }, signal);

@@ -16,7 +16,8 @@ export interface ExecCommand {
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;
-  readonly command: readonly string[];
+  /** Undefined: attached to the container's first process. */
+  readonly command: readonly string[] | undefined;
 }
 
 /**
@@ -55,14 +56,14 @@ export async function openExecSocket(config: KubeConfig, exec: ExecCommand, sign
 
 function buildExecPath({ namespace, pod, container, command }: ExecCommand): string {
   const query = new URLSearchParams({ stdin: 'true', stdout: 'true', stderr: 'true', tty: 'false', container });
-  for (const word of command) query.append('command', word);
-  return `/api/v1/namespaces/${namespace}/pods/${pod}/exec?${query.toString()}`;
+  for (const word of command ?? []) query.append('command', word);
+  return `/api/v1/namespaces/${namespace}/pods/${pod}/${command ? 'exec' : 'attach'}?${query.toString()}`;
 }
 
 async function createRefusalError(exec: ExecCommand, response: IncomingMessage): Promise<MusterError> {
   const said = readStatusText(await text(response));
   if (response.statusCode === 403) {
-    const remedy = 'give Muster the Role of deploy/kubernetes/rbac.yaml: it needs "create" and "get" on pods/exec';
+    const remedy = 'give Muster the Role of deploy/kubernetes/rbac.yaml: it needs "create" and "get" on pods/exec and pods/attach';
     return new InputError('kubernetes.forbidden', `Kubernetes did not exec in the pod ${exec.pod}: ${said}; ${remedy}`);
   }
   return createExecError(exec, `status ${response.statusCode ?? 0}: ${said}`);

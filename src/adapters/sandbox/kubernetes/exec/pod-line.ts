@@ -5,7 +5,9 @@ import type { ProgramChannel } from './program-channel.ts';
 export interface PodHold {
   readonly hostAliases: readonly V1HostAlias[];
   /** @param name of the container. */
-  container(name: string): Pick<V1Container, 'command' | 'terminationMessagePolicy'> & { readonly env: NonNullable<V1Container['env']> };
+  container(
+    name: string,
+  ): Pick<V1Container, 'command' | 'terminationMessagePolicy' | 'stdin' | 'stdinOnce'> & { readonly env: NonNullable<V1Container['env']> };
 }
 
 /** How Muster reaches what runs in one pod. It is there before the pod is; disposing it ends what is left of its connections. */

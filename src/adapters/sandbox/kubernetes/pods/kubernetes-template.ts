@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { InfrastructureError, InputError } from '../../../../kernel/errors.ts';
 import type { FetchWay } from '../../../../kernel/fetching.ts';
 import {
@@ -9,10 +10,12 @@ import {
   type PodTemplate,
   type PodTransport,
 } from '../settings/pod-template.ts';
-import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
+import type { WorkspaceSettings } from '../../../../pool/ports/provider-plugin.ts';
+import type { Mount, SandboxTemplate } from '../../../../pool/ports/template.ts';
 import type { TemplateSettings } from '../../../../pool/ports/template-settings.ts';
 import { createPullCommand } from '../../remote/pull-order.ts';
 import { createRemoteTemplate } from '../../remote/remote-template.ts';
+import { createRemoteWorkspace } from '../../remote/remote-workspace.ts';
 
 /** As configured: the image is required, the rest has defaults. */
 export interface PodSettings extends Omit<PodTemplate, 'image' | 'transport' | 'fetching'> {
@@ -20,22 +23,54 @@ export interface PodSettings extends Omit<PodTemplate, 'image' | 'transport' | '
   readonly image?: string | undefined;
   /** The interpreter in the image. */
   readonly python: string;
-  readonly transport: PodTransport['kind'];
+  readonly transport: 'exec' | 'dial-back';
   readonly dialBack: Omit<DialBackSettings, 'kind' | 'provider' | 'python'>;
 }
 
 /** @throws InputError `template.no-image`; `template.not-local` as `createRemoteTemplate` does. */
 export function createTemplateForPods(name: string, settings: TemplateSettings, kubernetes: PodSettings): SandboxTemplate {
-  const { image, python, nodeCache: _caches, transport, dialBack, ...pod } = kubernetes;
-  if (image === undefined) {
-    throw new InputError(
-      'template.no-image',
-      `template "${name}": with provider: kubernetes it has to name an image; set kubernetes.image`,
-    );
-  }
+  const { python, nodeCache: _caches, transport, dialBack, ...pod } = kubernetes;
+  const image = requireImage(name, kubernetes);
   const fetching = getFetching(settings, kubernetes);
   const made = { ...pod, image, transport: getTransport(transport, dialBack, python), ...(fetching && { fetching }) };
   return { ...createRemoteTemplate(name, settings, python), providerPart: new PodPart(made) };
+}
+
+/**
+ * A pod in which commands are run; it has no network in any case.
+ *
+ * @throws InputError `template.no-image`, `template.no-workspace`, `template.invalid`; `template.not-local` as `createRemoteWorkspace` does.
+ */
+export async function createWorkspaceForPods(name: string, settings: WorkspaceSettings, kubernetes: PodSettings): Promise<SandboxTemplate> {
+  const { python, nodeCache: _caches, transport, dialBack: _dialBack, ...pod } = kubernetes;
+  const image = requireImage(name, kubernetes);
+  const problem =
+    transport === 'dial-back' ? 'kubernetes.transport is dial-back' : pod.claims && 'kubernetes.claims has others make the pods';
+  if (problem !== undefined) {
+    const why = 'Muster makes the pods of workspaces itself, and attaches to their first process';
+    const remedy = 'set transport to exec, and leave claims away, in templates.local.kubernetes';
+    throw new InputError('template.no-workspace', `template "${name}": ${problem}, but ${why}; ${remedy}`);
+  }
+  await assertDirectories(name, settings.mounts);
+  const place = { python, sandboxes: 'pods', image: 'kubernetes.image' };
+  const made = { ...pod, image, network: 'none', transport: { kind: 'attach' } } as const;
+  return { ...createRemoteWorkspace(name, settings, place), providerPart: new PodPart(made) };
+}
+
+/** A volume is a directory. */
+async function assertDirectories(name: string, mounts: readonly Mount[]): Promise<void> {
+  for (const { source } of mounts) {
+    if ((await stat(source)).isDirectory()) continue;
+    throw new InputError(
+      'template.invalid',
+      `template "${name}": mounts has ${source}, a file; expected directories: mount the one it is in`,
+    );
+  }
+}
+
+function requireImage(name: string, { image }: PodSettings): string {
+  if (image !== undefined) return image;
+  throw new InputError('template.no-image', `template "${name}": with provider: kubernetes it has to name an image; set kubernetes.image`);
 }
 
 /** @throws InfrastructureError when the template says nothing of pods: it was made for another provider. */
@@ -45,7 +80,7 @@ export function getPod(template: SandboxTemplate): PodTemplate {
   throw new InfrastructureError('template.no-pod', `template "${template.name}" does not say what its pods are made of`);
 }
 
-function getTransport(kind: PodTransport['kind'], dialBack: PodSettings['dialBack'], python: string): PodTransport {
+function getTransport(kind: PodSettings['transport'], dialBack: PodSettings['dialBack'], python: string): PodTransport {
   return kind === 'exec' ? { kind } : { kind, provider: 'kubernetes', python, ...dialBack };
 }
 

@@ -1,8 +1,17 @@
-import type { V1Container, V1Pod, V1PodSpec, V1ResourceRequirements, V1SecurityContext, V1Toleration } from '@kubernetes/client-node';
+import type {
+  V1Container,
+  V1Pod,
+  V1PodSpec,
+  V1ResourceRequirements,
+  V1SecurityContext,
+  V1Toleration,
+  V1Volume,
+} from '@kubernetes/client-node';
 import type { OwnerId } from '../../../../kernel/ids.ts';
 import type { PodTemplate } from '../settings/pod-template.ts';
 import type { SandboxSpec } from '../../../../pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
+import { getBroughtPath } from '../../remote/brought-mounts.ts';
 import { INBOX } from '../../upload-path.ts';
 import { INBOX_CONTAINER, PROGRAM_CONTAINER } from './container-names.ts';
 import { EXEC_HOLD } from '../exec/exec-line.ts';
@@ -55,8 +64,13 @@ export function createPodSpec(template: SandboxTemplate, pod: PodTemplate, hold 
     securityContext: { runAsNonRoot: true, fsGroup: UID, seccompProfile: { type: 'RuntimeDefault' } },
     ...describePlacement(pod),
     ...(hold.hostAliases.length > 0 ? { hostAliases: [...hold.hostAliases] } : {}),
-    containers: [createProgramContainer(template, pod, hold), createInboxContainer(pod, hold)],
-    volumes: [...createMemoryVolumes(template), { name: 'inbox', emptyDir: {} }, ...createNodeCacheVolumes(pod)],
+    containers: [createProgramContainer(template, pod, hold), createInboxContainer(template, pod, hold)],
+    volumes: [
+      ...createMemoryVolumes(template),
+      { name: 'inbox', emptyDir: {} },
+      ...template.mounts.map((_, i) => ({ name: nameMount(i), emptyDir: {} })),
+      ...createNodeCacheVolumes(pod),
+    ],
   };
 }
 
@@ -101,17 +115,19 @@ function createProgramContainer(template: SandboxTemplate, pod: PodTemplate, hol
     volumeMounts: [
       { name: 'tmp', mountPath: '/tmp' },
       { name: 'shared-memory', mountPath: '/dev/shm' },
+      ...listWritable(template).map((mountPath, i) => ({ name: nameWritable(i), mountPath })),
       { name: 'inbox', mountPath: INBOX, readOnly: true },
+      ...template.mounts.map(({ target }, i) => ({ name: nameMount(i), mountPath: target, readOnly: true })),
       ...(pod.fetching?.nodeCache ? [{ name: 'node-cache', mountPath: NODE_CACHE, readOnly: true }] : []),
     ],
   };
 }
 
-function createInboxContainer(pod: PodTemplate, hold: PodHold): V1Container {
+function createInboxContainer({ mounts }: SandboxTemplate, pod: PodTemplate, hold: PodHold): V1Container {
   return {
     ...createWaitingContainer(INBOX_CONTAINER, pod, hold),
     resources: { limits: { memory: String(INBOX_MEMORY_BYTES), cpu: '1' }, requests: { memory: '8Mi', cpu: '1m' } },
-    volumeMounts: [{ name: 'inbox', mountPath: INBOX }],
+    volumeMounts: [{ name: 'inbox', mountPath: INBOX }, ...mounts.map((_, i) => ({ name: nameMount(i), mountPath: getBroughtPath(i) }))],
   };
 }
 
@@ -138,10 +154,30 @@ function createNodeCacheVolumes({ fetching }: PodTemplate): NonNullable<V1PodSpe
 }
 
 /** What the program can write is memory, of bounded size, as it is in local sandboxes. */
-function createMemoryVolumes({ limits }: SandboxTemplate): NonNullable<V1PodSpec['volumes']> {
-  const shared = Math.max(1, Math.floor(limits.diskBytes / SHARED_MEMORY_PART));
+function createMemoryVolumes(template: SandboxTemplate): NonNullable<V1PodSpec['volumes']> {
+  const { diskBytes } = template.limits;
+  const writable = listWritable(template);
+  const shared = Math.max(1, Math.floor(diskBytes / SHARED_MEMORY_PART));
+  const each = Math.floor((diskBytes - shared) / (1 + writable.length));
   return [
-    { name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: String(limits.diskBytes - shared) } },
-    { name: 'shared-memory', emptyDir: { medium: 'Memory', sizeLimit: String(shared) } },
+    createMemoryVolume('tmp', each),
+    createMemoryVolume('shared-memory', shared),
+    ...writable.map((_, i) => createMemoryVolume(nameWritable(i), each)),
   ];
+}
+
+function createMemoryVolume(name: string, bytes: number): V1Volume {
+  return { name, emptyDir: { medium: 'Memory', sizeLimit: String(bytes) } };
+}
+
+function listWritable({ workspace }: SandboxTemplate): readonly string[] {
+  return workspace?.writable ?? [];
+}
+
+function nameWritable(index: number): string {
+  return `writable-${index}`;
+}
+
+function nameMount(index: number): string {
+  return `mount-${index}`;
 }

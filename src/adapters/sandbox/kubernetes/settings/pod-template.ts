@@ -38,8 +38,8 @@ export function getPodPart({ providerPart }: SandboxTemplate): PodTemplate | und
   return providerPart instanceof PodPart ? providerPart.pod : undefined;
 }
 
-/** `exec`: through the API server. */
-export type PodTransport = { readonly kind: 'exec' } | DialBackSettings;
+/** Through the API server: `exec` starts the program beside the first process; with `attach` the program is the first process. */
+export type PodTransport = { readonly kind: 'exec' | 'attach' } | DialBackSettings;
 
 /** Containers connect to Muster. */
 export interface DialBackSettings {

@@ -30,7 +30,8 @@ export function checkTemplate(template: SandboxTemplate, makesWorkspaces = false
 }
 
 function checkWorkspace(name: string, { root, writable }: WorkspaceFileSystem, isMade: boolean): void {
-  if (!isMade) reject(name, 'workspace', 'is not made by its provider', 'the provider bubblewrap, gvisor, docker or cloud-build');
+  if (!isMade)
+    reject(name, 'workspace', 'is not made by its provider', 'the provider bubblewrap, gvisor, docker, kubernetes or cloud-build');
   if (root !== undefined && !path.isAbsolute(root)) reject(name, 'workspace.root', `is "${root}"`, 'an absolute path');
   for (const each of writable) {
     const isPlace =

@@ -5,10 +5,8 @@ import { ENVIRONMENT } from '../local/host/inside-identity.ts';
 import { buildSystemCallFilter } from '../local/program/system-call-filter.ts';
 import { divideWritableSpace } from '../local/template/writable-space.ts';
 import { INBOX } from '../upload-path.ts';
-import { getBuild } from './settings.ts';
+import { BROUGHT, getBroughtPath } from './brought-mounts.ts';
 
-/** Of the step's container: where what comes from Muster is put before the program sees it. */
-export const BROUGHT = '/muster/brought';
 /** The kernel counts processes by user, so each sandbox has one of its own. No image has a user of these numbers. */
 const FIRST_USER = 0x7100_0000;
 const USERS = 2 ** 20;
@@ -17,7 +15,7 @@ const BECOMING = ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((capability
 /** Where bubblewrap reads the system-call filter. */
 const FILTER_DESCRIPTOR = 5;
 const FILTERS = (['x64', 'arm64'] as const).map((architecture) => Buffer.from(buildSystemCallFilter(architecture)).toString('base64'));
-/** Run as root in the step, before the walls are up. Arguments: the user's number, the filters of both processors, then the command. */
+/** Run as root, before the walls are up. Arguments: the user's number, the filters of both processors, then the command. */
 const PREPARE = `set -e; umask 022; mkdir -p ${INBOX} ${BROUGHT}; cd ${BROUGHT}
 printf 'root:x:0:0:root:/root:/bin/sh\\nsandbox:x:%s:%s:sandbox:/tmp:/bin/sh\\n' "$1" "$1" >passwd; printf 'root:x:0:\\nsandbox:x:%s:\\n' "$1" >group
 case $(uname -m) in x86_64) filter=$2;; aarch64) filter=$3;; *) echo "no system-call filter for $(uname -m)" >&2; exit 1;; esac
@@ -27,17 +25,14 @@ export function chooseUser(): number {
   return FIRST_USER + randomInt(USERS);
 }
 
-/** Where a mount of the template is put. */
-export function getMountPath(index: number): string {
-  return `${BROUGHT}/${index}`;
-}
-
 /**
- * The command of a step that runs the template's program. A step is a privileged container with a network, the metadata server, which hands out
- * tokens of the service account, and the socket of its machine's Docker. The program gets none of it: bubblewrap gives it a network of its own
- * without any way out, and those directories of the image that it is to see.
+ * The command that runs the template's program on a machine or in a privileged container of its own. A step of a build has a network, the metadata
+ * server, which hands out tokens of the service account, and the socket of its machine's Docker; a machine at E2B has its daemon. The program
+ * gets none of it: bubblewrap gives it a network of its own without any way out, and those directories of the image that it is to see.
+ *
+ * @param visible directories of the image, where the image has them.
  */
-export function buildWalls(template: SandboxTemplate, user: number): readonly string[] {
+export function buildWalls(template: SandboxTemplate, visible: readonly string[], user: number): readonly string[] {
   const { limits, workspace, command } = template;
   const bounds = ['prlimit', `--nproc=${limits.processes}`, `--data=${limits.memoryBytes}`];
   // The first process of a workspace becomes the user by itself.
@@ -46,12 +41,12 @@ export function buildWalls(template: SandboxTemplate, user: number): readonly st
     'bwrap',
     ...buildIsolation(workspace !== undefined),
     ...buildEnvironment(template),
-    ...buildFiles(template),
+    ...buildFiles(template, visible),
     '--chdir',
     '/tmp',
     '--',
   ];
-  return ['/bin/sh', '-c', PREPARE, 'muster-step', String(user), ...FILTERS, ...walls, ...program];
+  return ['/bin/sh', '-c', PREPARE, 'muster-walls', String(user), ...FILTERS, ...walls, ...program];
 }
 
 /** @param isFirst whether the program becomes the first process, which gets no signal from within; otherwise bubblewrap's own is. */
@@ -72,12 +67,12 @@ function buildEnvironment({ environment }: SandboxTemplate): readonly string[] {
 }
 
 /** / and /dev are read-only in the end because bubblewrap's own tmpfs has no size limit. */
-function buildFiles(template: SandboxTemplate): readonly string[] {
+function buildFiles(template: SandboxTemplate, visible: readonly string[]): readonly string[] {
   const { limits, workspace, mounts } = template;
   const writable = workspace?.writable ?? [];
   const { tmpBytes, sharedBytes } = divideWritableSpace(limits, 1 + writable.length);
   return [
-    ...getBuild(template).visible.flatMap((place) => bindWithDirectories(place, place, '--ro-bind-try')),
+    ...visible.flatMap((place) => bindWithDirectories(place, place, '--ro-bind-try')),
     ...['passwd', 'group'].flatMap((name) => ['--ro-bind', `${BROUGHT}/${name}`, `/etc/${name}`]),
     '--proc',
     '/proc',
@@ -85,7 +80,7 @@ function buildFiles(template: SandboxTemplate): readonly string[] {
     '/dev',
     ...formatTmpfs('/dev/shm', sharedBytes),
     ...['/tmp', ...writable].flatMap((place) => listParentDirectories(place).concat(formatTmpfs(place, tmpBytes))),
-    ...mounts.flatMap(({ target }, i) => bindWithDirectories(getMountPath(i), target)),
+    ...mounts.flatMap(({ target }, i) => bindWithDirectories(getBroughtPath(i), target)),
     ...bindWithDirectories(INBOX, INBOX),
     ...['/dev', '/', '/proc'].flatMap((place) => ['--remount-ro', place]),
   ];
