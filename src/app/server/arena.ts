@@ -17,6 +17,7 @@ import type { Quota } from '../../service/access/quota.ts';
 import { CommandStarts } from '../../service/arena/command-starts.ts';
 import { EpisodeService } from '../../service/arena/episode-service.ts';
 import { GradingPools } from '../grading/grading-pools.ts';
+import { getPlugin } from '../sandboxes/providers.ts';
 import { TaskGrader } from '../grading/task-grader.ts';
 import type { Runtime } from '../runtime.ts';
 import { isShared } from '../stores.ts';
@@ -49,7 +50,7 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
     listTasks: () => listReadableTasks(runtime.config.arena.tasks),
     grade: async (open, submission, seed, signal) => (await grader.grade(open, open.task.steps[0], submission, { seed }, signal)).verdict,
     clock: systemClock,
-    starts: new CommandStarts(systemClock, STARTS_PER_PROCESSOR * availableParallelism()),
+    starts: new CommandStarts(systemClock, countStarts(config)),
     holder: parseOwnerId(`arena-${process.pid}-${randomBytes(4).toString('hex')}`),
     holdMilliseconds: config.server.ownershipSeconds * 1000,
     audit: store.audit,
@@ -68,6 +69,12 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
       await live[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Commands that run elsewhere wait for none of this machine's processors. */
+function countStarts({ templates }: Runtime['config']): number {
+  const { isOwnMachine } = getPlugin({ provider: templates['local']?.provider ?? 'bubblewrap' });
+  return isOwnMachine ? STARTS_PER_PROCESSOR * availableParallelism() : Infinity;
 }
 
 /** The caller has sent neither the template nor the tasks: what is wrong with them is the operator's to mend. */
