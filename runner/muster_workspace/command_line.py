@@ -61,8 +61,8 @@ def _parse(arguments: list[str]) -> Settings:
             numbers[name] = int(value)
         else:
             raise ValueError(f"argument {name} is not known")
-    numbered = (numbers.get(name) for name in ("--user", "--address-space", "--processes"))
-    return Settings(*numbered, writable=tuple(writable), awaits_line="--await-line" in numbers)
+    user, address_space, processes = (numbers.get(name) for name in ("--user", "--address-space", "--processes"))
+    return Settings(user, address_space, processes, tuple(writable), "--await-line" in numbers)
 
 
 def _begin(settings: Settings) -> None:
