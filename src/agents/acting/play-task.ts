@@ -34,6 +34,8 @@ export interface PlayContext extends GradingContext {
   readonly offers: EpisodeOffers | undefined;
   /** Whether to make a transcript, with what each action changes. */
   readonly isShown: boolean;
+  /** Called when the agent has ended a step and the step's grading begins. */
+  readonly onActed?: (() => void) | undefined;
 }
 
 export interface PlayedTask {
@@ -120,6 +122,7 @@ function stepsTerms(episode: TaskEpisode, context: PlayContext, graded: Map<stri
       }
     },
     judge: async (step, submission, signal) => {
+      context.onActed?.();
       const began = context.clock.now();
       const verdict = await takeVerdict({ task, step, content, submission, seed: deriveVerdictSeed(environmentSeed) }, context, signal);
       graded.set(step.name, (context.clock.now() - began) / 1000);

@@ -84,7 +84,7 @@ export class AgentEpisodes implements AgentStage {
     return { outcome, log, transcript };
   }
 
-  /** @param at `endpoint`: what a model is asked through, in place of the agent's own. `isShown`: as `PlayContext` has it. @throws as `playTask` does. */
+  /** @param at `endpoint`: what a model is asked through, in place of the agent's own. `isShown` and `onActed`: as `PlayContext` has them. @throws as `playTask` does. */
   async playAt(
     digest: string,
     { task, environmentSeed, policySeed }: PlannedEpisode,
@@ -92,7 +92,8 @@ export class AgentEpisodes implements AgentStage {
       identity,
       endpoint,
       isShown = false,
-    }: { readonly identity: EpisodeIdentity; readonly endpoint?: ModelEndpoint; readonly isShown?: boolean },
+      onActed,
+    }: { readonly identity: EpisodeIdentity; readonly endpoint?: ModelEndpoint; readonly isShown?: boolean; readonly onActed?: () => void },
     signal: AbortSignal,
   ): Promise<PlayedTask> {
     const { agent, endpoint: own, offers } = this.#agent(digest);
@@ -105,6 +106,7 @@ export class AgentEpisodes implements AgentStage {
       gateway: this.#gateway,
       offers,
       isShown,
+      onActed,
     };
     return await playTask({ ...open, agent, agentDigest: digest, identity, environmentSeed, policySeed }, context, signal);
   }

@@ -19,11 +19,11 @@ import type { Library } from '../../service/orders/library.ts';
 import { readOrderedSuite } from '../../service/orders/ordered-suite.ts';
 import type { RolloutOrder } from '../../service/rollouts/rollout-order.ts';
 import type {
-  CurrentVersion,
   GroupTask,
   MemberIdentity,
   OpenRollout,
   PlayedMember,
+  PlayTerms,
   RolloutPlayer,
 } from '../../service/rollouts/rollout-player.ts';
 import { RolloutService } from '../../service/rollouts/rollout-service.ts';
@@ -125,7 +125,7 @@ class OpenedRollout implements OpenRollout {
     return { task: known.id, taskDigest: known.digest, taskSeed: environmentSeed };
   }
 
-  async play({ group, number, rep }: MemberIdentity, version: CurrentVersion, signal: AbortSignal): Promise<PlayedMember> {
+  async play({ group, number, rep }: MemberIdentity, { version, onActed }: PlayTerms, signal: AbortSignal): Promise<PlayedMember> {
     const { episodes, model, digest, plan, models, turns } = this.#parts;
     const episode = plan(number);
     const trajectory = nameMember(group, rep);
@@ -135,7 +135,7 @@ class OpenedRollout implements OpenRollout {
     await using endpoint = new ResumedEndpoint(versioned, turns, trajectory);
     const identity = { trajectory, group, rep };
     const planned = { ...episode, policySeed: deriveMemberSeed(episode.policySeed, rep) };
-    const { outcome, trajectories } = await episodes.playAt(digest, planned, { identity, endpoint }, signal);
+    const { outcome, trajectories } = await episodes.playAt(digest, planned, { identity, endpoint, onActed }, signal);
     await endpoint.settle();
     const [played, ...others] = trajectories;
     if (others.length > 0)

@@ -14,8 +14,8 @@ export interface MemberPlaysOptions {
   readonly keep: (number: number, rep: number, result: MemberResult, trajectory: string | undefined) => Promise<void>;
   /** A member was lost, and is played again. */
   readonly onLost: (detail: string) => void;
-  /** A member has ended. */
-  readonly onEnd: () => void;
+  /** A member has ended, or its agent has. */
+  readonly onChange: () => void;
   /** Nothing more can come of the stream here. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -23,6 +23,8 @@ export interface MemberPlaysOptions {
 interface PlayedGroup {
   readonly cancelled: AbortController;
   readonly ended: Map<number, MemberResult>;
+  /** Members that are graded. */
+  readonly grading: Set<number>;
 }
 
 /** How often a member is played that is lost through no fault of the agent. */
@@ -41,11 +43,15 @@ export class MemberPlays implements AsyncDisposable {
 
   /** A group, with what is known of its members. */
   add(number: number, ended: ReadonlyMap<number, MemberResult> = new Map()): void {
-    this.#groups.set(number, { cancelled: new AbortController(), ended: new Map(ended) });
+    this.#groups.set(number, { cancelled: new AbortController(), ended: new Map(ended), grading: new Set() });
   }
 
   listEnded(number: number): ReadonlyMap<number, MemberResult> {
     return this.#groups.get(number)?.ended ?? new Map();
+  }
+
+  countGrading(number: number): number {
+    return this.#groups.get(number)?.grading.size ?? 0;
   }
 
   /** Begins the members from one position on to another that have not ended. */
@@ -74,12 +80,16 @@ export class MemberPlays implements AsyncDisposable {
     await Promise.allSettled(this.#underWay);
   }
 
-  async #play(number: number, rep: number, { cancelled: { signal }, ended }: PlayedGroup): Promise<void> {
-    const { stream, terms, rollout, version, clock, keep, onLost, onEnd } = this.#options;
+  async #play(number: number, rep: number, { cancelled: { signal }, ended, grading }: PlayedGroup): Promise<void> {
+    const { stream, terms, rollout, version, clock, keep, onLost, onChange } = this.#options;
     const member = { group: nameGroup(stream, number), number, rep };
+    const onActed = (): void => {
+      grading.add(rep);
+      onChange();
+    };
     let [result, document]: [MemberResult, string | undefined] = [VOID_MEMBER, undefined];
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-      const played = await rollout.play(member, version, signal);
+      const played = await rollout.play(member, { version, onActed }, signal).finally(() => grading.delete(rep));
       if (played.kind === 'played') {
         [result, document] = [summariseMember(played.trajectory, terms), JSON.stringify(played.trajectory)];
         break;
@@ -90,6 +100,6 @@ export class MemberPlays implements AsyncDisposable {
     signal.throwIfAborted();
     await keep(number, rep, result, document);
     ended.set(rep, result);
-    onEnd();
+    onChange();
   }
 }

@@ -26,6 +26,12 @@ export type PlayedMember =
 /** The last version that was reported; undefined when none was. */
 export type CurrentVersion = () => ReportedVersion | undefined;
 
+export interface PlayTerms {
+  readonly version: CurrentVersion;
+  /** Called when the agent has ended and its grading begins. */
+  readonly onActed: () => void;
+}
+
 export interface OpenRollout extends AsyncDisposable {
   /** As its server calls it. */
   readonly model: string;
@@ -33,7 +39,7 @@ export interface OpenRollout extends AsyncDisposable {
   group(number: number): Promise<GroupTask>;
 
   /** @throws InputError when the task, its verifier or the agent is broken; the signal's reason. */
-  play(member: MemberIdentity, version: CurrentVersion, signal: AbortSignal): Promise<PlayedMember>;
+  play(member: MemberIdentity, terms: PlayTerms, signal: AbortSignal): Promise<PlayedMember>;
 }
 
 /** Plays members of groups on this machine's sandboxes. */

@@ -14,9 +14,9 @@ export interface StreamBoard {
 }
 
 export interface StreamCapacity {
-  /** Trajectories that have not ended, of groups that run. */
+  /** Trajectories of groups that run which act or are graded. */
   readonly trajectories: number;
-  /** Most trajectories at a time. */
+  /** Most trajectories whose agents act at a time. */
   readonly mostTrajectories: number;
   /** Groups that wait for the trainer. */
   readonly waiting: number;

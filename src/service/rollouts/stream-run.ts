@@ -110,7 +110,7 @@ export class StreamRun {
         log.warn({ stream: id, error: detail }, 'a trajectory was lost');
         streams.note(hold, detail).catch(() => undefined);
       },
-      onEnd: () => changes.notify(id),
+      onChange: () => changes.notify(id),
       onFailure: (error) => {
         this.#failure ??= { error };
         changes.notify(id);
@@ -151,7 +151,11 @@ export class StreamRun {
   }
 
   #view({ counts: { begun, ready, acknowledged } }: StoredStream, plays: MemberPlays): Parameters<typeof planStream>[0] {
-    const running = this.#groups.map((group) => ({ ...group, ended: plays.listEnded(group.number) }));
+    const running = this.#groups.map((group) => ({
+      ...group,
+      ended: plays.listEnded(group.number),
+      grading: plays.countGrading(group.number),
+    }));
     return { running, next: begun, ready, acknowledged, reported: this.#sinceBegin() };
   }
 

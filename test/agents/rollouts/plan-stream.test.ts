@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatDeliveredGroup, deliveredGroupSchema, findOldestAllowed } from '../../../src/agents/rollouts/streams/delivered-group.ts';
 import { deriveMemberSeed, summariseMember, VOID_MEMBER, type MemberResult } from '../../../src/agents/rollouts/streams/member-result.ts';
-import { planStream, type RunningGroup, type StreamView } from '../../../src/agents/rollouts/streams/plan-stream.ts';
+import { planStream, type ActingGroup, type StreamView } from '../../../src/agents/rollouts/streams/plan-stream.ts';
 import { countVersions } from '../../../src/agents/rollouts/streams/policy-versions.ts';
 import { parseGroupNumber, parseStreamId } from '../../../src/agents/rollouts/streams/stream-ids.ts';
 import { completeTerms, givenTermsSchema, type GroupTerms } from '../../../src/agents/rollouts/streams/stream-order.ts';
@@ -14,8 +14,8 @@ function member(reward: number | null, changes: Partial<MemberResult> = {}): Mem
   return { core: reward, reward, isMasked: false, oldest: null, newest: null, ...changes };
 }
 
-function group(number: number, members: readonly MemberResult[], changes: Partial<RunningGroup> = {}): RunningGroup {
-  return { number, begun: 0, wanted: 2, ended: new Map(members.entries()), ...changes };
+function group(number: number, members: readonly MemberResult[], changes: Partial<ActingGroup> = {}): ActingGroup {
+  return { number, begun: 0, wanted: 2, ended: new Map(members.entries()), grading: 0, ...changes };
 }
 
 function view(changes: Partial<StreamView> = {}): StreamView {
@@ -39,6 +39,15 @@ describe('what a stream of groups does next', () => {
     expect(planStream(view({ next: 100, acknowledged: 4 }), terms())).toEqual([]);
     expect(planStream(view({ next: 100, acknowledged: 3 }), terms())).toEqual([{ kind: 'begin', number: 100 }]);
     expect(planStream(view({ next: 4, acknowledged: 3 }), terms({ total: 3 }))).toEqual([{ kind: 'complete' }]);
+  });
+
+  it('has others act while members are graded, and no more of them than the trainer may wait for', () => {
+    const few = terms({ concurrency: 2, batch: 1 });
+    expect(planStream(view({ running: [group(0, [])], next: 1 }), few)).toEqual([]);
+    expect(planStream(view({ running: [group(0, [], { grading: 1 })], next: 1 }), few)).toEqual([]);
+    const graded = [group(0, [member(1)], { grading: 1 })];
+    expect(planStream(view({ running: graded, next: 1 }), few)).toEqual([{ kind: 'begin', number: 1 }]);
+    expect(planStream(view({ running: [...graded, group(1, [], { grading: 2 })], next: 2 }), few)).toEqual([]);
   });
 
   it('filters on what the tests decide, before shaping can make noise look like a signal', () => {

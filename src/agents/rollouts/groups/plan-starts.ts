@@ -2,7 +2,7 @@
 export interface StreamTerms {
   /** Trajectories of a group. */
   readonly groupSize: number;
-  /** Trajectories that run at a time. */
+  /** Trajectories whose agents act at a time. Those that are graded do not count. */
   readonly concurrency: number;
   /** Groups that the trainer takes for one step, which makes the next version. */
   readonly batch: number;
@@ -17,7 +17,7 @@ export interface StreamTerms {
 export interface StreamCounts {
   /** Groups that run. */
   readonly running: number;
-  /** Trajectories of these that have not ended. */
+  /** Trajectories of these whose agents have not ended. */
   readonly trajectories: number;
   /** Groups that were finished and kept, delivered or not. Those that were filtered or cancelled are not among them. */
   readonly accepted: number;

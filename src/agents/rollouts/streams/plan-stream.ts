@@ -5,7 +5,7 @@ import type { MemberResult } from './member-result.ts';
 import { countVersions, type ReportedVersion } from './policy-versions.ts';
 import { toAdvantageTerms, toStreamTerms, type GroupTerms } from './stream-order.ts';
 
-/** A group that is played. */
+/** A group that is played, as it is stored. */
 export interface RunningGroup {
   readonly number: number;
   /** How often a version was reported when it began. */
@@ -16,8 +16,13 @@ export interface RunningGroup {
   readonly ended: ReadonlyMap<number, MemberResult>;
 }
 
+export interface ActingGroup extends RunningGroup {
+  /** Members whose agents have ended, and which are still graded: others may act in their place. */
+  readonly grading: number;
+}
+
 export interface StreamView {
-  readonly running: readonly RunningGroup[];
+  readonly running: readonly ActingGroup[];
   /** Groups that were begun so far: the number of the next one. */
   readonly next: number;
   /** Groups that wait for the trainer, and those that it has acknowledged. */
@@ -56,14 +61,14 @@ export function planStream(view: StreamView, terms: GroupTerms): readonly Stream
   const cancelled = running.filter(isStale);
   const fresh = running.filter((group) => !isStale(group));
   const whole = fresh.filter(({ ended, wanted }) => ended.size >= wanted);
-  const free = terms.concurrency - countUnended(fresh);
+  const free = terms.concurrency - countActing(fresh);
   const grown = planGrowth(whole, free, terms);
   const settled = whole.filter(({ number }) => !grown.has(number)).map((group) => settle(group, reported, terms));
   const accepted = settled.filter(({ kind }) => kind === 'accept').length;
   const still = fresh.length - settled.length;
   const counts = {
     running: still,
-    trajectories: countUnended(fresh) + [...grown.values()].reduce((sum, by) => sum + by, 0),
+    trajectories: countActing(fresh) + [...grown.values()].reduce((sum, by) => sum + by, 0),
     accepted: ready + acknowledged + accepted,
     waiting: ready + accepted,
     version,
@@ -88,8 +93,8 @@ function findOldest({ begun, wanted, ended }: RunningGroup, reported: StreamView
   return Math.min(...ages, ...(isRunning ? [begun] : []));
 }
 
-function countUnended(groups: readonly RunningGroup[]): number {
-  return groups.reduce((sum, { wanted, ended }) => sum + Math.max(0, wanted - ended.size), 0);
+function countActing(groups: readonly ActingGroup[]): number {
+  return groups.reduce((sum, { wanted, ended, grading }) => sum + Math.max(0, wanted - ended.size - grading), 0);
 }
 
 /** Only groups whose members differ are grown: the others are filtered. @returns by how many, for those that are. */

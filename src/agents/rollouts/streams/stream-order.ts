@@ -33,7 +33,7 @@ export const givenTermsSchema = z.strictObject({
   growTo: given.growTo
     .optional()
     .describe('trajectories of a group whose rewards differ: others stay at `groupSize`; `groupSize` when left out'),
-  concurrency: given.concurrency.describe('trajectories at a time'),
+  concurrency: given.concurrency.describe('trajectories whose agents act at a time; one that is graded makes room for the next'),
   batch: given.batch
     .optional()
     .describe('groups that the trainer takes for one version of the policy; when left out, as many as run at a time'),

@@ -48,6 +48,8 @@ function renderCapacity({ stream: { terms, groups }, capacity, versions }: Board
     ['acknowledged', formatCount(groups.acknowledged) + (terms.total === undefined ? '' : ` of ${formatCount(terms.total)}`)],
     ['filtered: no signal', formatFilteredShare(groups)],
     ['stale', formatCount(groups.stale)],
+    ['trajectories that act or are graded', formatCount(trajectories)],
+    ['that may act at a time', formatCount(mostTrajectories)],
     ['trajectories ended', formatCount(groups.trajectories)],
     [
       'versions reported',
@@ -57,7 +59,7 @@ function renderCapacity({ stream: { terms, groups }, capacity, versions }: Board
     ['advantages', terms.advantages],
   ];
   return html`<div class="card answer">
-    ${renderShare('trajectories play', trajectories, mostTrajectories)} ${renderShare('groups wait for the trainer', waiting, mostWaiting)}
+    ${renderShare('groups wait for the trainer', waiting, mostWaiting)}
     <p class="muted">${formatLimit(capacity, terms)}</p>
     ${renderFigures(figures)}
   </div>`;
