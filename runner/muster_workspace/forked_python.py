@@ -123,10 +123,10 @@ class Interpreters:
 
 
 class _Interpreter:
-    def __init__(self, program: ForkedProgram, pid: int, orders: socket) -> None:
+    def __init__(self, program: ForkedProgram, pid: int, descriptor: int, orders: socket) -> None:
         self.program = program
         self.pid = pid
-        self.descriptor = os.pidfd_open(pid)
+        self.descriptor = descriptor
         """Of the process: another that got its number would not be taken for it."""
         self.orders = orders
         self.state: tuple[object, ...] = ()
@@ -142,7 +142,14 @@ class _Interpreter:
         if pid is None:
             ours.close()
             return None
-        interpreter = cls(program, pid, ours)
+        try:
+            descriptor = os.pidfd_open(pid)
+        except OSError:
+            # Older versions of gVisor have no such descriptors.
+            ours.close()
+            end_one(pid)
+            return None
+        interpreter = cls(program, pid, descriptor, ours)
         with contextlib.suppress(OSError):
             if interpreter._receive(_START_SECONDS) == b"ready":
                 interpreter.state = _read_state(pid)
