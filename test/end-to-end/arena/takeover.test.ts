@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import nock from 'nock';
 import { beforeAll, expect, it } from 'vitest';
 import { extent } from '../../support/full-form.ts';
@@ -30,6 +31,10 @@ function randomNumbers(): () => number {
     state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
     return state / 0x7fffffff;
   };
+}
+
+function isOther({ disturbed, peaceful }: { readonly disturbed: Trajectory; readonly peaceful: Trajectory | undefined }): boolean {
+  return !isDeepStrictEqual(disturbed, peaceful);
 }
 
 async function playAll(url: () => string, afterStep: () => Promise<void>): Promise<readonly Trajectory[]> {
@@ -128,7 +133,9 @@ it(
     await fault;
     await pair.ready();
     expect(Math.min(...Object.values(pair.killed)), 'each kind of fault has struck something').toBeGreaterThan(0);
-    expect(disturbed).toEqual(peaceful);
+    // One by one: of five hundred, the difference would not be shown.
+    expect(disturbed.length).toBe(peaceful.length);
+    expect(disturbed.map((each, i) => ({ disturbed: each, peaceful: peaceful[i] })).filter(isOther)).toEqual([]);
     expect(peaceful.map(({ reward }) => reward)).toEqual(
       peaceful.map((_, i) => expect.stringContaining(`"reward":${i % 2 === 0 ? 1 : 0},`)),
     );

@@ -46,7 +46,7 @@ class Walled:
         monkeypatch.setattr(warden, "open_site", lambda *_arguments: [])
         monkeypatch.setattr(warden, "make", lambda *_calls: None)
         monkeypatch.setattr(self.processes, "start", self._start)
-        self.warden = Warden(SETTINGS, SimpleNamespace(tell=self.reports.append))  # type: ignore[arg-type]
+        self.warden = Warden(SETTINGS, SimpleNamespace(send=self.reports.append))  # type: ignore[arg-type]
         channel, self._image = socket.socketpair()
         # It is not ready, so no program is forked.
         self.warden._images[""] = ImageLink(Outbox(channel))
