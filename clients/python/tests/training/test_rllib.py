@@ -23,6 +23,7 @@ from muster.exporting.played_observations import played_observations
 from muster.training.record import Record
 from tests.real_server import GAME, RealServer
 from tests.training.environments import Pictures
+from tests.training.mutations import other_activation
 
 SUITE = str(GAME / "cartpole.yaml")
 SMALL = DefaultModelConfig(fcnet_hiddens=[16, 16], fcnet_activation="tanh", head_fcnet_hiddens=[16])
@@ -69,8 +70,9 @@ def test_a_module_is_exported_as_it_acts_itself(config: Any, name: str, is_norma
     taken = rllib.snapshot(module, *spaces, seen, normalise=normalise)
     other = rllib.snapshot(module_of(config, name, seed=2), *spaces, seen, normalise=normalise)
     bare = rllib.snapshot(module, *spaces, seen)
-    for changed in (other, bare) if is_normalised else (other,):
-        mutant = type(taken)(changed.network, taken.reference)
+    networks = [other.network, other_activation(taken.network), *([bare.network] if is_normalised else [])]
+    for network in networks:
+        mutant = type(taken)(network, taken.reference)
         with pytest.raises(ParityError, match=r"of 1000 observations"):
             mutant.write(tmp_path / f"mutant{mutant.suffix}")
 
