@@ -17,8 +17,6 @@ const UNBOUND = Object.fromEntries(
   ['concurrentEpisodes', 'checkpointBytes', 'episodesPerDay', 'openEpisodes'].map((name) => [name, 'unlimited']),
 );
 
-/** For what hangs: a busy machine takes longer than the half minute that Playwright waits otherwise. A test ends a little later by itself. */
-const PATIENCE_MILLISECONDS = 150_000;
 /** It serves all tests of a file. */
 const PATIENT = { deadlineMs: 900_000 };
 
@@ -143,7 +141,6 @@ export class PageFixture implements AsyncDisposable {
 
   async visit(address: string, context: BrowserContext = this.browser.context): Promise<Visit> {
     const page = await context.newPage();
-    page.setDefaultTimeout(PATIENCE_MILLISECONDS);
     const complaints: string[] = [];
     page.on('console', (message) => complaints.push(message.text()));
     page.on('pageerror', (error) => complaints.push(error.message));

@@ -74,12 +74,12 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Walled]
     walled.close()
 
 
-def test_a_first_process_that_is_buried_before_its_report_is_read_still_says_why_it_failed(failing: Walled, tmp_path: Path) -> None:
+def test_a_first_process_that_is_reaped_before_its_report_is_read_still_says_why_it_failed(failing: Walled, tmp_path: Path) -> None:
     failing.reap()
     assert failing.reports == [{"type": "failed", "sandbox": "one", "message": f"open {tmp_path}/missing/file: No such file or directory"}]
 
 
-def test_a_first_process_that_somebody_kills_has_been_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_process_that_was_killed_is_reported_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     walled = Walled((), monkeypatch)
     try:
         os.kill(walled.pid, signal.SIGKILL)

@@ -49,7 +49,7 @@ export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
 
   /** Nothing is being stored any more. */
   async [Symbol.asyncDispose](): Promise<void> {
-    // `settle` reports an error to whom the answers matter.
+    // Callers that need the answers get an error from `settle`.
     await this.#stored.catch(() => undefined);
   }
 

@@ -61,7 +61,7 @@ function renderFound(detail: Detail, evaluation: EvaluationResource, state: Page
 function renderPlayed({ playing }: Detail, { running }: EvaluationResource): TemplateResult | typeof nothing {
   if (!playing || !running) return nothing;
   if (!playing.sandboxes) return renderForgottenSandboxes();
-  // Episodes count in the result whoever played them, outcomes where this process did.
+  // `episodes` counts those of all processes that have played the evaluation, `outcomes` those of this one alone.
   return renderSandboxes(playing.sandboxes, running.kind === 'evaluation' && running.episodes > running.outcomes);
 }
 
