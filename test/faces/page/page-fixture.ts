@@ -74,6 +74,13 @@ export class PageFixture implements AsyncDisposable {
       failureScores: { timeout: 0, crash: 0 },
       stop: { rule: 'fixed', episodes: 8 },
     });
+    // No test outlasts it, however fast the machine is.
+    const long = await stage.write('long.json', {
+      name: 'long',
+      environment: 'gymnasium:CartPole-v1',
+      reward: { bounds: [0, 500] },
+      stop: { rule: 'fixed', episodes: 10_000_000 },
+    });
     await writeFiles(stage.path('tasks/answer'), ANSWER_TASK);
     const code = await stage.write('code.json', { name: 'code', tasks: { from: 'tasks' }, stop: { rule: 'fixed', episodes: 2 } });
     const agent = stage.path('agent.yaml');
@@ -85,7 +92,7 @@ export class PageFixture implements AsyncDisposable {
       pool: { max: 2 },
       quotas: { default: { ...UNBOUND, waitingEvaluations: 40 } },
       arena: { tasks: [path.join(REPOSITORY, 'examples/code')] },
-      server: { port: await freePort(), access: 'tokens', suites: { cartpole: CARTPOLE, falling, code } },
+      server: { port: await freePort(), access: 'tokens', suites: { cartpole: CARTPOLE, falling, long, code } },
     });
     const token = await stage.token('team', 'operator');
     const server = await MusterServer.start(stage, config, PATIENT);

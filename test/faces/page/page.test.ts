@@ -415,7 +415,7 @@ describe('the live page', () => {
     const { page } = opened;
     await page.getByText('live', { exact: true }).waitFor();
     await deleted.page.getByRole('heading', { name: 'Episodes' }).waitFor();
-    const resumed = await place.submit(1, { run: 'resumed', version: 1 });
+    const { id: resumed } = await place.api('/v1/evaluations', { suite: 'long', checkpoint: { uri: LATE, run: 'resumed', version: 1 } });
     await using going = await place.visit(`/evaluations/${resumed}`);
     const readEpisodes = async (): Promise<number> =>
       Number((await going.page.locator('.figures dd').first().textContent())?.replace(/\D/g, ''));
