@@ -3,7 +3,7 @@ import { InputError } from '../kernel/errors.ts';
 import type { PoolConfig } from '../pool/planning/pool-config.ts';
 import type { TemplateConfig, WrittenConfig } from './schema.ts';
 
-/** The configuration as Muster works with it: every "auto" that depends on the machine alone worked out. */
+/** The configuration as Muster uses it: every "auto" is replaced by the value that the machine decides. */
 export interface Config {
   /** Absolute. */
   readonly stateDir: string;
@@ -17,7 +17,7 @@ export interface Config {
     /** Absolute path of a file, or a PostgreSQL URL, perhaps with a password in it. */
     readonly url: string;
   };
-  /** By principal; "default" is for those that are not named. */
+  /** By principal. "default" applies to principals that are not named. */
   readonly quotas: WrittenConfig['quotas'];
   readonly arena: WrittenConfig['arena'];
   readonly models: WrittenConfig['models'];
@@ -31,7 +31,7 @@ export interface Machine {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** @throws InputError `config.state-dir` when there is no home directory to put the default in. */
+/** @throws InputError `config.state-dir` when there is no home directory for the default. */
 export function resolveConfig(written: WrittenConfig, machine: Machine): Config {
   const { creationConcurrency } = written.pool;
   const max = written.pool.max === 'auto' ? Math.max(machine.processors, written.pool.min, 1) : written.pool.max;
@@ -56,7 +56,7 @@ export function resolveConfig(written: WrittenConfig, machine: Machine): Config 
 function resolveStateDirectory(written: string, environment: Machine['environment']): string {
   const { XDG_STATE_HOME: stateHome, HOME: home } = environment;
   if (written === 'auto') {
-    // The base-directory specification has relative paths in its variables ignored.
+    // The XDG base-directory specification ignores relative paths in its variables.
     if (stateHome !== undefined && isAbsolute(stateHome)) return join(stateHome, 'muster');
     return join(requireHome(home), '.local', 'state', 'muster');
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** How a template's sandboxes come by their checkpoints. */
+/** How a template's sandboxes get their checkpoints. */
 export const templateDeliverySchema = z
   .enum(['auto', 'upload', 'pull', 'node-cache'])
   .describe(

@@ -5,7 +5,10 @@ import type { Layer } from '../kernel/documents/layer.ts';
 import { nestValue } from '../kernel/documents/path.ts';
 
 const PREFIX = 'MUSTER_';
-/** No settings, and nothing that a configuration should have in it: which server clients speak to, what they show it, and which Python started Muster. */
+/**
+ * Variables that are no settings and belong in no configuration: the server that clients connect to, their token, and the Python that
+ * started Muster.
+ */
 const NO_SETTINGS: readonly string[] = ['MUSTER_LOG_PYTHON', 'MUSTER_PYTHON', 'MUSTER_TOKEN', 'MUSTER_URL'];
 
 const EXPECTED_VARIABLE = 'config/default.yaml has all settings, and MUSTER_POOL__MAX for example sets pool.max';
@@ -26,7 +29,7 @@ export function readEnvironmentLayers(environment: Environment, known: KnownSett
     });
 }
 
-/** A line for each variable that begins with `MUSTER_` and sets nothing, with the name that was probably meant. */
+/** A line for each variable that begins with `MUSTER_` and is no setting, with the nearest known name. */
 export function findUnknownVariables(environment: Environment, known: KnownSettings): readonly string[] {
   return listSettingVariables(environment)
     .filter((name) => !known.knows(findSettingPath(name.slice(PREFIX.length), known)))
@@ -40,7 +43,7 @@ export function findUnknownVariables(environment: Environment, known: KnownSetti
     });
 }
 
-/** A line for each variable that is set to nothing, where the setting is no text. */
+/** A line for each variable that is empty although its setting is no text. */
 export function findEmptyVariables(environment: Environment, known: KnownSettings): readonly string[] {
   return listSettingVariables(environment)
     .filter((name) => {
@@ -61,9 +64,9 @@ function listSettingVariables(environment: Environment): readonly string[] {
 }
 
 /**
- * The variables of all settings, without what all begin with.
+ * The variables of all settings, without the `MUSTER_` prefix.
  *
- * @param parts: of a variable, whose names that people choose, such as a template's, are taken to be right.
+ * @param parts of a variable's name. Names that people choose, such as a template's, are accepted as they are.
  */
 function listVariableNames(parts: readonly string[], known: KnownSettings, path: readonly string[] = []): readonly string[] {
   const [part = '', ...rest] = parts;
@@ -96,7 +99,7 @@ function toUpperSnake(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
 }
 
-/** A value that is not valid YAML is taken as plain text. */
+/** A value that is not valid YAML counts as plain text. */
 function parseOrText(text: string): unknown {
   try {
     const value: unknown = parse(text);

@@ -14,11 +14,11 @@ import type { ConfigSchema, WrittenConfig } from './schema.ts';
 import { parseYamlLayer } from '../kernel/documents/yaml-layer.ts';
 
 export interface ConfigSources {
-  /** Path of a YAML or JSON file that holds what differs from the defaults. */
+  /** Path of a YAML or JSON file with the settings that differ from the defaults. */
   readonly file?: string | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly flags?: readonly Flag[];
-  /** For "auto"; those that this process may use when left out. */
+  /** What "auto" counts; the processors that this process may use when left out. */
   readonly processors?: number;
 }
 
@@ -35,9 +35,9 @@ export class ConfigReader {
   }
 
   /**
-   * The defaults, the file, the environment variables and the flags, each over the one before.
+   * Merges the defaults, the file, the environment variables and the flags; later layers override earlier ones.
    *
-   * @throws InputError `config.invalid` (each problem on a line: source, path, expected, found), `config.unreadable`.
+   * @throws InputError `config.invalid` (one line for each problem: source, path, expected, found), `config.unreadable`.
    */
   load(sources: ConfigSources): Config {
     const defaults = createFileLayer(DEFAULTS, 'config/default.yaml');
@@ -57,7 +57,7 @@ export class ConfigReader {
     return config;
   }
 
-  /** A layer may leave settings out, but those that it has must be valid, also where a later layer overrides them. */
+  /** A layer may omit settings. Those that it has must be valid even where a later layer overrides them. */
   #describeLayer(layer: Layer): readonly string[] {
     const result = this.#schema.safeParse(layer.value);
     if (result.success) return [];
@@ -97,7 +97,7 @@ function createFlagLayer({ name, path, value }: Flag): Layer {
   return { value: nestValue(path, value), findOrigin: () => `flag ${name}` };
 }
 
-/** What a template leaves out it takes from "local", a quota from "default". */
+/** A template inherits omitted settings from "local", a quota from "default". */
 function withInheritance(merged: unknown): unknown {
   return inheritSettings(inheritSettings(merged, 'templates', 'local'), 'quotas', 'default');
 }
@@ -119,7 +119,7 @@ function findContradictions({ pool }: Config): readonly Problem[] {
   }));
 }
 
-/** The last layer that has something at the path, or at the longest part of it that any layer has. */
+/** The last layer that sets the path, or the longest prefix of it that any layer sets. */
 function findOrigin(layers: readonly Layer[], path: SettingPath): string {
   for (let length = path.length; length > 0; length -= 1) {
     const part = path.slice(0, length);

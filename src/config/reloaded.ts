@@ -4,21 +4,24 @@ import type { Config } from './config.ts';
 
 /** The result of reloading the configuration while Muster runs. */
 export interface Reloaded {
-  /** What is in force from now on: as it is wanted, but for what takes a restart. */
+  /** The configuration in force from now on: the wanted one, except for settings that need a restart. */
   readonly config: Config;
-  /** Paths of the settings that are others now. */
+  /** Paths of the settings whose new values are in force. */
   readonly changed: readonly string[];
-  /** Paths of the settings that have changed, and take effect after a restart. */
+  /** Paths of the settings whose new values need a restart. */
   readonly pending: readonly string[];
 }
 
-/** @param inForce the configuration that runs. @param wanted as it was read. */
+/** @param inForce the running configuration. @param wanted the configuration as it was just read. */
 export function applyReload(inForce: Config, wanted: Config): Reloaded {
   const config = withChanges(inForce, wanted);
   return { config, changed: listDifferences(inForce, config), pending: listDifferences(config, wanted) };
 }
 
-/** All that is looked up when it is needed. What is not here was built into what is open: listeners, directories, databases, sandboxes. */
+/**
+ * Takes over all settings that are looked up at each use. The others were fixed when listeners, directories, databases and sandboxes were
+ * opened.
+ */
 function withChanges(inForce: Config, wanted: Config): Config {
   return {
     ...takeSettings(inForce, wanted, ['log', 'evaluation', 'quotas', 'sources', 'webhooks']),
@@ -41,14 +44,14 @@ function withChanges(inForce: Config, wanted: Config): Config {
   };
 }
 
-/** Settings as they are, but for some, which are as they are wanted. */
+/** The settings in force, with the named ones taken from the wanted settings. */
 function takeSettings<Settings extends object>(inForce: Settings, wanted: Settings, names: readonly (keyof Settings)[]): Settings {
   const changed = { ...inForce };
   for (const name of names) changed[name] = wanted[name];
   return changed;
 }
 
-/** Paths where two values differ, as deep as mappings go. */
+/** Paths at which two values differ. Descends into mappings only. */
 function listDifferences(a: unknown, b: unknown, path: SettingPath = []): readonly string[] {
   if (isDeepStrictEqual(a, b)) return [];
   if (!isMapping(a) || !isMapping(b)) return [formatPath(path)];

@@ -8,9 +8,8 @@ import { serverSchema } from './serve-schema.ts';
 import { arenaSchema, quotasSchema, sourcesSchema, webhooksSchema, storeSchema } from './server-schema.ts';
 
 /**
- * The configuration's only definition: what may be written, what it means, and the types that come of it. It holds no default
- * values: those stand, explained, in config/default.yaml, which every other layer is laid over. What a provider's settings are only
- * its plug-in says.
+ * The only definition of the configuration: its settings, their meaning and their types. It holds no default values: config/default.yaml
+ * holds and explains them, and every other layer overrides it. Only a provider's plug-in knows the schema of its own settings.
  */
 
 const AUTO = z.literal('auto');
@@ -110,7 +109,7 @@ const commonTemplateSettings = {
 
 type ProviderSettings = Pick<ProviderPlugin, 'name' | 'summary' | 'settings'>;
 
-/** A template as it is configured: what stands under a provider's name is for that provider's plug-in to read. */
+/** A template as it is configured. Only the provider's plug-in reads the part under the provider's name. */
 export type TemplateConfig = z.infer<z.ZodObject<typeof commonTemplateSettings>> & { readonly provider: string } & Readonly<
     Record<string, unknown>
   >;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { byteSizeSchema } from './byte-size.ts';
 
-/** What the configuration of `muster serve` holds. */
+/** The configuration of `muster serve`. */
 
 const seconds = z.number().positive().max(31_536_000);
 const absolutePath = z.string().regex(/^\/[^\0]*$/, 'expected an absolute path');

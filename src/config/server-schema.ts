@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { byteSizeSchema } from './byte-size.ts';
 
-/** What a Muster needs to know that many callers share: where their evaluations are kept, how much is whose, and what they may have fetched. */
+/**
+ * What a server with many callers needs: where evaluations are stored, each caller's quotas, and what callers may have the server fetch.
+ */
 
 export const storeSchema = z
   .strictObject({

@@ -1,11 +1,11 @@
 import type { Page, PageRequest } from './paging.ts';
 
-/** Who changed what. */
+/** A record of who changed what. */
 export interface AuditEntry {
   readonly principal: string;
-  /** Stable, for programs: `pool.scale`, … */
+  /** Stable, for programs: `pool.scale`, for example. */
   readonly action: string;
-  /** What it was done to. */
+  /** What the action changed. */
   readonly target: string;
   /** JSON. */
   readonly details: object;

@@ -1,26 +1,26 @@
 import { formatCanonicalJson, digestBytes } from '../kernel/canonical-json.ts';
 import type { Digest } from '../kernel/ids.ts';
 
-/** All that decides, with the index, what an episode comes to. */
+/** All that, together with the index, decides an episode's outcome. */
 export interface CacheKeyParts {
   readonly checkpoint: Digest;
   readonly suite: Digest;
   /** Of the sandbox template's definition. */
   readonly template: Digest;
-  /** How indices draw their tasks, when the suite's digest does not say it alone: see `describeDraw`. */
+  /** How indices draw their tasks where the suite's digest alone does not say it: see `describeDraw`. */
   readonly draw: string;
-  /** What ran in the sandboxes that the episodes come out of. */
+  /** What ran in the sandboxes that played the episodes. */
   readonly runs: 'data' | 'code';
 }
 
 export type CacheKey = Digest;
 
-/** @param principal who asks: what came out of a sandbox with code in it is found by the same principal alone. */
+/** @param principal the caller: only the same principal finds episodes of sandboxes in which code ran. */
 export function buildCacheKey({ checkpoint, suite, template, draw, runs }: CacheKeyParts, principal: string): CacheKey {
   return digestBytes(formatCanonicalJson({ checkpoint, suite, template, draw, partition: choosePartition(runs, principal) }));
 }
 
-/** Whose results stand in for one another. Results of before there were partitions are in none. */
+/** The partition whose evaluations share results. Results that were stored before partitions existed belong to none. */
 export function choosePartition(runs: CacheKeyParts['runs'], principal: string): object {
   switch (runs) {
     case 'data':

@@ -6,7 +6,7 @@ export interface Brought {
   readonly digest: Digest;
   /** A manifest has the same digest as its directory. So a principal that brought a manifest as a file has not brought the directory's files. */
   readonly kind: CheckpointKind;
-  /** The file's name, whose suffix says what it is; undefined for a directory, and where it is not known. */
+  /** The file's name, whose suffix gives the format; undefined for a directory or when unknown. */
   readonly name: string | undefined;
 }
 
@@ -34,8 +34,8 @@ export interface Usable {
 }
 
 /**
- * Which principal may use which checkpoint: knowing a digest is not enough. Rights stay when a checkpoint's bytes are removed, and hold again when
- * a caller brings the same bytes.
+ * Which principal may use which checkpoint: knowing a digest is not enough. Rights remain when a checkpoint's bytes are removed, and apply
+ * again when a caller brings the same bytes.
  */
 export interface CheckpointRights {
   /** Durable once it resolves. When a checkpoint is brought again, the latest kind and name count. */

@@ -3,16 +3,16 @@ import type { NewEpisode, StoredEpisode } from './episode-log.ts';
 export interface KnownEpisodes {
   /** By index. */
   readonly episodes: readonly StoredEpisode[];
-  /** First index after those asked for that may be known, too; undefined when none is. */
+  /** The first index after the requested ones that may be known, too; undefined when none is. */
   readonly next: number | undefined;
 }
 
-/** Where the episodes of one arm are kept, for the arm: an episode in it need not be played again, by whichever process it was played. */
+/** Stores the episodes of one arm. An episode in the journal is not played again, whichever process played it. */
 export interface EpisodeJournal {
   /**
-   * Resolves when they would survive the end of this process; only then do they count.
+   * Resolves when the episodes would survive the end of this process; they count only then.
    *
-   * @throws OwnershipLostError when another plays the evaluation now; InfrastructureError when they cannot be kept.
+   * @throws OwnershipLostError when another process plays the evaluation now; InfrastructureError when they cannot be stored.
    */
   append(episodes: readonly NewEpisode[]): Promise<void>;
 

@@ -4,24 +4,24 @@ import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 import type { Ownership } from './ownership.ts';
 import type { CacheKey } from './cache-key.ts';
 
-/** The data that counts an episode without playing it again. Its seeds follow from the index. */
+/** What is needed to count an episode without playing it again. Its seeds follow from the index. */
 export interface StoredEpisode {
   readonly index: EpisodeIndex;
   /** Position in the suite's list of tasks. */
   readonly task: number;
-  /** Judged, and final. */
+  /** A final outcome. */
   readonly outcome: Outcome;
   /** Wall-clock seconds. */
   readonly seconds: number;
-  /** What the environment and the policy printed, shortened. */
+  /** Output of the environment and the policy, shortened. */
   readonly log?: string;
-  /** What its sandbox had used since it was made, as of the end of this episode or a little before; left out where usage is not measured. */
+  /** What the sandbox had used since its creation, at the end of this episode or shortly before; left out where usage is not measured. */
   readonly usage?: SandboxUsage;
 }
 
 /** An episode as it is stored. */
 export interface NewEpisode extends StoredEpisode {
-  /** Of an agent: what it did, as JSON. It may be large, and is read by itself alone. */
+  /** What an agent did, as JSON. It may be large, so it is read separately. */
   readonly transcript?: object;
 }
 
@@ -29,32 +29,32 @@ export interface NewEpisode extends StoredEpisode {
 export interface Leg {
   /** Position of the checkpoint: 0 in an evaluation, that of the arm in a comparison. */
   readonly arm: number;
-  /** Under which others may find its episodes; undefined keeps them to this evaluation. */
+  /** The key under which other evaluations find its episodes; undefined when they may not. */
   readonly cacheKey: CacheKey | undefined;
 }
 
 /**
- * Orders in which a person looks for episodes: by return, least or most first; by steps; by seconds; by how far the return is from the baseline's at the
- * same index; or those that failed.
+ * Orders in which a person looks for episodes: by return, lowest or highest first; by steps; by seconds; by the difference from the
+ * baseline's return at the same index; or those that failed.
  */
 export const EPISODE_RANKINGS = ['worst', 'best', 'longest', 'slowest', 'discordant', 'failed'] as const;
 
 export type EpisodeRanking = (typeof EPISODE_RANKINGS)[number];
 
-/** Every episode that was recorded, a million of one evaluation and more. */
+/** All recorded episodes: an evaluation may have a million and more. */
 export interface EpisodeLog {
   /**
-   * All of them are durable once it resolves, and none unless. An index that is stored stays as it is, so that repeating an append changes
-   * nothing.
+   * All episodes are durable once it resolves; when it rejects, none is. A stored index never changes, so appending the same episodes again
+   * has no effect.
    *
    * @throws OwnershipLostError
    */
   append(ownership: Ownership, leg: Leg, episodes: readonly NewEpisode[]): Promise<void>;
 
-  /** Those from an index on, by index, `limit` at most. */
+  /** Episodes from an index on, in order of index, at most `limit`. */
   page(evaluation: EvaluationId, arm: number, from: number, limit: number): Promise<readonly StoredEpisode[]>;
 
-  /** Those that a ranking is about, in its order and by index where it ties, from a position on. Of the baseline, none is discordant. */
+  /** The episodes of a ranking from a position on, in its order, ties by index. The baseline has no discordant episodes. */
   rank(
     evaluation: EvaluationId,
     arm: number,
@@ -62,14 +62,14 @@ export interface EpisodeLog {
     page: { readonly from: number; readonly limit: number },
   ): Promise<readonly StoredEpisode[]>;
 
-  /** The transcript of one episode, as JSON text. @returns undefined where it has none. */
+  /** The transcript of one episode, as JSON text. @returns undefined when the episode has none. */
   readTranscript(evaluation: EvaluationId, arm: number, index: number): Promise<string | undefined>;
 }
 
-/** Enough for a page to cost little, few enough for other work to get in between. */
+/** Large enough for a page to be cheap, small enough for other work to run in between. */
 const PAGE = 2048;
 
-/** All from an index on, by index: the next page is read when the last one has been taken. */
+/** All episodes from an index on, in order of index. Reads the next page when the last one has been consumed. */
 export async function* readEpisodesFrom(
   log: EpisodeLog,
   evaluation: EvaluationId,

@@ -2,26 +2,26 @@ import type { Digest, EvaluationId } from '../kernel/ids.ts';
 import type { EvaluationState, NewEvaluation, StoredEvaluation } from './evaluation-record.ts';
 import type { Page, PageRequest } from './paging.ts';
 
-/** A caller's own name for a request: sent again with the same name, it is the same request. */
+/** A caller's own name for a request. Repeating a request with the same name has no further effect. */
 export interface Idempotency {
   /** Unique for its principal. */
   readonly key: string;
-  /** Of the request's content. */
+  /** Digest of the request's content. */
   readonly fingerprint: Digest;
 }
 
 export type Acceptance =
-  /** It is durable, and waits for an owner. */
+  /** The evaluation is durable and waits for an owner. */
   | { readonly kind: 'accepted'; readonly evaluation: StoredEvaluation }
   /** The same request was accepted before, as this evaluation. */
   | { readonly kind: 'repeated'; readonly evaluation: StoredEvaluation }
   /** The key belongs to another request. */
   | { readonly kind: 'conflict'; readonly evaluation: StoredEvaluation };
 
-/** What became of a request whose key was there already. */
+/** The result for a request whose key was known already. */
 export type EarlierAcceptance = Exclude<Acceptance, { readonly kind: 'accepted' }>;
 
-/** Every part that is given must hold. */
+/** An evaluation must match every part that is given. */
 export interface EvaluationFilter {
   readonly principal?: string | undefined;
   readonly suite?: string | undefined;
@@ -34,12 +34,12 @@ export interface EvaluationFilter {
   readonly before?: Date | undefined;
 }
 
-/** Evaluations: what was asked for, by which principal, and the outcome. */
+/** Evaluations: the request, its principal and the outcome. */
 export interface EvaluationCatalogue {
-  /** Durable once it resolves; of two requests with one key, one is accepted. */
+  /** Durable once it resolves. Of two requests with the same key, one is accepted. */
   accept(evaluation: NewEvaluation, idempotency?: Idempotency): Promise<Acceptance>;
 
-  /** What `accept` would say of a request with this key, without accepting it; undefined when it would be accepted. */
+  /** The result that `accept` would give for this key, without accepting anything; undefined when it would accept. */
   findEarlier(principal: string, idempotency: Idempotency): Promise<EarlierAcceptance | undefined>;
 
   find(id: EvaluationId): Promise<StoredEvaluation | undefined>;
@@ -48,21 +48,21 @@ export interface EvaluationCatalogue {
   findOver(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]>;
 
   /**
-   * Latest first. What is accepted meanwhile neither repeats an item on a later page nor hides one.
+   * Latest first. Evaluations that are accepted meanwhile neither repeat an item on a later page nor hide one.
    *
    * @throws InputError `cursor.invalid`.
    */
   list(filter: EvaluationFilter, page: PageRequest): Promise<Page<StoredEvaluation>>;
 
   /**
-   * Tells the owner, at its next renewal, or the next one, to cancel it.
+   * Asks the owner to cancel the evaluation: the present one at its next renewal, or the next owner.
    *
    * @returns the evaluation as it is now, over or not; undefined when there is none.
    */
   requestCancel(id: EvaluationId): Promise<StoredEvaluation | undefined>;
 
   /**
-   * Removes evaluations that were over before a time, with all that belongs to them; oldest first.
+   * Removes evaluations that ended before a time, and all that belongs to them, oldest first.
    *
    * @returns how many were removed: fewer than `limit` when none is left.
    */

@@ -4,38 +4,38 @@ import type { EvaluationFailure, FinalState } from './evaluation-record.ts';
 import type { Ownership } from './ownership.ts';
 import type { NewWebhook } from './webhook-outbox.ts';
 
-/** How it goes. */
+/** How an evaluation proceeds. */
 export interface Report {
-  /** Figures in place of the last ones, JSON. */
+  /** JSON. Replaces the previous figures. */
   readonly running: object;
   readonly events: readonly NewEvent[];
 }
 
 export interface Conclusion {
   readonly state: FinalState;
-  /** The last one, before the end. */
+  /** The last report before the end. */
   readonly report?: Report | undefined;
-  /** JSON: the answer, or what there was of it. */
+  /** JSON: the answer, or the part of it that exists. */
   readonly summary?: object | undefined;
   readonly failure?: EvaluationFailure | undefined;
-  /** The question that the summary answers, for callers that ask it again; left out when the answer may not be shared. */
+  /** The question that the summary answers, so that later callers get the same answer; left out when the answer may not be shared. */
   readonly question?: Question | undefined;
-  /** True when its episodes stand in for no other evaluation's: they are played again by the next that asks for them. */
+  /** True when no other evaluation may reuse its episodes: the next evaluation that needs them plays them again. */
   readonly withheld?: boolean | undefined;
-  /** To be made known, from now on. */
+  /** Webhooks to deliver from now on. */
   readonly webhooks: readonly NewWebhook[];
 }
 
 /**
- * What an owner tells of the evaluation that it plays. A change of state, its event (`state`, with `{ state }`) and its webhooks are
- * durable together or not at all. @throws OwnershipLostError each of them.
+ * What an owner reports about the evaluation that it plays. A change of state, its event (`state`, with `{ state }`) and its webhooks
+ * become durable together or not at all. Each method throws OwnershipLostError.
  */
 export interface EvaluationCourse {
-  /** From waiting to running; an evaluation that is taken over goes on as it is. */
+  /** Changes the state from waiting to running. An evaluation that is taken over keeps its state. */
   begin(ownership: Ownership): Promise<void>;
 
   report(ownership: Ownership, report: Report): Promise<void>;
 
-  /** The end of it, and of the ownership. */
+  /** Ends the evaluation, and its ownership. */
   conclude(ownership: Ownership, conclusion: Conclusion): Promise<void>;
 }

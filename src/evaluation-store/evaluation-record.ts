@@ -1,9 +1,9 @@
 import type { EvaluationId } from '../kernel/ids.ts';
 
 /**
- * An evaluation is *waiting* from being accepted until an owner begins it, then *running* until it is over: *finished* with its answer,
- * *cancelled* by a caller, or *failed* because the infrastructure gave out. While it is waiting or running it may pass from one owner to
- * another; once it is over nothing of it changes any more.
+ * An evaluation is *waiting* from its acceptance until an owner begins it, then *running* until it is over: *finished* with its answer,
+ * *cancelled* by a caller, or *failed* because of the infrastructure. While it is waiting or running, it may pass from one owner to
+ * another. Once it is over, it never changes.
  */
 export const EVALUATION_STATES = ['waiting', 'running', 'finished', 'cancelled', 'failed'] as const;
 export type EvaluationState = (typeof EVALUATION_STATES)[number];
@@ -14,14 +14,14 @@ export interface NewEvaluation {
   readonly id: EvaluationId;
   /** Who asked. */
   readonly principal: string;
-  /** As it was accepted: all that is needed to begin or to resume it. */
+  /** The accepted request: enough to begin or resume the evaluation. */
   readonly request: object;
   /** Name of the suite. */
   readonly suite: string;
   readonly run?: string | undefined;
   readonly version?: number | undefined;
   readonly labels: Readonly<Record<string, string>>;
-  /** A whole number; higher ones come first. */
+  /** A whole number; higher priorities come first. */
   readonly priority: number;
 }
 
@@ -34,13 +34,13 @@ export interface StoredEvaluation extends Omit<NewEvaluation, 'request'> {
   readonly cancelRequestedAt: Date | undefined;
   /** The latest running figures that its owner reported. */
   readonly running: unknown;
-  /** The answer, perhaps a partial one; undefined before the end, and after one that left no answer. */
+  /** The answer, perhaps a partial one; undefined before the end, and when the evaluation ended without one. */
   readonly summary: unknown;
   readonly failure: EvaluationFailure | undefined;
 }
 
 export interface EvaluationFailure {
-  /** Whose it is to mend. Undefined in what older versions of Muster have stored. */
+  /** Whether the caller or the operator has to mend it. Undefined in records of older versions of Muster. */
   readonly kind?: 'input' | 'infrastructure' | undefined;
   readonly code: string;
   readonly message: string;

@@ -12,8 +12,8 @@ import type { UsageLedger } from './usage-ledger.ts';
 import type { WebhookOutbox } from './webhook-outbox.ts';
 
 /**
- * All that has to survive the end of a Muster. What a method has resolved for is durable. Each of them throws InfrastructureError when
- * the store cannot do it, or not in time; whether it was done is then open.
+ * All state that survives the end of the process. What a method has resolved is durable. Each method throws InfrastructureError when the
+ * store fails or is too slow; whether the change was made is then unknown.
  */
 export interface EvaluationStore extends AsyncDisposable {
   readonly evaluations: EvaluationCatalogue;

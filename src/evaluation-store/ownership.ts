@@ -2,8 +2,8 @@ import { InfrastructureError } from '../kernel/errors.ts';
 import type { EvaluationId, OwnerId } from '../kernel/ids.ts';
 
 /**
- * The exclusive, expiring right to play an evaluation. Every write of an owner carries it and is refused once another has claimed the
- * evaluation, however late it arrives. An owner that is only late, and not replaced, may go on.
+ * The exclusive, expiring right to play an evaluation. Every write of an owner carries it, and is refused once another owner has claimed
+ * the evaluation, however late the write arrives. An owner that is late but not replaced may continue.
  */
 export interface Ownership {
   readonly evaluation: EvaluationId;
@@ -21,11 +21,11 @@ export interface Claimable {
 }
 
 export interface Renewal {
-  /** A caller wants it cancelled; its owner has to do so. */
+  /** A caller has asked to cancel the evaluation; its owner has to do so. */
   readonly cancelRequested: boolean;
 }
 
-/** Another process has claimed the evaluation. The receiver stops playing it, and writes nothing more of it. */
+/** Another process has claimed the evaluation. The process that receives this error stops playing it and writes nothing more about it. */
 export class OwnershipLostError extends InfrastructureError {
   constructor({ evaluation, owner }: Ownership) {
     super(
@@ -36,23 +36,23 @@ export class OwnershipLostError extends InfrastructureError {
 }
 
 /**
- * Who plays which evaluation. Times are those of the Muster's clock: fencing is safe whatever they are, only the take-over may be late or early. Where no
- * two processes can have a store open, nothing is owned when it is opened.
+ * Which process plays which evaluation. Times are those of each process's own clock: wrong clocks never break fencing, they only make a
+ * take-over early or late. In a store that one process at a time can open, all ownership ends when it is opened.
  */
 export interface Ownerships {
   /**
-   * Evaluations that are not over and have no owner, or one whose time has passed. Principals take turns: the first of each, then the second
-   * of each, …; those of one principal come by falling priority, then by age. So every principal with something to claim is seen, however much
-   * others have.
+   * Evaluations that are not over and have no owner, or one whose time has passed. Principals take turns: the first evaluation of each,
+   * then the second of each, …; a principal's evaluations are ordered by falling priority, then by age. So every principal with something
+   * to claim is included, however many evaluations others have.
    */
   listClaimable(limit: number): Promise<readonly Claimable[]>;
 
-  /** @returns undefined when another has it, or it is over. */
+  /** @returns undefined when another process owns it, or it is over. */
   claim(evaluation: EvaluationId, owner: OwnerId, milliseconds: number): Promise<Ownership | undefined>;
 
-  /** From now on for so long. @throws OwnershipLostError */
+  /** Extends the ownership to `milliseconds` from now. @throws OwnershipLostError */
   renew(ownership: Ownership, milliseconds: number): Promise<Renewal>;
 
-  /** Gives it up at once, for others to claim. Nothing happens when it is lost. */
+  /** Ends the ownership at once, so that others can claim the evaluation. Has no effect when it is lost. */
   release(ownership: Ownership): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { InputError } from '../kernel/errors.ts';
 
-/** Items of a list, and where the next ones begin. */
+/** One page of a list, and the cursor of the next page. */
 export interface Page<Item> {
   readonly items: readonly Item[];
   /** Undefined at the end of the list. */
@@ -9,13 +9,13 @@ export interface Page<Item> {
 
 /** The request for one page. */
 export interface PageRequest {
-  /** Most items: from 1 on. */
+  /** Most items on the page, at least 1. */
   readonly limit: number;
-  /** `next` of the page before; the first page when left out. */
+  /** `next` of the previous page; the first page when left out. */
   readonly after?: string | undefined;
 }
 
-/** The last item of a page of a list that is sorted by time, and by id where times are equal. */
+/** The last item of a page of a list that is sorted by time, then by id. */
 export interface Position {
   readonly milliseconds: number;
   readonly id: string;
@@ -27,7 +27,7 @@ export function formatCursor({ milliseconds, id }: Position): string {
   return Buffer.from(`${milliseconds}.${id}`).toString('base64url');
 }
 
-/** @throws InputError `cursor.invalid` when `formatCursor` has not made the cursor. */
+/** @throws InputError `cursor.invalid` when the text is no cursor of `formatCursor`. */
 export function parseCursor(cursor: string): Position {
   const [, milliseconds, id] = POSITION.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   if (milliseconds === undefined || id === undefined)
@@ -35,7 +35,7 @@ export function parseCursor(cursor: string): Position {
   return { milliseconds: Number(milliseconds), id };
 }
 
-/** A page of a list of which one item more than its limit was looked up. */
+/** Makes a page from up to one item more than its limit; the extra item shows that there is a next page. */
 export function formatCutPage<Item>(items: readonly Item[], limit: number, positionOfItem: (item: Item) => Position): Page<Item> {
   const shown = items.slice(0, limit);
   const last = shown.at(-1);

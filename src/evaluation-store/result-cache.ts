@@ -4,15 +4,13 @@ import type { Ownership } from './ownership.ts';
 /** Episodes that other evaluations have played already. */
 export interface ResultCache {
   /**
-   * Stores the resolved episodes that others have under the leg's key as this evaluation's own: it stays whole when they are forgotten.
-   * Indices that it has stay as they are. Nothing happens without a key.
+   * Copies resolved episodes that other evaluations stored under the leg's key to this evaluation, which so stays complete when they are
+   * forgotten. Indices that it already has do not change. Has no effect without a key.
    *
-   * @param from first index.
-   * @param to first index that is not adopted any more.
-   * @throws OwnershipLostError
+   * @param from first index. @param to the index after the last. @throws OwnershipLostError
    */
   adopt(ownership: Ownership, leg: Leg, from: number, to: number): Promise<void>;
 
-  /** First index from `from` on that another evaluation has under the key; undefined when there is none. */
+  /** First index from `from` on that another evaluation has stored under the key; undefined when there is none. */
   nextKnown(ownership: Ownership, leg: Leg, from: number): Promise<number | undefined>;
 }

@@ -5,8 +5,8 @@ import type { EvaluationStore } from './evaluation-store.ts';
 import type { Ownership } from './ownership.ts';
 
 /**
- * The journal of a leg in the store. What comes while an append is under way waits for it, and goes together: many sandboxes cost no more
- * appends than one.
+ * The journal of a leg in the store. Episodes that arrive during an append are written together by the next one, so many sandboxes need no
+ * more appends than one.
  */
 export class StoredJournal implements EpisodeJournal {
   readonly #store: Pick<EvaluationStore, 'episodes' | 'cache'>;
@@ -14,7 +14,7 @@ export class StoredJournal implements EpisodeJournal {
   readonly #leg: Leg;
   #gathered: NewEpisode[] = [];
   #underWay: Promise<void> | undefined;
-  /** The append after the one under way; it takes what has been gathered by then. */
+  /** The append after the one under way. It writes what has been collected until it begins. */
   #following: Promise<void> | undefined;
 
   constructor(store: Pick<EvaluationStore, 'episodes' | 'cache'>, ownership: Ownership, leg: Leg) {
@@ -36,7 +36,7 @@ export class StoredJournal implements EpisodeJournal {
     const { evaluation } = this.#ownership;
     const { arm } = this.#leg;
     await this.#store.cache.adopt(this.#ownership, this.#leg, from, to);
-    // With the first one after them, when there is one: at most so many are before it.
+    // Reads one episode more than the range has, to learn the next known index.
     const page = await this.#store.episodes.page(evaluation, arm, from, to - from + 1);
     const episodes = page.filter(({ index }) => index < to);
     if (episodes.length === to - from) return { episodes, next: to };
@@ -58,7 +58,7 @@ export class StoredJournal implements EpisodeJournal {
   }
 }
 
-/** A journal whose callers go on one after the other after an append: many wait for the same one. */
+/** A journal whose callers resume one by one after an append, since many wait for the same one. */
 export function takeTurns(journal: EpisodeJournal, turns: Turns): EpisodeJournal {
   return {
     readKnown: (from, to) => journal.readKnown(from, to),

@@ -1,29 +1,29 @@
 import type { Digest, TokenId } from '../kernel/ids.ts';
 import type { Page, PageRequest } from './paging.ts';
 
-/** Each may do all that the ones before it may. */
+/** Each role may do all that the roles before it may do. */
 export const ROLES = ['viewer', 'submitter', 'operator'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** A bearer token as it is stored: reading the store does not allow using it. */
+/** A bearer token as it is stored. Reading the store does not allow using it. */
 export interface NewToken {
   readonly id: TokenId;
-  /** Who it speaks for. One principal may have several. */
+  /** The principal that the token authenticates. A principal may have several tokens. */
   readonly principal: string;
   readonly role: Role;
-  /** Of the token's secret. */
+  /** Digest of the token's secret. */
   readonly secretDigest: Digest;
-  /** From then on it is refused; undefined for one that does not expire. */
+  /** The token is refused from then on; undefined when it does not expire. */
   readonly expiresAt: Date | undefined;
 }
 
 export interface StoredToken extends NewToken {
   readonly createdAt: Date;
-  /** Since then it is refused. */
+  /** The token is refused since then. */
   readonly revokedAt: Date | undefined;
 }
 
-/** Who may speak to a server. Tokens stay listed when they are over, so that the audit's names can be traced. */
+/** Who may use a server. Tokens stay listed after they end, so that names in the audit can be traced. */
 export interface Tokens {
   /** Durable once it resolves. */
   create(token: NewToken): Promise<StoredToken>;
@@ -33,6 +33,9 @@ export interface Tokens {
   /** Latest first. @throws InputError `cursor.invalid`. */
   list(page: PageRequest): Promise<Page<StoredToken>>;
 
-  /** In force, for every Muster on the store, once it resolves; the time of the first revocation stays. @returns undefined when there is no such token. */
+  /**
+   * Once it resolves, every Muster on the store refuses the token. The time of the first revocation is kept. @returns undefined when there
+   * is no such token.
+   */
   revoke(id: TokenId): Promise<StoredToken | undefined>;
 }

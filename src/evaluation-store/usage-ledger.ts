@@ -1,22 +1,22 @@
 import type { Digest } from '../kernel/ids.ts';
 
-/** What principals use of what they share, as far as it outlasts a process. */
+/** How much each principal uses of shared resources, as far as it outlasts a process. */
 export interface UsageLedger {
   /** Evaluations of the principal that wait for an owner. */
   countWaiting(principal: string): Promise<number>;
 
   /**
-   * Episodes that were stored for the principal since the beginning of the hour that `since` lies in. Those that were taken from others are
-   * not counted, and neither are those of evaluations that are forgotten; what was appended twice is counted twice.
+   * Episodes that were stored for the principal since the beginning of the hour of `since`. Excludes episodes that were adopted from others
+   * and those of forgotten evaluations; an episode that was appended twice counts twice.
    */
   countEpisodesSince(principal: string, since: Date): Promise<number>;
 
   /** Bytes of the checkpoints that are charged to the principal. */
   sumCheckpointBytes(principal: string): Promise<number>;
 
-  /** However often it is charged to a principal, it counts once for each. */
+  /** Charges a checkpoint to a principal. Repeating the charge has no effect. */
   chargeCheckpoint(principal: string, checkpoint: Digest, bytes: number): Promise<void>;
 
-  /** It is gone, for all who were charged. */
+  /** Ends the charges of a checkpoint that was removed, for all principals. */
   creditCheckpoint(checkpoint: Digest): Promise<void>;
 }

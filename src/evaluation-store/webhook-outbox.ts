@@ -11,27 +11,27 @@ export interface WebhookDelivery {
   readonly evaluation: EvaluationId;
   readonly url: string;
   readonly body: unknown;
-  /** This one included; what the taker then says of the delivery counts only while no other has taken it. */
+  /** Includes this attempt. The taker's report about the delivery counts only while no other taker has it. */
   readonly attempt: number;
 }
 
-/** Webhooks that have not arrived yet. They are put in with the end of their evaluation. */
+/** Webhooks that have not been delivered yet. They are added together with the end of their evaluation. */
 export interface WebhookOutbox {
   /**
-   * Due deliveries, longest due first. Each is due again after `milliseconds`, should the taker not come back to it.
+   * Takes due deliveries, longest due first. Each becomes due again after `milliseconds` unless the taker reports on it before.
    *
-   * @param except URLs for which none is wanted now.
+   * @param except URLs whose deliveries are skipped.
    */
   take(limit: number, milliseconds: number, except?: readonly string[]): Promise<readonly WebhookDelivery[]>;
 
-  /** It has arrived. */
+  /** The webhook was delivered. */
   settle(delivery: WebhookDelivery): Promise<void>;
 
   postpone(delivery: WebhookDelivery, until: Date): Promise<void>;
 
-  /** Gives it up; it is kept with the reason, and never due again. */
+  /** Gives the delivery up for good, and stores the reason. */
   abandon(delivery: WebhookDelivery, reason: string): Promise<void>;
 
-  /** When the next one is due that goes to none of these URLs; undefined when none waits. */
+  /** When the next delivery to any other URL becomes due; undefined when none waits. */
   nextDue(except?: readonly string[]): Promise<Date | undefined>;
 }

@@ -1,7 +1,7 @@
 /** The promise's result, or the signal's reason as soon as it is aborted. Leaves no listener behind. */
 export function raceWithAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   if (signal.aborted) {
-    // No caller awaits it any more; this avoids an unhandled rejection.
+    // The promise is no longer awaited; this avoids an unhandled rejection.
     promise.catch(() => undefined);
     return Promise.reject(createAbortError(signal));
   }
@@ -11,7 +11,7 @@ export function raceWithAbort<Value>(promise: Promise<Value>, signal: AbortSigna
   return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', onAbort));
 }
 
-/** The signal's reason as an error, whatever it was aborted with. */
+/** The signal's reason as an error, whatever type the reason has. */
 export function createAbortError(signal: AbortSignal): Error {
   return signal.reason instanceof Error ? signal.reason : new DOMException(String(signal.reason), 'AbortError');
 }

@@ -1,8 +1,8 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Work that is done when it is opened, and again and again until it is closed for good: after the pause that the work asks for, or at once when
- * `look` is called. One run ends before the next begins.
+ * Work that runs when it is opened and again and again until it is closed: after the pause that the work returns, or at once after `look`.
+ * Runs never overlap.
  */
 export class Chore {
   readonly #clock: Clock;
@@ -29,7 +29,7 @@ export class Chore {
     this.look();
   }
 
-  /** There may be something to do. */
+  /** Runs the work soon: there may be something to do. */
   look(): void {
     if (!this.#isOpen) return;
     if (this.#working) {
@@ -50,7 +50,7 @@ export class Chore {
     }
   }
 
-  /** Resolves when no run is under way. */
+  /** Resolves when no run is under way any more. */
   async close(): Promise<void> {
     this.#isOpen = false;
     this.#timer?.[Symbol.dispose]();

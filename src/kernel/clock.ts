@@ -1,16 +1,16 @@
 import { createAbortError } from './abort.ts';
 
-/** Longest delay of Node's timers: a longer one would end after 1 ms. */
+/** Longest delay that Node's timers support: longer ones fire after 1 ms. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Time as a port: the domain never reads the system's clock or timers itself, so tests decide what time it is.
- * All times are milliseconds. `now` is monotonic and starts anywhere; `date` is for people.
+ * Time as a port: the domain never reads the system's clock or timers itself, so tests control the time. All times are in milliseconds.
+ * `now` is monotonic with an arbitrary origin; `date` is for people.
  */
 export interface Clock {
   now(): number;
   date(): Date;
-  /** Runs `callback` once, `delayMs` from now (any number of them; never, if infinitely many), unless the returned handle is disposed first. */
+  /** Runs `callback` once after `delayMs` (any length; never, if infinite) unless the returned handle is disposed first. */
   after(delayMs: number, callback: () => void): Disposable;
 }
 
@@ -18,7 +18,7 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   date: () => new Date(),
   after(delayMs, callback) {
-    // The delay may have passed already: Node warns of a negative number.
+    // The delay may be over already, and Node warns of negative delays.
     let leftMs = Math.max(0, delayMs);
     const wait = (): NodeJS.Timeout => {
       const partMs = Math.min(leftMs, LONGEST_TIMER_MS);
@@ -30,7 +30,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Seconds from the beginning of 1970. @param moment as ISO 8601 writes it. */
+/** Seconds since the beginning of 1970. @param moment in ISO 8601. */
 export function toEpochSeconds(moment: string): number {
   return Date.parse(moment) / 1000;
 }

@@ -1,12 +1,12 @@
 import { createAbortError } from './abort.ts';
 import type { Clock } from './clock.ts';
 
-/** A signal that is aborted after a time, or with the outer signal, whichever comes first. Disposing it stops the timer. */
+/** A signal that aborts after a time or with the outer signal, whichever comes first. Disposing it stops the timer. */
 export class Deadline implements Disposable {
   readonly signal: AbortSignal;
   readonly #timer: Disposable;
 
-  /** @param late makes the reason of the abort when the time has passed. */
+  /** @param late makes the reason of the abort when the time is over. */
   constructor(clock: Clock, delayMs: number, late: () => Error, outer?: AbortSignal) {
     const controller = new AbortController();
     this.signal = outer === undefined ? controller.signal : AbortSignal.any([controller.signal, outer]);
@@ -19,8 +19,8 @@ export class Deadline implements Disposable {
 }
 
 /**
- * The promise's outcome, or a rejection when it takes longer than `delayMs`, or the signal is aborted. Leaves neither timer nor listener behind.
- * It is in the way of every step of an agent: a `Deadline` takes a signal of its own, which costs more than all of this.
+ * The promise's outcome, or a rejection when it takes longer than `delayMs` or the signal aborts. Leaves neither timer nor listener behind.
+ * Every step of an agent uses it, and `Deadline` costs more than all of this, as it creates a signal.
  */
 export function withTimeout<T>(clock: Clock, delayMs: number, promise: Promise<T>, late: () => Error, outer?: AbortSignal): Promise<T> {
   const { promise: outcome, resolve, reject } = Promise.withResolvers<T>();

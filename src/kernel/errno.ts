@@ -5,7 +5,7 @@ export function hasErrno(error: unknown, ...codes: readonly string[]): boolean {
 
 const FULL = ['ENOSPC', 'EDQUOT', 'EFBIG'];
 
-/** Whether the operating system refused to write for want of space: on the disk, in a quota, in what one file may hold. */
+/** Whether the operating system refused to write because the disk, a quota or a file's size limit is full. */
 export function isDiskFull(error: unknown): boolean {
   return hasErrno(error, ...FULL);
 }

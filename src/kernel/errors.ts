@@ -1,9 +1,9 @@
 /**
- * Every error that Muster raises on purpose is one of these. The kind decides the exit code and, later, the HTTP status;
- * the message says what was wrong, what was expected and what to do about it.
+ * Base of every error that Muster raises on purpose. The kind decides the exit code and the HTTP status. The message says what was wrong,
+ * what was expected and how to correct it.
  */
 export class MusterError extends Error {
-  /** `input`: the caller can mend it. `infrastructure`: the machine or a provider failed. */
+  /** `input`: the caller can correct it. `infrastructure`: the machine or a provider failed. */
   readonly kind: 'input' | 'infrastructure';
   /** Stable, for programs: `suite.invalid`, `sandbox.unavailable`, … */
   readonly code: string;
@@ -16,14 +16,14 @@ export class MusterError extends Error {
   }
 }
 
-/** Something from outside is wrong: a configuration, suite, checkpoint, flag. */
+/** Invalid input: a configuration, suite, checkpoint or flag. */
 export class InputError extends MusterError {
   constructor(code: string, message: string, options?: ErrorOptions) {
     super('input', code, message, options);
   }
 }
 
-/** A provider, disk or machine failed. Never the fault of an episode, and never to be scored as one. */
+/** A provider, disk or machine failed. It is never an episode's fault and never scored. */
 export class InfrastructureError extends MusterError {
   constructor(code: string, message: string, options?: ErrorOptions) {
     super('infrastructure', code, message, options);

@@ -1,22 +1,22 @@
 import type { Digest } from './ids.ts';
 
-/** How files come to where a sandbox sees them without Muster sending them there. */
+/** How a sandbox gets files that Muster does not send it. */
 export type FetchWay =
-  /** The sandbox has them fetched for itself. */
+  /** The sandbox fetches them for itself. */
   | 'pull'
-  /** One copy beside the sandbox serves several of them. It is kept only while evaluations ask for it. */
+  /** One cache beside several sandboxes serves them all. It is kept only while evaluations need it. */
   | 'shared-cache';
 
-/** A file, and where it is had. */
+/** A file and the addresses that it can be fetched from. */
 export interface LinkedFile {
-  /** In its checkpoint: relative, `/` between its parts. */
+  /** Relative path in its checkpoint, with `/` between the parts. */
   readonly path: string;
   /** Bytes. */
   readonly size: number;
   readonly digest: Digest;
   /** At Muster. A secret: it grants reading the file for a limited time. */
   readonly url: string;
-  /** Where the file came from, and may be had without Muster sending it. As secret. What is there by now may be another file, or nothing. */
+  /** The file's origin, from which it may be fetched without Muster. Also a secret. The file there may have changed or be gone. */
   readonly bucketUrl?: string | undefined;
 }
 
@@ -29,13 +29,14 @@ export interface FetchOrder {
 
 /** What a sandbox can fetch for itself. */
 export interface Fetching {
-  /** Those that it has, the cheapest first. */
+  /** The ways that it supports, cheapest first. */
   readonly ways: readonly FetchWay[];
   /**
-   * All files are there then, whole, verified and read-only, or none is. Asking again for what is there costs nothing.
+   * Fetches all files: afterwards either all are there, whole, verified and read-only, or none is. Repeating it for files that are there
+   * costs nothing.
    *
-   * @returns the absolute path inside of the directory that they are in.
-   * @throws InfrastructureError `sandbox.fetch` naming the file and the cause; `sandbox.gone`; the signal's reason.
+   * @returns the absolute path inside of their directory. @throws InfrastructureError `sandbox.fetch` naming the file and the cause;
+   * `sandbox.gone`; the signal's reason.
    */
   fetch(way: FetchWay, order: FetchOrder, signal: AbortSignal): Promise<string>;
 }

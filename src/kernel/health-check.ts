@@ -1,16 +1,16 @@
-/** One thing that Muster needs (`problem` without it) or profits from (`warning`). */
+/** The result of checking one thing that Muster requires (`problem` when it is missing) or profits from (`warning`). */
 export interface Finding {
   readonly status: 'ok' | 'warning' | 'problem';
   /** What was found, in one line. */
   readonly found: string;
-  /** What to do about it; for `ok` there is nothing to do. */
+  /** How to correct it; `ok` has none. */
   readonly remedy?: string;
 }
 
 /** One line of `muster doctor`. */
 export interface HealthCheck {
   readonly name: string;
-  /** What it throws is a problem by itself. */
+  /** An error that it throws counts as a problem. */
   run(signal: AbortSignal): Promise<Finding>;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Names that may not be mixed up. Each is a string or number at run time; the brand exists for the compiler only,
- * and the functions here are the only way to obtain one.
- */
+/** Branded ids, so that the compiler keeps them apart. Each is a string or number at run time, and only the functions here create one. */
 declare const brand: unique symbol;
 type Branded<Base, Name extends string> = Base & { readonly [brand]: Name };
 
@@ -9,13 +6,13 @@ type Branded<Base, Name extends string> = Base & { readonly [brand]: Name };
 export type Digest = Branded<string, 'Digest'>;
 /** Position of an episode in its suite: 0, 1, 2, … It alone decides the task and the seeds. */
 export type EpisodeIndex = Branded<number, 'EpisodeIndex'>;
-/** One Muster process, from its start to its end. */
+/** One Muster process, from start to end. */
 export type OwnerId = Branded<string, 'OwnerId'>;
 export type SandboxId = Branded<string, 'SandboxId'>;
 export type LeaseId = Branded<string, 'LeaseId'>;
-/** One evaluation or comparison that was accepted, for as long as it is kept. */
+/** One accepted evaluation or comparison, for as long as it is stored. */
 export type EvaluationId = Branded<string, 'EvaluationId'>;
-/** One bearer token; it is no secret, and part of the token's text. */
+/** One bearer token. The id is a part of the token's text and no secret. */
 export type TokenId = Branded<string, 'TokenId'>;
 
 const DIGEST = /^sha256:[0-9a-f]{64}$/;

@@ -1,10 +1,10 @@
-/** The most that a JSON text may hold. */
+/** Bounds of a JSON text. */
 export interface JsonBounds {
   /** Of the text. */
   readonly bytes: number;
-  /** Of lists and objects in one another. */
+  /** Nested lists and objects. */
   readonly depth: number;
-  /** Of lists, objects and what they hold; keys do not count. */
+  /** Lists, objects and their values; keys do not count. */
   readonly values: number;
 }
 
@@ -25,8 +25,8 @@ const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Measures a JSON text in pieces, before any of it is parsed: in one pass, with memory for a few numbers. It does not check
- * that the text is JSON.
+ * Measures a JSON text in pieces before any of it is parsed, in one pass and constant memory. It does not check that the text is valid
+ * JSON.
  */
 export class JsonScan {
   readonly #bounds: JsonBounds;
@@ -40,7 +40,7 @@ export class JsonScan {
     this.#bounds = bounds;
   }
 
-  /** @throws JsonProblem, before it has gone further than the piece in which a bound is passed. */
+  /** @throws JsonProblem within the piece that exceeds a bound. */
   push(piece: Uint8Array): void {
     const { bytes } = this.#bounds;
     this.#bytes += piece.length;
@@ -48,7 +48,7 @@ export class JsonScan {
     for (let at = 0; at < piece.length;) at = this.#isInText ? this.#scanText(piece, at) : this.#scanStructure(piece, at);
   }
 
-  /** Up to where a text begins. */
+  /** Scans up to the beginning of a string. */
   #scanStructure(piece: Uint8Array, begin: number): number {
     const { depth: mostDepth, values: mostValues } = this.#bounds;
     let [at, depth, values] = [begin, this.#depth, this.#values];
@@ -57,7 +57,7 @@ export class JsonScan {
       if (byte === QUOTE) break;
       if (byte === COMMA) values += 1;
       else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
-        // Its first value; each further one follows a comma.
+        // The container's first value; each further one follows a comma.
         values += 1;
         depth += 1;
         if (depth > mostDepth)
@@ -70,7 +70,7 @@ export class JsonScan {
     return at + 1;
   }
 
-  /** To behind its end. */
+  /** Scans to the end of a string. */
   #scanText(piece: Uint8Array, begin: number): number {
     let [at, isEscaped] = [begin, this.#isEscaped];
     for (; at < piece.length; at += 1) {
@@ -85,7 +85,7 @@ export class JsonScan {
   }
 }
 
-/** @throws JsonProblem when it is no JSON in UTF-8, or beyond a bound: then none of it is parsed. */
+/** @throws JsonProblem when it is no JSON in UTF-8, or exceeds a bound; in that case none of it is parsed. */
 export function parseJson(bytes: Uint8Array, bounds: JsonBounds): unknown {
   return parseText(decodeBounded(bytes, bounds));
 }
@@ -115,7 +115,7 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** @param text within bounds. @throws JsonProblem */
+/** @param text within the bounds. @throws JsonProblem */
 export function parseText(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -124,7 +124,7 @@ export function parseText(text: string): unknown {
   }
 }
 
-/** @param text within bounds. @returns undefined for what is no JSON. */
+/** @param text within the bounds. @returns undefined when it is no JSON. */
 export function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text);

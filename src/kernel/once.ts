@@ -1,4 +1,4 @@
-/** Work that is done once for all callers. After a failure the next caller has it done again. */
+/** Work that runs once for all callers. After a failure, the next caller runs it again. */
 export class Once<Value> {
   readonly #work: () => Promise<Value>;
   #done: Promise<Value> | undefined;
@@ -16,7 +16,7 @@ export class Once<Value> {
     return this.#done;
   }
 
-  /** The result of a run that has begun; undefined without one, and when it fails. Never rejects. */
+  /** The result of a run that has begun; undefined when none has, and when it fails. Never rejects. */
   async result(): Promise<Value | undefined> {
     return await this.#done?.catch(() => undefined);
   }

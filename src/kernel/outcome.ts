@@ -1,4 +1,4 @@
-/** What an episode came to. A failed episode is a value; only `lost` speaks of infrastructure. */
+/** The outcome of an episode. A failed episode is a value; only `lost` is about infrastructure. */
 export type Outcome = Completed | Failed | Lost;
 
 export interface Completed {
@@ -15,7 +15,7 @@ export interface Completed {
 export interface Failed {
   readonly kind: 'failed';
   readonly cause: FailureCause;
-  /** For a person: what happened, bounded to a few kilobytes. */
+  /** What happened, for a person; at most a few kilobytes. */
   readonly detail: string;
 }
 
@@ -26,15 +26,15 @@ export interface Lost {
 }
 
 export const FAILURE_CAUSES = [
-  /** The suite's time limit for one episode passed. */
+  /** The episode exceeded the suite's time limit. */
   'timeout',
   /** The policy raised, or its action does not fit the environment. */
   'policy-crash',
   /** The environment raised, or its process ended while the episode ran. */
   'environment-crash',
-  /** The sandbox's memory limit ended the process. */
+  /** The sandbox's memory limit killed the process. */
   'out-of-memory',
-  /** What the runner sent for this episode is no valid frame, or not the one that was due. */
+  /** The runner's output for this episode is no valid frame, or not the due one. */
   'protocol-violation',
   /** The return is not a finite number. */
   'invalid-return',
@@ -47,7 +47,7 @@ export type FailureCause = (typeof FAILURE_CAUSES)[number];
 /** Addresses, digests and numbers: what may differ between two reports of one error. */
 const VARIABLE = /0x[0-9a-f]+|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?/gi;
 
-/** The same for failures that differ in addresses, numbers and white space only: these are taken for one error. */
+/** A key that is equal for failures that differ only in addresses, numbers and white space: they count as one error. */
 export function buildErrorKey({ cause, detail }: Pick<Failed, 'cause' | 'detail'>): string {
   return `${cause} ${detail.replaceAll(VARIABLE, '#').replaceAll(/\s+/g, ' ')}`;
 }

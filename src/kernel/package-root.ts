@@ -3,8 +3,8 @@ import { dirname, extname, join } from 'node:path';
 import { z } from 'zod';
 
 /**
- * Muster's own files: `package.json`, `config/` and `runner/` stand side by side in one directory, which is the nearest one above the code that
- * has a `package.json`. That is the checkout where the TypeScript runs as it is, and the directory of the package where it was compiled or bundled.
+ * Directory of Muster's own files: `package.json`, `config/` and `runner/`. It is the nearest directory above the code with a
+ * `package.json`: the checkout where the TypeScript runs directly, the package's directory where it was compiled or bundled.
  */
 export const PACKAGE_ROOT = findPackage(import.meta.dirname);
 
@@ -14,7 +14,8 @@ const manifestSchema = z.object({ version: z.string().min(1) });
 export const PACKAGE_VERSION: string = manifestSchema.parse(JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'))).version;
 
 /**
- * The module of a worker thread, which stands beside the module that starts it and has the same ending: `.ts` in a checkout, `.js` in a package.
+ * URL of a worker thread's module, which is in the same directory as the module that starts it and has the same suffix: `.ts` in a
+ * checkout, `.js` in a package.
  *
  * @param starter its `import.meta.url`.
  */

@@ -11,9 +11,9 @@ export class RecentText {
     this.#text = (this.#text + piece).slice(-this.#limit);
   }
 
-  /** @returns the text so far, and starts afresh. */
+  /** @returns the text so far, and clears it. */
   take(): string {
-    // A copy: a slice would keep all that it was cut from in memory.
+    // A copy: a slice would keep the whole original string in memory.
     const text = Buffer.from(this.#text).toString();
     this.#text = '';
     return text;

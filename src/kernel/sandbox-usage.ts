@@ -1,8 +1,8 @@
-/** Of all processes in a sandbox together, those included that have ended; without what the provider does not count. */
+/** Usage of all processes of a sandbox together, ended ones included; without what the provider does not count. */
 export interface SandboxUsage {
   readonly cpuSeconds?: number;
-  /** What it wrote to its own directories included; without what it shares with other sandboxes. */
+  /** Includes what the sandbox wrote to its own directories; excludes memory that it shares with other sandboxes. */
   readonly peakMemoryBytes?: number;
-  /** Most at a time, with threads, and with what else of the sandbox is in its control group; where only the present number is known, that. */
+  /** Most processes and threads at a time in the sandbox's control group; the present number where only that is known. */
   readonly processes?: number;
 }

@@ -16,7 +16,7 @@ export interface EpisodeSeeds {
 
 export interface SeedStreams {
   seeds(index: number): EpisodeSeeds;
-  /** Uniform in [0, 1): decides which task the episode plays. Independent of the seeds. */
+  /** Uniform in [0, 1): decides the episode's task. Independent of the seeds. */
   drawTask(index: number): number;
 }
 

@@ -1,7 +1,7 @@
 import { workerData } from 'node:worker_threads';
 import type { ThreadData } from './thread.ts';
 
-/** Where every `Thread` begins: it evaluates the thread's own module, and tells that this is done. */
+/** Entry of every `Thread`: evaluates the thread's own module, then reports that it has. */
 
 const { module, evaluating }: ThreadData = workerData;
 await import(module);

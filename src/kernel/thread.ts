@@ -3,32 +3,32 @@ import { MessageChannel, Worker, type MessagePort, type ResourceLimits } from 'n
 import { systemClock, type Clock } from './clock.ts';
 import { resolveBeside } from './package-root.ts';
 
-/** Evaluating the modules takes a tenth of a second, and some seconds on a machine that is busy with other work. */
+/** Evaluating the modules takes a tenth of a second, and some seconds on a busy machine. */
 const EVALUATION_MILLISECONDS = 60_000;
 
 export interface ThreadOptions {
-  /** The thread finds a structured clone of it in its `workerData`, as `ThreadData.data`. */
+  /** The thread receives a structured clone of it as `ThreadData.data`. */
   readonly data?: unknown;
   readonly resourceLimits?: ResourceLimits;
-  /** Of Node; those of the process when left out. */
+  /** Options of Node; those of the process when left out. */
   readonly execArgv?: string[];
   readonly clock?: Clock;
 }
 
-/** `workerData` in a `Thread`. */
+/** `workerData` of a `Thread`. */
 export interface ThreadData<Data = unknown> {
   readonly data: Data;
   /** The URL of the thread's own module. */
   readonly module: string;
-  /** Closed by the thread when its module has been evaluated, and by Node when the thread ends before that. */
+  /** The thread closes it when its module has been evaluated; Node does when the thread ends before that. */
   readonly evaluating: MessagePort;
 }
 
 /**
- * A worker thread that is terminated only after its modules have been evaluated. V8 ends the whole process when a thread is terminated earlier: while it
- * evaluates modules that import, directly or not, one with an `await` at its top level.
+ * A worker thread that is terminated only after its modules have been evaluated. Otherwise V8 ends the whole process when it terminates a
+ * thread that is evaluating modules of which one has a top-level `await`.
  *
- * A thread's own module has to be evaluated soon: it listens, or begins work without awaiting it.
+ * A thread's own module must evaluate quickly: it listens, or begins work without awaiting it.
  */
 export class Thread extends Worker {
   readonly #evaluated: Promise<unknown>;
@@ -49,7 +49,7 @@ export class Thread extends Worker {
     here.unref();
   }
 
-  /** Waits until the thread's module has been evaluated, a minute at most. Resolves to the thread's exit code when it has ended. */
+  /** Waits until the thread's module has been evaluated, at most a minute. Resolves to the exit code when the thread has ended. */
   override async terminate(): Promise<number> {
     const late = Promise.withResolvers<void>();
     using _timer = this.#clock.after(EVALUATION_MILLISECONDS, late.resolve);

@@ -1,19 +1,19 @@
-/** When the steps of long work are done, where other requests are answered meanwhile. */
+/** Schedules the steps of long work between other requests. */
 export interface Turns {
-  /** Resolves when the next step may be done. */
+  /** Resolves when the next step may run. */
   next(): Promise<void>;
 }
 
 /**
- * One step in each turn of the event loop. Whatever came in meanwhile then waits for one step, and not for all that were ready: a thread that has always
- * something to do still answers soon. It costs the work no more than a look, after each step, at what came in.
+ * Allows one step in each turn of the event loop, so that incoming requests wait for one step and not for all that are ready. A thread that
+ * is always busy still answers soon, and each step costs one more poll for events.
  */
 export class EventLoopTurns implements Turns {
   readonly #waiting: (() => void)[] = [];
-  /** Whether a step has been let go on in this turn. */
+  /** Whether a step has run in this turn. */
   #isTaken = false;
 
-  /** At once when there was none in this turn, otherwise in the order of the calls. */
+  /** Resolves at once for the first step of a turn, otherwise in order of the calls. */
   next(): Promise<void> {
     if (!this.#isTaken) {
       this.#begin();

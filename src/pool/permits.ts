@@ -5,7 +5,10 @@ interface Waiting {
   readonly grant: () => void;
 }
 
-/** Bounds how many of something there are at a time. Those are served first who asked first; several are had all at once, or not at all. */
+/**
+ * Bounds how many of something exist at a time. Requests are served in order of arrival; several permits are granted together or not at
+ * all.
+ */
 export class Permits {
   readonly #most: number;
   readonly #waiting: Waiting[] = [];
@@ -17,8 +20,8 @@ export class Permits {
   }
 
   /**
-   * @param count where it is more than there will ever be, all of them are waited for.
-   * @returns so many, each to be disposed of. @throws the signal's reason.
+   * @param count more than the maximum means all of them. @returns the permits, each of which the caller disposes. @throws the signal's
+   * reason.
    */
   async acquire(count: number, signal: AbortSignal): Promise<readonly Disposable[]> {
     signal.throwIfAborted();

@@ -22,12 +22,12 @@ import type { SandboxTemplate } from './ports/template.ts';
 import { LeaseQueue } from './members/lease-queue.ts';
 
 export interface PoolOptions<Resident extends Occupant> {
-  /** Outlives the pool, which does not dispose of it. */
+  /** Outlives the pool, which does not dispose it. */
   readonly provider: SandboxProvider;
   readonly template: SandboxTemplate;
   readonly config: PoolConfig;
   readonly clock: Clock;
-  /** Resolves when the sandbox is ready for work; given up, by its signal, after `readySeconds` or when no longer wanted. */
+  /** Resolves when the sandbox is ready for work. Its signal aborts it after `readySeconds` or when it is no longer wanted. */
   readonly warmUp: (sandbox: Sandbox, signal: AbortSignal) => Promise<Resident>;
   /** A new name each time. */
   readonly newSandboxId: () => SandboxId;
@@ -40,8 +40,8 @@ export interface PoolOptions<Resident extends Occupant> {
 const SANDBOXES_PER_MS_BETWEEN_PLANS = 200;
 
 /**
- * Keeps sandboxes ready and leases them out. What to do is decided by `plan`, which looks at the whole pool whenever something has
- * happened; here it is done. The one thing done without a plan is handing a released sandbox to the first in line.
+ * Keeps sandboxes ready and leases them. `plan` decides what to do, from the whole pool, whenever something has happened; this class
+ * carries it out. Only one action needs no plan: handing a released sandbox to the first waiter.
  */
 export class Pool<Resident extends Occupant> implements AsyncDisposable {
   readonly #options: PoolOptions<Resident>;
@@ -73,20 +73,20 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
       onChanged: () => this.#pacer.runPaced(),
     });
     this.#started = this.#start();
-    // A pool that cannot start says so to everyone who acquires, so no caller has to await `started`.
+    // When the pool cannot start, every `acquire` rejects with the reason, so no caller has to await `started`.
     this.#started.catch((error: unknown) => this.#close(error));
   }
 
-  /** Resolves when sandboxes can be created. @throws InputError | InfrastructureError of the provider when none ever can. */
+  /** Resolves when sandboxes can be created. @throws the provider's InputError or InfrastructureError when none ever can. */
   waitUntilStarted(): Promise<void> {
     return this.#started;
   }
 
   /**
-   * A sandbox that is ready, for the caller alone; first come, first served.
+   * Leases a ready sandbox to the caller alone, in order of arrival.
    *
-   * @param wanted what the caller will bring into it: nothing has been there that must not meet this.
-   * @throws the signal's reason when it is aborted first; InfrastructureError when sandboxes cannot be created, or the pool is closed.
+   * @param wanted what the caller will bring into it: the sandbox has held nothing that must not meet this. @throws the signal's reason
+   * when it is aborted first; InfrastructureError when sandboxes cannot be created, or the pool is closed.
    */
   acquire(wanted: Exposure, signal: AbortSignal): Promise<Lease<Resident>> {
     if (this.#phase === 'draining' || this.#phase === 'closing') return Promise.reject(this.#createClosedError());
@@ -95,13 +95,13 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     return lease;
   }
 
-  /** From now on it is so large. What is leased stays until it is given back; what is idle beyond it ends in its time. */
+  /** Changes the size. Leased sandboxes stay until they are returned; idle ones beyond the new size end when their time is over. */
   resize({ min, max, warm }: PoolSize): void {
     this.#config = { ...this.#config, min, max, warm };
     this.#pacer.runPaced();
   }
 
-  /** What each sandbox has used, as far as the provider measures it. One that ends meanwhile is left out. */
+  /** What each sandbox has used, as far as the provider measures it. Leaves out sandboxes that end meanwhile. */
   async readUsage(): Promise<ReadonlyMap<SandboxId, SandboxUsage>> {
     const read = Array.from(this.#members.values(), async ({ id, warm }) => [id, await warm?.sandbox.capabilities?.usage?.()] as const);
     const usages = new Map<SandboxId, SandboxUsage>();
@@ -138,14 +138,17 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     };
   }
 
-  /** No more leases; those in force may finish. Resolves when no sandbox is left. @throws the signal's reason when aborted first; the pool keeps draining. */
+  /**
+   * Grants no more leases; those in force may finish. Resolves when no sandbox is left. @throws the signal's reason when aborted first; the
+   * pool keeps draining.
+   */
   async drain(signal: AbortSignal): Promise<void> {
     if (this.#phase !== 'closing') this.#phase = 'draining';
     this.#pacer.runSoon();
     await raceWithAbort(this.#members.waitUntilEmpty(), signal);
   }
 
-  /** Ends everything, leases too. Resolves when no sandbox is left. @throws InfrastructureError when some could not be destroyed. */
+  /** Ends everything, leases included. Resolves when no sandbox is left. @throws InfrastructureError when some could not be destroyed. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#close(new InfrastructureError('pool.closed', 'the pool of sandboxes is closed'));
     await Promise.allSettled([this.#started]);
@@ -189,7 +192,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     for (const action of plan(observation, clock.now())) this.#apply(action);
   }
 
-  /** Doing one thing may make holders and waiters do others at once, so each action checks that it still applies; else a new plan is made. */
+  /** An action may make holders and waiters act at once, so each action checks that it still applies; if not, a new plan is made. */
   #apply(action: PoolAction): void {
     switch (action.kind) {
       case 'revoke':

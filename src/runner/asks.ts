@@ -1,8 +1,8 @@
 import type { RunnerFrame } from './frames.ts';
 
 /**
- * Questions to a runner, each of which it answers once. One whose asker has given up is still owed its answer: until that
- * has come, the runner is busy with it, and the answer is no surprise.
+ * Questions to a runner, each of which it answers once. When the asker gives up, the runner still owes the answer: it is busy until the
+ * answer comes, and the answer is expected.
  */
 export class Asks {
   readonly #owed = new Map<string, PromiseWithResolvers<RunnerFrame>>();
@@ -13,7 +13,7 @@ export class Asks {
 
   ask(key: string): Promise<RunnerFrame> {
     const answer = Promise.withResolvers<RunnerFrame>();
-    // Its asker may have given up by the time that it is rejected.
+    // The asker may have given up before the rejection.
     answer.promise.catch(() => undefined);
     this.#owed.set(key, answer);
     return answer.promise;
@@ -27,7 +27,7 @@ export class Asks {
     return answer !== undefined;
   }
 
-  /** It was never sent. */
+  /** The question was never sent. */
   withdraw(key: string): void {
     this.#owed.delete(key);
   }

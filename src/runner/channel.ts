@@ -12,16 +12,16 @@ import {
 } from './frames.ts';
 import { RecentText } from '../kernel/recent-text.ts';
 
-/** Characters of stderr that are kept. */
+/** Most characters of stderr that are kept. */
 const STDERR_KEPT = 8 * 1024;
 
 export interface ChannelListener {
   onFrame(frame: RunnerFrame | MalformedFrame): void;
-  /** Comes last: what the runner wrote before it ended has been read by then. */
+  /** The last event: all that the runner wrote before its end has been read. */
   onExit(exit: SandboxExit): void;
 }
 
-/** The line to a runner, over its sandbox's stdio: frames out of stdout, printed text out of stderr, and its end. */
+/** The connection to a runner over its sandbox's stdio: frames from stdout, printed text from stderr, and the end. */
 export class Channel {
   readonly #sandbox: Sandbox;
   readonly #listener: ChannelListener;
@@ -41,17 +41,17 @@ export class Channel {
     void this.#watchExit();
   }
 
-  /** At most two ranges, a load and a ping are ever under way, so what waits in the pipe is bounded without heeding `drain`. */
+  /** At most two ranges, a load and a ping are under way at a time, so the pipe's content is bounded without waiting for `drain`. */
   send(frame: MusterFrame): void {
     this.#sandbox.stdin.write(encodeFrame(frame));
   }
 
-  /** What came out of stderr lately, once. */
+  /** Returns the latest stderr, once. */
   takeStderr(): string {
     return this.#stderr.take();
   }
 
-  /** Reads no more: what the runner still says waits in the pipe until its sandbox is destroyed. */
+  /** Stops reading: further output waits in the pipe until the sandbox is destroyed. */
   mute(): void {
     this.#sandbox.stdout.pause();
     this.#sandbox.stderr.pause();
@@ -65,7 +65,7 @@ export class Channel {
   }
 }
 
-/** Resolves when the stream has nothing more to say, for whatever reason. */
+/** Resolves when the stream has ended, for whatever reason. */
 function waitUntilRead(stream: Readable): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   stream.once('end', resolve);

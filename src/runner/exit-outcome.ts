@@ -6,10 +6,11 @@ import type { SandboxExit } from '../pool/ports/sandbox.ts';
 import type { Killed } from './played-episode.ts';
 
 /**
- * What the end of a sandbox means for the episode that was being played. Undefined: nothing, it is simply not played.
+ * What the end of a sandbox means for the episode that was being played. Returns undefined when it means nothing and the episode is simply
+ * unplayed.
  *
- * A kill from inside and one from outside look the same (128 + SIGKILL), so a killed program is taken for lost first and
- * played again elsewhere; only an episode whose program is killed every time is the cause of it (orchestrator/arm/retry.ts).
+ * A kill from inside and one from outside look the same (128 + SIGKILL), so a killed program first counts as lost and its episode is played
+ * again elsewhere; only an episode whose program is killed every time is the cause (orchestrator/arm/retry.ts).
  */
 export function toExitOutcome(exit: SandboxExit, stderrTail: string): Outcome | undefined {
   const said = stderrTail ? `; last words: ${stderrTail.trim()}` : '';
@@ -38,7 +39,9 @@ function hasEndedByItself(exit: SandboxExit): boolean {
   return exit.kind === 'out-of-memory' || (exit.kind === 'exited' && !findKilledProgram(exit));
 }
 
-/** What a runner exits with that was started wrongly, or misses a module (runner/muster_runner/start.py), and a shell that finds no program. */
+/**
+ * Exit codes of a runner that was started wrongly or misses a module (runner/muster_runner/start.py), and of a shell that finds no program.
+ */
 const EXITS_FOR_GOOD: ReadonlySet<number> = new Set([64, 69, 126, 127]);
 
 /** Whether a runner that ends this way before it is ready would end the same way in another sandbox. */
@@ -63,7 +66,7 @@ export function describeExit(exit: SandboxExit): string {
   }
 }
 
-/** Which program ended: the policy's, where it has its own. Otherwise it cannot be known, and counts as the environment's. */
+/** Which program ended: the policy's, where it has its own. Otherwise this cannot be known, and counts as the environment's. */
 function getCause({ part }: Exited): 'policy-crash' | 'environment-crash' {
   return part === 'policy' ? 'policy-crash' : 'environment-crash';
 }
@@ -78,7 +81,7 @@ function nameSignal(number: number): string {
   return Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `signal ${number}`;
 }
 
-/** What it means for a runner that was not ready yet. */
+/** The error for a runner that was not ready yet. */
 export function toStartError(exit: SandboxExit, reason: string): MusterError | undefined {
   if (isForGood(exit)) return createStartError(reason);
   return hasEndedByItself(exit) ? new EndedEarlyError('runner.gone', reason) : undefined;

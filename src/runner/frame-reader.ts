@@ -2,8 +2,8 @@ const LINE_FEED = 0x0a;
 const MAX_PARTS = 32;
 
 /**
- * Cuts a byte stream into lines, holding at most `maxBytes` of an unfinished one. After a line that is too long it
- * reports once and takes nothing more: what follows cannot be trusted to start at a line's beginning.
+ * Splits a byte stream into lines, and holds at most `maxBytes` of an unfinished one. Reports a line that is too long once and ignores
+ * everything after it: what follows need not begin at a line's beginning.
  */
 export class FrameReader {
   #parts: Buffer[] = [];
@@ -35,7 +35,7 @@ export class FrameReader {
     if (start === chunk.length) return;
     this.#parts.push(start === 0 ? chunk : chunk.subarray(start));
     this.#held += chunk.length - start;
-    // A line that drips in byte by byte must not cost a buffer a byte.
+    // A line that arrives byte by byte must not need a buffer for each byte.
     if (this.#parts.length > MAX_PARTS) this.#parts = [Buffer.concat(this.#parts)];
   }
 

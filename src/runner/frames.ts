@@ -3,12 +3,12 @@ import { InputError } from '../kernel/errors.ts';
 import { FAILURE_CAUSES } from '../kernel/outcome.ts';
 
 /**
- * The frames of the runner protocol, versions 1 and 2 (docs/runner-protocol.md): one JSON object a line, both ways.
- * What a runner sends is untrusted: nothing of it is used before `parseRunnerFrame` has let it through.
+ * The frames of the runner protocol, versions 1 and 2 (docs/runner-protocol.md): one JSON object a line, both ways. A runner's output is
+ * untrusted: nothing of it is used before `parseRunnerFrame` has accepted it.
  */
 export const PROTOCOL_VERSIONS: readonly number[] = [1, 2];
 
-/** From this version on a runner plays in blocks when the load says so; one before would play the episodes one by one, and say nothing. */
+/** Since this version, a runner plays in blocks when the load says so. An older one would silently play the episodes one by one. */
 export const BATCHING_SINCE = 2;
 
 /** Longest line that a runner may send, in bytes without the line feed. */
@@ -23,14 +23,14 @@ export const MAX_RANGE_EPISODES = 4096;
 /** Most rows that are played together. */
 export const MAX_WIDTH = 4096;
 
-/** How a runner is to play: episodes come in groups of `episodes`, and the outcome of one depends on its group alone. */
+/** How a runner has to play: episodes come in groups of `episodes`, and the outcome of one depends on its group alone. */
 export interface Batching {
   readonly form: 'lockstep' | 'vector';
   /** Rows. */
   readonly width: number;
-  /** Of a block. With `vector` as many as there are rows. */
+  /** Episodes of a block. With `vector` as many as there are rows. */
   readonly episodes: number;
-  /** Time limit of one episode, as the runner charges it to a row. */
+  /** Time limit of one episode, as the runner applies it to a row. */
   readonly episodeSeconds: number;
 }
 
@@ -56,7 +56,7 @@ const episodeFields = { range: id, index: id, seconds, forward: seconds.optional
 const completedSchema = z.object({
   type: z.literal('completed'),
   ...episodeFields,
-  // Infinite or not a number is an outcome of its own, not a broken frame.
+  // An infinite return or NaN is an outcome of its own, not an invalid frame.
   return: z.custom<number>((value) => typeof value === 'number', 'expected a number'),
   length: z.int().min(0),
   metrics: z.record(z.string().max(64), z.number()).default({}),
@@ -64,12 +64,12 @@ const completedSchema = z.object({
 });
 const failedSchema = z.object({ type: z.literal('failed'), ...episodeFields, cause: z.enum(FAILURE_CAUSES), detail: shortText });
 
-/** Of the one episode whose recording was asked for: some rewards, a picture, or why there is none. */
+/** Part of the recording of the one requested episode: some rewards, a picture, or why there is none. */
 const recordedSchema = z.object({
   type: z.literal('recorded'),
-  /** That the first reward was given for, or that the picture shows the end of. 0 is the reset. */
+  /** The step of the first reward, or the step after which the picture was taken. 0 is the reset. */
   step: id,
-  /** Null where one was infinite or not a number. */
+  /** Null where a reward was infinite or NaN. */
   rewards: z.array(z.number().nullable()).max(4000).optional(),
   /** PNG. */
   picture: z
@@ -138,7 +138,7 @@ export interface TaskEnvironment {
 export interface LoadFrame {
   readonly type: 'load';
   readonly load: number;
-  /** `path` is absolute, inside the sandbox. What is `verified` is known to have the digest, and need not be read for that. */
+  /** `path` is absolute, inside the sandbox. A `verified` policy is known to have the digest and need not be read to check it. */
   readonly policy: { readonly path: string; readonly digest: string; readonly verified?: true };
   /** Directory with the suite's own modules, inside the sandbox. */
   readonly code: string | null;
@@ -147,7 +147,7 @@ export interface LoadFrame {
   readonly metrics: readonly string[];
   /** Left out: one episode after the other. */
   readonly batching?: Batching;
-  /** Environment seed of an episode whose rewards and pictures are wanted, too. */
+  /** Environment seed of an episode whose rewards and pictures are recorded, too. */
   readonly recordedSeed?: number;
 }
 
@@ -165,7 +165,7 @@ export interface PingFrame {
 
 export type MusterFrame = LoadFrame | PlayFrame | PingFrame;
 
-/** @throws InputError when a suite is so large that no runner needs to accept it. */
+/** @throws InputError when a suite is larger than runners have to accept. */
 export function encodeFrame(frame: MusterFrame): string {
   const line = `${JSON.stringify(frame)}\n`;
   if (frame.type !== 'load' || Buffer.byteLength(line) <= MAX_MUSTER_FRAME_BYTES) return line;

@@ -4,39 +4,39 @@ import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 import type { EpisodeFrame } from './frames.ts';
 import type { PlannedEpisode } from './playlist.ts';
 
-/** Which program was ended by SIGKILL or SIGTERM during an episode, whose outcome is `lost` then. The policy's, where that has one of its own. */
+/** Which program SIGKILL or SIGTERM ended during an episode, whose outcome is then `lost`: the policy's, where it has its own. */
 export type Killed = 'runner' | 'policy' | false;
 
-/** What a session hands over of one episode. */
+/** What a session reports of one episode. */
 export interface PlayedEpisode {
   readonly index: EpisodeIndex;
   /** Digest of the policy that was loaded when it was played. */
   readonly checkpoint: string;
   readonly outcome: Outcome;
-  /** Wall-clock seconds of the episode as the runner measured them, at most the time limit: a measure for dispatch, not for the result. */
+  /** Wall-clock seconds of the episode as the runner measured them, at most the time limit: a measure for dispatch, not a result. */
   readonly seconds: number;
-  /** About how many of them were spent in the policy's forward pass. Undefined when the runner does not measure it. */
+  /** About how many of them the policy's forward pass took. Undefined when the runner does not measure it. */
   readonly forwardSeconds?: number;
   readonly killed: Killed;
-  /** Others of its block failed with it: what ended their process, or hung it, is the outcome of all of them. */
+  /** Others of its block failed with it: a process that ends or hangs fails all of them. */
   readonly sharesFailure?: true;
-  /** What the environment and the policy printed, shortened. */
+  /** Output of the environment and the policy, shortened. */
   readonly log?: string;
-  /** Of an agent: what it did, as JSON for people. */
+  /** What an agent did, as JSON for people. */
   readonly transcript?: object;
-  /** What the runner has to say of it, for people. */
+  /** The runner's remarks, for people. */
   readonly remarks?: readonly string[];
-  /** By its sandbox since that was made, as of the end of this episode or a little before. */
+  /** Usage of its sandbox since the sandbox's creation, at the end of this episode or shortly before. */
   readonly usage?: SandboxUsage;
 }
 
 export interface Collected {
   readonly played: readonly PlayedEpisode[];
-  /** The session's end. */
+  /** Set when the session has ended. */
   readonly closed?: { readonly reason: string; readonly unplayed: readonly PlannedEpisode[] };
 }
 
-/** @param metrics names that were asked for: what else a runner sends is not kept. */
+/** @param metrics the requested names: others that a runner sends are dropped. */
 export function toFrameOutcome(frame: EpisodeFrame, metrics: readonly string[]): Outcome {
   switch (frame.type) {
     case 'completed':

@@ -6,11 +6,11 @@ import { type Killed, toFrameOutcome, type PlayedEpisode } from './played-episod
 import { Playlist, type EpisodeRange, type PlannedEpisode } from './playlist.ts';
 import { Watchdog } from './watchdog.ts';
 
-/** What holds for all that is played until the next load. */
+/** Terms of everything that is played until the next load. */
 export interface PlayTerms {
-  /** From the moment the episode starts in the sandbox. A block may take as long as all of its episodes together. */
+  /** From the episode's start in the sandbox. A block may take as long as all of its episodes together. */
   readonly episodeMilliseconds: number;
-  /** From a range being sent to an idle runner until it says that it begins. */
+  /** From sending a range to an idle runner until it reports that it begins. */
   readonly beginMilliseconds: number;
   /** What the load brings into the sandbox. */
   readonly exposure: Exposure;
@@ -18,13 +18,13 @@ export interface PlayTerms {
 
 export interface PlayingListener {
   onPlayed(episode: PlayedEpisode): void;
-  /** A time limit passed. @param outcome of what is being played; undefined when nothing had begun. */
+  /** A time limit passed. @param outcome of the present episode; undefined when nothing had begun. */
   onLate(reason: string, outcome: Outcome | undefined): void;
   /** The text that was printed since the last call. */
   takeStderr(): string;
 }
 
-/** The episodes that a runner owes, each block of them against its time limit, and what becomes of the block that is being played. */
+/** The episodes that a runner owes, the time limit of each block, and the outcome of the present block. */
 export class Playing {
   readonly #playlist = new Playlist();
   readonly #watchdog: Watchdog;
@@ -34,7 +34,7 @@ export class Playing {
   /** Digest of the policy. */
   #policy = '';
   #blockSize = 1;
-  /** Whether the runner itself keeps what is printed: then stderr, which has it too, counts for last words alone. */
+  /** Whether the runner itself keeps printed text. Stderr, which has it too, then serves for last words only. */
   #keepsLogs = false;
 
   constructor(clock: Clock, listener: PlayingListener) {
@@ -42,17 +42,17 @@ export class Playing {
     this.#listener = listener;
   }
 
-  /** Sent and without their last outcome. */
+  /** Ranges that were sent and whose last outcome is missing. */
   get ranges(): number {
     return this.#playlist.ranges;
   }
 
-  /** Sent and without an outcome. */
+  /** Episodes that were sent and have no outcome. */
   get episodes(): number {
     return this.#playlist.episodes;
   }
 
-  /** For what is played from now on. @param request what is sent to the runner. */
+  /** Sets the terms of what is played from now on. @param request what is sent to the runner. */
   agree(terms: PlayTerms, { policy, metrics, batching }: Pick<LoadFrame, 'policy' | 'metrics' | 'batching'>): void {
     this.#terms = terms;
     this.#policy = policy.digest;
@@ -61,15 +61,15 @@ export class Playing {
     this.#playlist.playInBlocks(this.#blockSize);
   }
 
-  /** The range is being sent. */
+  /** Call it when the range is sent. */
   add(range: EpisodeRange): void {
     if (this.#playlist.ranges === 0) this.#watchdog.restart(this.#terms.beginMilliseconds);
     this.#playlist.add(range);
   }
 
   /**
-   * @param digest of the policy that the runner is about to play it with, when it says.
-   * @returns what is wrong when it is not this range's turn, or not this policy's.
+   * @param digest of the policy that the runner reports to play it with, if it does. @returns an error text when it is not this range's
+   * turn, or not this policy's.
    */
   begin(rangeId: number, digest = this.#policy): string | undefined {
     if (digest !== this.#policy) return `range ${rangeId} began with the policy ${digest}, expected ${this.#policy}`;
@@ -78,7 +78,7 @@ export class Playing {
     return problem;
   }
 
-  /** @returns what is wrong when it is not the outcome that is due. */
+  /** @returns an error text when it is not the due outcome. */
   answer(frame: EpisodeFrame): string | undefined {
     const { due } = this.#playlist;
     const problem = this.#playlist.answer(frame.range, frame.index);
@@ -101,11 +101,11 @@ export class Playing {
   }
 
   /**
-   * There will be no further frames.
+   * No further frames will come.
    *
-   * @param outcome what was being played has come to, if that is known; else it goes unplayed. Which episode of a block it was is unknown, so
-   * a failure is that of all without an outcome. A block that was lost is played again whole, and is reported by its due episode.
-   * @returns all that went unplayed.
+   * @param outcome of the present block, if it is known; otherwise it counts as unplayed. Which episode of a block caused a failure is
+   * unknown, so all without an outcome fail. A lost block is played again whole and reported by its due episode. @returns all that was not
+   * played.
    */
   end(outcome: Outcome | undefined, killed: Killed): readonly PlannedEpisode[] {
     this.#watchdog.stop();

@@ -1,6 +1,6 @@
 import type { EpisodeIndex } from '../kernel/ids.ts';
 
-/** An episode as it is sent to a runner: everything that decides its outcome but the checkpoint and the suite. */
+/** An episode as it is sent to a runner: everything that decides its outcome except the checkpoint and the suite. */
 export interface PlannedEpisode {
   readonly index: EpisodeIndex;
   /** Position in the suite's list of tasks. */
@@ -9,7 +9,7 @@ export interface PlannedEpisode {
   readonly policySeed: number;
 }
 
-/** Consecutive work that travels to a runner together; how it is cut never shows in the result. */
+/** Consecutive episodes that are sent to a runner together. The result does not depend on how ranges are cut. */
 export interface EpisodeRange {
   /** Unique within a session. */
   readonly id: number;
@@ -19,9 +19,9 @@ export interface EpisodeRange {
 /**
  * Which episodes a runner owes, in the order in which it has to answer.
  *
- * A range is *waiting* from being sent until the runner says that it has begun it; from then on exactly one episode is
- * *due*: the next that has no outcome. Only the due episode may be answered. What happens can be blamed on it and on those of its block
- * that have no outcome either: they are being played together. Without batching a block is one episode.
+ * A range is *waiting* from being sent until the runner reports its beginning; from then on exactly one episode is *due*: the next without
+ * an outcome. Only the due episode may be answered. A failure is attributed to it and to those of its block without an outcome, as they are
+ * played together. Without batching a block is one episode.
  */
 export class Playlist {
   readonly #ranges: EpisodeRange[] = [];
@@ -29,7 +29,7 @@ export class Playlist {
   #position = 0;
   #blockSize = 1;
 
-  /** For ranges that are added from now on, each of which has whole blocks. Not to be called while any are left. */
+  /** Applies to ranges that are added from now on, each of which has whole blocks. Call it only while none are left. */
   playInBlocks(size: number): void {
     this.#blockSize = size;
   }
@@ -42,7 +42,7 @@ export class Playlist {
     return this.#ranges.length;
   }
 
-  /** Without an outcome, over all ranges. */
+  /** Episodes without an outcome, over all ranges. */
   get episodes(): number {
     return this.#ranges.reduce((sum, range) => sum + range.episodes.length, 0) - this.#position;
   }
@@ -56,7 +56,7 @@ export class Playlist {
     return this.#position % this.#blockSize === 0;
   }
 
-  /** @returns what is wrong when it is not this range's turn. */
+  /** @returns an error text when it is not this range's turn. */
   begin(rangeId: number): string | undefined {
     const head = this.#ranges[0];
     if (!head || this.#begun || head.id !== rangeId) return `range ${rangeId} began out of turn`;
@@ -64,7 +64,7 @@ export class Playlist {
     return undefined;
   }
 
-  /** Takes the due episode off the list. @returns what is wrong when another one, or none, is due. */
+  /** Removes the due episode. @returns an error text when another one, or none, is due. */
   answer(rangeId: number, index: number): string | undefined {
     const { due } = this;
     if (!due || this.#ranges[0]?.id !== rangeId || due.index !== index)
@@ -73,7 +73,7 @@ export class Playlist {
     return undefined;
   }
 
-  /** Takes the due episode, and those behind it in its block, off the list unanswered. */
+  /** Removes the due episode and the later ones of its block, unanswered. */
   takeUnansweredBlock(): readonly PlannedEpisode[] {
     const head = this.#ranges[0];
     if (!head || !this.#begun) return [];
@@ -92,7 +92,7 @@ export class Playlist {
     }
   }
 
-  /** Takes off and returns all that is left. */
+  /** Removes and returns all that is left. */
   drain(): readonly PlannedEpisode[] {
     const left = this.#ranges.flatMap((range, i) => (i === 0 ? range.episodes.slice(this.#position) : range.episodes));
     this.#ranges.length = 0;

@@ -4,9 +4,9 @@ import type { RecordedFrame } from './frames.ts';
 export interface Recording {
   /** The reward of each step; null where it was infinite or not a number. */
   readonly rewards: readonly (number | null)[];
-  /** In the order of their steps. */
+  /** In order of their steps. */
   readonly pictures: readonly RecordedPicture[];
-  /** Why there are no pictures, or no more of them. */
+  /** Why pictures are missing. */
   readonly remarks: readonly string[];
 }
 
@@ -22,7 +22,7 @@ const MOST_REWARDS = 1_000_000;
 const MOST_PICTURES = 500;
 const MOST_REMARKS = 16;
 
-/** Collects what a runner sends of one episode. The runner is untrusted, so bounds limit what is kept. */
+/** Collects the recording that a runner sends of one episode. The runner is untrusted, so its size is bounded. */
 export class RecordingInProgress {
   readonly #rewards: (number | null)[] = [];
   readonly #pictures: RecordedPicture[] = [];

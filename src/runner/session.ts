@@ -27,15 +27,15 @@ import { UnclaimedEpisodes } from './unclaimed-episodes.ts';
 /**
  * The conversation with the runner in one sandbox, from its first frame to its end.
  *
- *     opening ── ready ──▶ idle ── load ──▶ idle ── play ──▶ playing ── last outcome ──▶ idle
- *        │                  └──────────────── any ────────────────┬──────────────────────┘
- *        └── exit, deadline ──▶ closed ◀── exit, time limit, protocol violation, close()
+ *      opening ── ready ──▶ idle ── load ──▶ idle ── play ──▶ playing ── last outcome ──▶ idle
+ *         │                  └──────────────── any ────────────────┬──────────────────────┘
+ *         └── exit, deadline ──▶ closed ◀── exit, time limit, protocol violation, close()
  *
- * A closed session never opens again; its sandbox is used up. Closing settles everything: the due episode, and what is left of its block,
- * gets the outcome that the cause deserves, all that was not begun is handed back unplayed.
+ * A closed session never opens again; its sandbox is used up. Closing settles everything: the due episode and the rest of its block get the
+ * outcome that fits the cause, and everything that was not begun is returned unplayed.
  *
- * The file is long because each frame, each time limit and each exit may change the one state above. What can be said without that state
- * stands beside it: the stream of frames (channel.ts), the episodes that are due (playing.ts), questions (asks.ts), and what an exit means
+ * The file is long because each frame, each time limit and each exit may change the one state above. What needs no access to that state is
+ * in other files: the stream of frames (channel.ts), the due episodes (playing.ts), questions (asks.ts), and the meaning of an exit
  * (exit-outcome.ts).
  */
 export class RunnerSession implements Occupant {
@@ -48,14 +48,14 @@ export class RunnerSession implements Occupant {
   readonly #gone = Promise.withResolvers<string>();
   readonly #asks = new Asks();
   #closed: Closed | undefined;
-  /** A time limit has passed, and the cause is being determined. Frames that arrive now are too late. */
+  /** A time limit has passed, and its cause is being determined. Frames that arrive now are too late. */
   #isLate = false;
   #sequence = 0;
   #past: PastExposure;
-  /** A load is under way, or was refused, failed or took too long: what it has left behind is unknown. */
+  /** A load is under way, or was refused, failed or took too long: its effects are unknown. */
   #isSpoiled = false;
   #runner: Pick<RunnerFrameOf<'ready'>, 'protocol' | 'runner'> | undefined;
-  /** Of the episode that the last load asked for, if it did. */
+  /** Of the episode that the last load asked to record, if any. */
   #recording: RecordingInProgress | undefined;
 
   /** Resolves with the reason once the session is closed; never rejects. */
@@ -76,9 +76,8 @@ export class RunnerSession implements Occupant {
   /**
    * Waits for the runner's first frame.
    *
-   * @param memoryBytes that the sandbox may use.
-   * @throws InfrastructureError when the runner ends before it; InputError `runner.cannot-start` when it would do so each time, or speaks
-   * another version of the protocol.
+   * @param memoryBytes that the sandbox may use. @throws InfrastructureError when the runner ends before it; InputError
+   * `runner.cannot-start` when it would end so each time, or uses another version of the protocol.
    */
   static async open(sandbox: Sandbox, clock: Clock, signal: AbortSignal, memoryBytes = Infinity): Promise<RunnerSession> {
     const session = new RunnerSession(sandbox, clock, memoryBytes);
@@ -87,12 +86,11 @@ export class RunnerSession implements Occupant {
   }
 
   /**
-   * Makes the runner load a policy and its environments, in place of what it had. Not to be called while it owes outcomes. Unless it succeeds, the
-   * session is not fit for another holder.
+   * Makes the runner load a policy and its environments in place of the present ones. Not allowed while it owes outcomes. Unless it
+   * succeeds, the session is not fit for another holder.
    *
-   * @returns what the runner has to say of them, for people.
-   * @throws InputError when the runner refuses them: the checkpoint does not fit the suite, or one of them is broken; or when it cannot play
-   * in blocks and is to.
+   * @returns the runner's remarks about them, for people. @throws InputError when the runner refuses them: the checkpoint does not fit the
+   * suite, or one of them is broken; or when the runner has to play in blocks and cannot.
    */
   async load(request: Omit<LoadFrame, 'type' | 'load'>, terms: PlayTerms, signal: AbortSignal): Promise<readonly string[]> {
     if (request.batching) this.#assertPlaysBlocks(request.batching);
@@ -119,7 +117,7 @@ export class RunnerSession implements Occupant {
     }
   }
 
-  /** Sends work. What was sent first is played first; nothing is sent to a closed session: it is handed back unplayed. */
+  /** Sends work, which is played in order. A closed session returns it unplayed. */
   play(episodes: readonly PlannedEpisode[]): void {
     if (this.#closed) {
       this.#closed.unplayed.push(...episodes);
@@ -134,17 +132,17 @@ export class RunnerSession implements Occupant {
     });
   }
 
-  /** Ranges sent whose last outcome has not come yet. */
+  /** Ranges that were sent and whose last outcome has not come yet. */
   get outstandingRanges(): number {
     return this.#playing.ranges;
   }
 
-  /** Episodes sent whose outcome has not been collected yet. */
+  /** Episodes that were sent and whose outcome has not been collected yet. */
   get outstandingEpisodes(): number {
     return this.#playing.episodes + this.#uncollected.count;
   }
 
-  /** Whether `collect` has, or will have, something to give: outcomes that are owed or not taken yet, or the session's end. */
+  /** Whether `collect` has, or will have, a result: outcomes that are owed or not collected yet, or the session's end. */
   get isBusy(): boolean {
     return this.#playing.ranges > 0 || this.#uncollected.count > 0 || this.#closed !== undefined;
   }
@@ -153,7 +151,7 @@ export class RunnerSession implements Occupant {
     return this.#closed !== undefined;
   }
 
-  /** Whether another holder may use it: open, owing neither outcomes nor answers, with nothing in it that did not load in good order. */
+  /** Whether another holder may use it: it is open, owes neither outcomes nor answers, and all that it holds was loaded in good order. */
   isReusable(): boolean {
     return !this.isBusy && this.#asks.owed === 0 && !this.#isSpoiled;
   }
@@ -162,10 +160,10 @@ export class RunnerSession implements Occupant {
     return this.#past;
   }
 
-  /** Waits for outcomes, or for the session's end, and takes them all. @throws the signal's reason when it is aborted before there are any. */
+  /** Waits for outcomes or the session's end, and takes them all. @throws the signal's reason when it is aborted before there are any. */
   async collect(signal: AbortSignal): Promise<Collected> {
     await this.#uncollected.awaitArrival(signal);
-    // Taken at the moment at which the end is looked at: the last outcomes come with it, not after it.
+    // Taken together with the end: the last outcomes come with it, not after it.
     const played = this.#uncollected.takeAll();
     if (!this.#closed) return { played };
     return { played, closed: { reason: this.#closed.reason, unplayed: this.#closed.unplayed.splice(0) } };
@@ -176,13 +174,13 @@ export class RunnerSession implements Occupant {
     return (this.#recording ?? new RecordingInProgress()).take();
   }
 
-  /** @throws InfrastructureError when the session is closed before the runner has answered. */
+  /** @throws InfrastructureError when the session closes before the runner has answered. */
   async ping(signal: AbortSignal): Promise<void> {
     const ping = this.#nextId();
     await this.#ask(`ping ${ping}`, { type: 'ping', ping }, signal);
   }
 
-  /** Ends the session; the episode that is due and all behind it are handed back unplayed. */
+  /** Ends the session; the due episode and all after it are returned unplayed. */
   close(reason: string): void {
     this.#close(reason, undefined);
   }
@@ -253,7 +251,7 @@ export class RunnerSession implements Occupant {
     this.#close(`protocol violation: ${what}`, { kind: 'failed', cause: 'protocol-violation', detail: what });
   }
 
-  /** Silence is held against what is played only where it is the program's, and not that of a connection or a machine. */
+  /** Silence counts against the episode only where the program causes it, not a connection or a machine. */
   #onLate(reason: string, outcome: Outcome | undefined): void {
     const { capabilities } = this.#sandbox;
     if (outcome === undefined || (!capabilities?.isReachable && !capabilities?.usage)) return this.#close(reason, outcome);

@@ -1,7 +1,7 @@
 import { createAbortError } from '../kernel/abort.ts';
 import type { PlayedEpisode } from './played-episode.ts';
 
-/** Episodes that have been played and not been taken yet, and the wait for them. */
+/** Episodes that have been played and not been collected yet, and the wait for them. */
 export class UnclaimedEpisodes {
   #played: PlayedEpisode[] = [];
   #hasEnded = false;
@@ -18,7 +18,7 @@ export class UnclaimedEpisodes {
     this.#news.resolve();
   }
 
-  /** No more will come: ends every wait. */
+  /** No more episodes will come: ends every wait. */
   end(): void {
     this.#hasEnded = true;
     this.#heeded?.removeEventListener('abort', this.#onAbort);
@@ -42,8 +42,8 @@ export class UnclaimedEpisodes {
   }
 
   /**
-   * Lets the signal end a wait. It stays listened to until another one is, or the end: hundreds of sessions share one, and adding or
-   * removing a listener takes time in proportion to those that it has.
+   * Makes the signal end a wait. The listener stays until another signal is used, or the end: hundreds of sessions share one signal, and
+   * adding or removing a listener takes time in proportion to its listeners.
    */
   #heed(signal: AbortSignal): void {
     if (signal === this.#heeded) return;

@@ -1,11 +1,11 @@
 import type { Clock } from '../kernel/clock.ts';
 
 /**
- * A deadline that is moved far more often than it passes: moving it costs a reading of the clock, not a timer. The
- * pending timer looks, when it fires, whether the deadline has moved, and if so waits for the rest.
+ * A deadline that is moved far more often than it passes: moving it costs a reading of the clock, not a timer. When the pending timer
+ * fires, it checks whether the deadline has moved, and waits for the rest if so.
  *
- * An episode is not blamed for a process that stood still. What came in meanwhile waits in a pipe, and timers run before pipes
- * are read; so a deadline that has passed is put off once, by as much as the timer was late, and by one turn at least.
+ * An episode is not blamed when Muster's process stood still. What arrived meanwhile waits in a pipe, and timers run before pipes are read;
+ * so a deadline that has passed is postponed once, by as much as the timer was late, and by at least one turn.
  */
 export class Watchdog {
   readonly #clock: Clock;
@@ -29,7 +29,7 @@ export class Watchdog {
     this.#setTimer(limitMilliseconds);
   }
 
-  /** No deadline until the next restart, which is likely soon: a pending timer stays, and does nothing should it fire. */
+  /** Removes the deadline until the next restart, which is likely soon: the pending timer stays, and has no effect should it fire. */
   pause(): void {
     this.#deadline = undefined;
   }

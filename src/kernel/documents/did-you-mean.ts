@@ -1,10 +1,10 @@
-/** `; did you mean "max"?` when one of the names is near enough to be a slip of the hand, otherwise nothing. */
+/** `; did you mean "max"?` when one of the names is close enough for a typing error, otherwise nothing. */
 export function suggestNames(given: string, names: readonly string[]): string {
   const meant = findNearest(given, names);
   return meant === undefined ? '' : `; did you mean "${meant}"?`;
 }
 
-/** The name that is nearest, if it is near enough to be a slip of the hand. @param length: of the word in which the slip would be. */
+/** The nearest name, if it is close enough for a typing error. @param length of the word that may have the error. */
 export function findNearest(given: string, names: readonly string[], length = given.length): string | undefined {
   const allowed = Math.max(1, Math.floor(length / 3));
   let best: { name: string; distance: number } | undefined;
@@ -15,7 +15,7 @@ export function findNearest(given: string, names: readonly string[], length = gi
   return best?.name;
 }
 
-/** Damerau and Levenshtein's, of adjacent letters: insertions, deletions, replacements and swaps of neighbours. */
+/** Damerau–Levenshtein distance (optimal string alignment): insertions, deletions, replacements and swaps of neighbouring letters. */
 function measureEditDistance(from: string, to: string): number {
   const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   const distanceAt = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;

@@ -1,14 +1,13 @@
 import { InputError } from '../errors.ts';
 import { suggestNames } from './did-you-mean.ts';
 
-/** The keys of an object that programs give. */
+/** The keys of an object that a program passes. */
 export type Keys<T> = Readonly<Record<keyof T, true>>;
 
 /**
- * Node runs TypeScript without a look at its types, and a key that is ignored would change an answer silently.
+ * Rejects unknown keys. Node strips types without checking them, and an ignored key would silently change an answer.
  *
- * @param elsewhere keys of the call's other argument.
- * @throws InputError `library.input`
+ * @param elsewhere keys of the call's other argument. @throws InputError `library.input`
  */
 export function assertKnownKeys(what: string, given: unknown, known: object, elsewhere: object = {}): void {
   const names = Object.keys(known);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isMapping, type SettingPath } from './path.ts';
 
-/** Looks up in a schema which keys are allowed at a path. Used for names in messages and in environment variables, not for validation. */
+/** Looks up in a schema which keys are allowed at a path. Used for names in messages and environment variables, not for validation. */
 export class KnownSettings {
   readonly #schema: z.ZodType;
   #jsonSchema: unknown;
@@ -15,7 +15,7 @@ export class KnownSettings {
     return this.#listNodes(path).flatMap(({ properties }) => (isMapping(properties) ? Object.keys(properties) : []));
   }
 
-  /** Whether the key may stand there exactly as it is written. */
+  /** Whether the key is allowed there exactly as it is written. */
   takesKey(path: SettingPath, key: string): boolean {
     if (this.listKeys(path).includes(key)) return true;
     return this.#listNodes(path).some(({ additionalProperties, propertyNames }) => {
@@ -24,7 +24,7 @@ export class KnownSettings {
     });
   }
 
-  /** Whether something may stand at the path. */
+  /** Whether the schema allows a value at the path. */
   knows(path: SettingPath): boolean {
     return this.#listNodes(path).length > 0;
   }
@@ -35,7 +35,7 @@ export class KnownSettings {
   }
 
   #listNodes(path: SettingPath): readonly Readonly<Record<string, unknown>>[] {
-    // Most programs look nothing up, and the JSON Schema of a large schema takes some milliseconds.
+    // Built on first use: most programs look nothing up, and the JSON Schema of a large schema takes some milliseconds.
     this.#jsonSchema ??= z.toJSONSchema(this.#schema, { io: 'input', unrepresentable: 'any' });
     let nodes = listAlternatives(this.#jsonSchema);
     for (const part of path) nodes = nodes.flatMap((node) => listAlternatives(getChild(node, part)));

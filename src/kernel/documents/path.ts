@@ -1,4 +1,4 @@
-/** Where a setting stands: keys of mappings, positions in lists. */
+/** Path of a setting: keys of mappings, positions in lists. */
 export type SettingPath = readonly (string | number)[];
 
 /** As people write it: `templates.local.mounts[0].source`. */
@@ -6,7 +6,7 @@ export function formatPath(path: SettingPath): string {
   return path.map((part, at) => (typeof part === 'number' ? `[${part}]` : at === 0 ? part : `.${part}`)).join('');
 }
 
-/** What stands at the path; undefined when there is nothing, or when the path leads through something else than mappings and lists. */
+/** The value at the path; undefined when there is none, or when the path leads through something other than mappings and lists. */
 export function getValueAt(value: unknown, path: SettingPath): unknown {
   let current = value;
   for (const part of path) {
@@ -21,7 +21,7 @@ export function nestValue(path: readonly string[], value: unknown): unknown {
   return path.reduceRight<unknown>((inner, key) => Object.fromEntries([[key, inner]]), value);
 }
 
-/** `over` laid over `base`: mappings are merged key by key, anything else is replaced. */
+/** `over` merged into `base`: mappings are merged key by key, anything else is replaced. */
 export function mergeDeep(base: unknown, over: unknown): unknown {
   if (!isMapping(base) || !isMapping(over)) return over;
   const merged = new Map(Object.entries(base));

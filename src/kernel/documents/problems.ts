@@ -3,27 +3,27 @@ import { findNearest, suggestNames } from './did-you-mean.ts';
 import type { KnownSettings } from './known-settings.ts';
 import { formatPath, getValueAt, isMapping, type SettingPath } from './path.ts';
 
-/** Something wrong with what a person wrote, and where in it. */
+/** An error in a document that a person wrote, and its path. */
 export interface Problem {
   readonly path: SettingPath;
   /** `expected a number, got "many"` */
   readonly text: string;
-  /** What should stand there, by itself: `a number`. Left out where there is no saying. */
+  /** The expected value alone: `a number`. Left out where that cannot be said. */
   readonly expected?: string;
-  /** Nothing stands at the path: in a layer that need not be whole, that is no problem. */
+  /** True when the value is missing. A layer that may be incomplete ignores such problems. */
   readonly isAbsence: boolean;
 }
 
-/** A user mends no more at a time. More problems mean that the document is of another kind, and may have any number of them. */
+/** Users fix no more at a time. A document with more problems is of another kind and may have any number of them. */
 const MOST_PROBLEMS = 50;
 
-/** More keys than these say nothing about what was meant. */
+/** More alternatives than these do not help a reader. */
 const MOST_KEYS = 12;
 
-/** Settings whose value is in no message: logs have more readers than configurations. */
+/** Settings whose value never appears in a message: logs have more readers than configurations. */
 const SECRET = /secret$/i;
 
-/** The first of them. */
+/** Lists the first problems, up to `MOST_PROBLEMS`. */
 export function listProblems(error: z.ZodError, value: unknown, known: KnownSettings): readonly Problem[] {
   return [...listProblemsOfIssues(error.issues, value, known).take(MOST_PROBLEMS)];
 }
@@ -62,15 +62,15 @@ function* listProblemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: Kn
   yield { ...problem, text: `${message}, got ${got}${choice}`, isAbsence: false };
 }
 
-/** The schema may have split a text: what stands in the document is the whole of it. */
+/** Stops at a text that the schema splits further: the document has the whole text. */
 function stopAtText(value: unknown, path: SettingPath): SettingPath {
   const above = path.slice(0, -1);
   return typeof getValueAt(value, above) === 'string' ? above : path;
 }
 
 /**
- * Where a value may have one of several forms, the complaint is about the one that it comes closest to: whose type it has. Undefined when
- * it has none's, or when the schema's own message about the whole says more.
+ * Where a value may have one of several forms, reports the problems of the closest form: the one whose type it has. Returns undefined when
+ * no form has its type, or when the schema's own message about the whole says more.
  */
 function findClosestForm(forms: readonly Issues[]): Issues | undefined {
   const fitting = forms.filter(
@@ -92,12 +92,12 @@ function createUnknownKeyProblem(path: SettingPath, key: string, known: KnownSet
   };
 }
 
-/** `half_width` and `halfWidth` are one. */
+/** Makes `half_width` and `halfWidth` equal. */
 function squeeze(name: string): string {
   return name.replaceAll(/[-_]/g, '').toLowerCase();
 }
 
-/** Where the key is known: one level further down, however it is spelt, or above. */
+/** Where the key is known, in whatever spelling: one level further down, or above. */
 function describePlaceOf(path: SettingPath, key: string, known: KnownSettings): string {
   const below = [...new Set(known.listKeys(path))].flatMap((name) =>
     known.listKeys([...path, name]).flatMap((inner) => (squeeze(inner) === squeeze(key) ? [`${name}.${inner}`] : [])),
@@ -107,7 +107,7 @@ function describePlaceOf(path: SettingPath, key: string, known: KnownSettings): 
   return above < 0 ? '' : `; expected as "${formatPath([...path.slice(0, above), key])}", not below "${formatPath(path)}"`;
 }
 
-/** Of the key that decides between forms: while it is missing, the keys beside it are not looked at. */
+/** Checks the key that decides between forms: the keys beside it are not checked while it is missing. */
 function suggestSlip(issue: z.core.$ZodIssue, path: SettingPath, value: unknown, known: KnownSettings): string {
   const beside = getValueAt(value, path.slice(0, -1));
   if (issue.code !== 'invalid_union' || !isMapping(beside)) return '';
@@ -119,7 +119,7 @@ function suggestSlip(issue: z.core.$ZodIssue, path: SettingPath, value: unknown,
   return slip === undefined ? '' : `; is it what "${slip}" is meant to be?`;
 }
 
-/** In words of those who write YAML. */
+/** In the words of people who write YAML. */
 function describeIssue(issue: z.core.$ZodIssue, path: SettingPath, known: KnownSettings): string {
   if (issue.code === 'invalid_key') return stripPreamble(issue.issues[0]?.message ?? issue.message);
   const message = stripPreamble(issue.message);
@@ -131,7 +131,7 @@ function describeIssue(issue: z.core.$ZodIssue, path: SettingPath, known: KnownS
     .replace(/^expected array to have <=(\d+) items$/, 'expected a list of at most $1');
 }
 
-/** Zod opens with what kind of wrong it is and closes with what it got; the value itself says more. */
+/** Zod's message begins with the kind of the problem and ends with what it got; the value itself says more. */
 function stripPreamble(message: string): string {
   return message
     .replace(/^(Invalid input|Invalid option|Too small|Too big|Invalid string): /, '')
@@ -145,7 +145,7 @@ function stripPreamble(message: string): string {
 }
 
 function formatValue(value: unknown): string {
-  // NaN and infinity, of which JSON makes null, and what an empty variable sets.
+  // JSON turns NaN and infinity into null; an empty variable is null, too.
   const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

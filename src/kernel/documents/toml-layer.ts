@@ -2,15 +2,14 @@ import { parse, TomlError } from 'smol-toml';
 import { InputError } from '../errors.ts';
 import type { Layer } from './layer.ts';
 
-/** Far more than a person writes; pinned lists of some ten thousand test ids fit. */
+/** Far more than a person writes; generated lists of some ten thousand test ids fit. */
 const MOST_CHARACTERS = 4 * 1024 * 1024;
 const MOST_DEPTH = 64;
 
 /**
- * A TOML text as a layer. Values do not know their lines: messages name the file and the field.
+ * A TOML text as a layer. Values do not know their lines, so messages name the file and the field.
  *
- * @param name how messages call the file.
- * @throws InputError `code` when the text is no TOML, with the line; also for a key that stands twice.
+ * @param name how messages call the file. @throws InputError `code` with the line when the text is no TOML, also for duplicate keys.
  */
 export function parseTomlLayer(name: string, text: string, code: string): Layer {
   if (text.length > MOST_CHARACTERS)

@@ -1,21 +1,21 @@
 import { Composer, Lexer, LineCounter, Parser, type Document } from 'yaml';
 
 /**
- * The most that a YAML text may hold. The greatest suites and batches that people and programs write have a few ten thousand values and some ten
- * levels. Reading a text at the bounds takes about a second.
+ * Bounds of a YAML text. The largest suites and batches that people and programs write have some ten thousand values and about ten levels.
+ * Reading a text at the bounds takes about a second.
  */
 export const YAML_BOUNDS = {
   /** Characters of the text. */
   characters: 4 * 1024 * 1024,
-  /** Of the lexer: a value in a list has two or three, a key with its value six. */
+  /** Tokens of the lexer: a value in a list has two or three, a key with its value six. */
   tokens: 500_000,
-  /** Of lists and mappings in one another, aliases followed. */
+  /** Nested lists and mappings, aliases included. */
   depth: 64,
-  /** With every alias replaced by what it stands for. */
+  /** Counted with every alias replaced by its value. */
   values: 200_000,
 } as const;
 
-/** The text is no YAML, or more of it than is read. */
+/** The text is no YAML, or exceeds the bounds. */
 export class YamlProblem extends Error {
   override readonly name = 'YamlProblem';
   /** Counted from 1. */
@@ -27,14 +27,15 @@ export class YamlProblem extends Error {
   }
 }
 
-/** The parser keeps a few items for one level: a block's mapping, its key's value, the document. */
+/** The parser keeps a few items for each level: a block's mapping, its key's value, the document. */
 const ITEMS_OF_A_LEVEL = 2;
 const ITEMS_OF_THE_DOCUMENT = 4;
 
 /**
- * A text's one document. Tokens and depth are counted while the parser works, which needs no recursion; the recursive composer sees nothing that is beyond the bounds.
+ * The only document of a text. Tokens and depth are counted while the parser works, which does not recurse; so the recursive composer never
+ * sees a text beyond the bounds.
  *
- * @param lines gets the text's lines. @throws YamlProblem
+ * @param lines receives the text's lines. @throws YamlProblem
  */
 export function parseYamlDocument(text: string, lines: LineCounter): Document.Parsed {
   const { characters, tokens: mostTokens, depth } = YAML_BOUNDS;
@@ -42,7 +43,7 @@ export function parseYamlDocument(text: string, lines: LineCounter): Document.Pa
   if (text.includes('\0') || text.startsWith('\uFFFD')) throw new YamlProblem(1, 'this is no text in UTF-8; expected YAML, saved as UTF-8');
   lines.addNewLine(0);
   const parser = new Parser(lines.addNewLine);
-  // Duplicate keys are looked for elsewhere: the composer compares each key with all others.
+  // Duplicate keys are detected elsewhere: the composer would compare each key with all others.
   const composer = new Composer({ uniqueKeys: false, prettyErrors: false, lineCounter: lines });
   const getLine = (offset: number): number => lines.linePos(offset).line;
   const parts = [];

@@ -6,10 +6,9 @@ import { parseYamlDocument, YamlProblem } from './yaml-document.ts';
 import { readValues } from './yaml-values.ts';
 
 /**
- * A YAML (or JSON) text whose every value knows its line.
+ * A YAML (or JSON) text as a layer that knows the line of every value.
  *
- * @param name how messages call the file.
- * @throws InputError `code` when the text is no YAML mapping.
+ * @param name how messages call the file. @throws InputError `code` when the text is no YAML mapping.
  */
 export function parseYamlLayer(name: string, text: string, code: string): Layer {
   const lines = new LineCounter();
@@ -30,7 +29,7 @@ function getMapping(value: unknown): unknown {
   throw new YamlProblem(1, `expected a mapping of settings, got ${JSON.stringify(value)?.slice(0, 100)}`);
 }
 
-/** Where the key of the path stands; where the path ends early, of the innermost part that is there. */
+/** Offset of the path's key; of the innermost existing part when the path does not exist. */
 function getOffset(document: Document.Parsed, path: SettingPath): number {
   let node: unknown = document.contents;
   let offset = getStart(node) ?? 0;

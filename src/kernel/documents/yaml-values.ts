@@ -1,7 +1,7 @@
 import { isAlias, isCollection, isMap, isNode, isPair, isScalar, type Document } from 'yaml';
 import { createTooDeepProblem, YAML_BOUNDS, YamlProblem } from './yaml-document.ts';
 
-/** How much a node comes to once every alias is replaced by what it stands for. */
+/** Size of a node once every alias is replaced by its value. */
 interface Extent {
   readonly values: number;
   readonly depth: number;
@@ -10,20 +10,20 @@ interface Extent {
 const ONE: Extent = { values: 1, depth: 0 };
 
 /**
- * What the document says, as plain values. Aliases are measured before any is followed: a few lines of them can stand for more values than memory
- * holds, and one that stands for what it is part of would never end.
+ * The document as plain values. Aliases are measured before any is expanded: a few lines of them can expand to more values than fit in
+ * memory, and an alias inside its own anchor would never end.
  *
- * @param lineAt of an offset in the text. @throws YamlProblem naming the line, and the anchor where there is one.
+ * @param lineAt line of an offset in the text. @throws YamlProblem naming the line, and the anchor where there is one.
  */
 export function readValues(document: Document.Parsed, lineAt: (offset: number) => number): unknown {
   new Measure(lineAt).checkNode(document.contents);
-  // Measured above; the library's own bound counts differently.
+  // Measured above; the library counts its own bound differently.
   return document.toJS({ maxAliasCount: -1 });
 }
 
 class Measure {
   readonly #lineAt: (offset: number) => number;
-  /** By anchor, the node that last had it; undefined while that is being measured. An anchor may be given again further on. */
+  /** The latest node of each anchor; undefined while it is being measured. An anchor may be defined again later. */
   readonly #anchored = new Map<string, Extent | undefined>();
   #line = 1;
 

@@ -1,11 +1,11 @@
 /** Numbers and times as people read them. */
 
-/** Finer figures than any return's; a bound so that rounding noise is never shown. */
+/** More decimals than any return has; hides rounding noise. */
 const MOST_DECIMALS = 12;
 
 /**
- * A value with the decimals that its uncertainty leaves meaningful: as many as show two significant digits of the spread, three when it
- * begins with a 1. A spread of 0 says nothing about the value, which then has six significant digits at most.
+ * Formats a value with the decimals that its uncertainty makes meaningful: so many that the spread shows two significant digits, or three
+ * when it begins with 1. A spread of 0 says nothing about the value, which then gets at most six significant digits.
  */
 export function formatFigure(value: number, spread: number): string {
   if (!(spread > 0)) return groupThousands(String(Number(value.toPrecision(6))));
@@ -38,7 +38,7 @@ export function formatDuration(seconds: number): string {
   return hours > 0 ? `${hours}:${padTwoDigits(minutes)}:${padTwoDigits(rest)}` : `${minutes}:${padTwoDigits(rest)}`;
 }
 
-/** `12 s`, `5 min`, `3 h`, `4 d`: how long ago, in the largest unit that fills. */
+/** `12 s`, `5 min`, `3 h`, `4 d`: an age in the largest unit of which it has at least one. */
 export function formatAge(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   if (seconds < 60) return `${seconds} s`;

@@ -5,7 +5,7 @@ import type { Occupant } from './occupant.ts';
 import type { PoolConfig } from '../planning/pool-config.ts';
 import type { Member, Members } from './members.ts';
 
-/** Handles a sandbox that its holder has given back. */
+/** Handles a sandbox that its holder has returned. */
 export interface Returns<Resident extends Occupant> {
   onReleased(member: Member<Resident>): void;
   onDiscarded(member: Member<Resident>, reason: string): void;
@@ -14,7 +14,7 @@ export interface Returns<Resident extends Occupant> {
 /** As in the pool's configuration. */
 export type LeaseTerms = Pick<PoolConfig, 'leaseSeconds' | 'episodesPerSandbox'>;
 
-/** Grants leases and checks, at every use of one, that it is still in force. */
+/** Grants leases and checks at every use that the lease is still in force. */
 export class LeaseManager<Resident extends Occupant> implements LeaseIssuer {
   readonly #members: Members<Resident>;
   readonly #clock: Clock;
@@ -52,7 +52,7 @@ export class LeaseManager<Resident extends Occupant> implements LeaseIssuer {
     return new Lease(ticket, member.warm.sandbox, member.warm.occupant, this);
   }
 
-  /** Ends the lease in force, if there is one, against its holder's will. */
+  /** Ends the lease in force, if there is one, without its holder's consent. */
   revoke(member: Member<Resident>, loss: LeaseLoss): void {
     const lease = member.lease;
     if (lease === undefined) return;
@@ -99,7 +99,7 @@ export class LeaseManager<Resident extends Occupant> implements LeaseIssuer {
     throw new LeaseLostError(ticket.id, ticket.sandboxId, { kind: unrevoked ? 'expired' : 'released' });
   }
 
-  /** A lease past its time is not in force, even where the planner has yet to revoke it. */
+  /** An expired lease is not in force, even before the planner revokes it. */
   #inForce(ticket: LeaseTicket): Member<Resident> | undefined {
     const member = this.#members.get(ticket.sandboxId);
     if (member?.state.kind !== 'leased' || member.state.generation !== ticket.generation) return undefined;

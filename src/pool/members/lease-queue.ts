@@ -6,7 +6,7 @@ interface Waiter<T> extends WaiterObservation {
   readonly refuse: (error: Error) => void;
 }
 
-/** Those who wait for a lease, in the order they came. Joining, leaving and serving take constant time. */
+/** Callers that wait for a lease, in order of arrival. Joining, leaving and serving take constant time. */
 export class LeaseQueue<T> implements Iterable<WaiterObservation> {
   readonly #waiters = new Map<number, Waiter<T>>();
   #lastId = 0;
@@ -19,7 +19,7 @@ export class LeaseQueue<T> implements Iterable<WaiterObservation> {
     return this.#waiters.values();
   }
 
-  /** Resolves when served; rejects when refused, or with the signal's reason when it is aborted before. */
+  /** Resolves when served; rejects when refused, or with the signal's reason when it aborts before. */
   join(wanted: Exposure, since: number, signal: AbortSignal): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     if (signal.aborted) {
@@ -60,12 +60,12 @@ export class LeaseQueue<T> implements Iterable<WaiterObservation> {
     return this.#waiters.get(id);
   }
 
-  /** Nothing happens when the waiter has left. */
+  /** Has no effect when the waiter has left. */
   serve(id: number, value: T): void {
     this.#waiters.get(id)?.serve(value);
   }
 
-  /** Nothing happens when the waiter has left. */
+  /** Has no effect when the waiter has left. */
   refuse(id: number, error: Error): void {
     this.#waiters.get(id)?.refuse(error);
   }

@@ -8,7 +8,7 @@ import type { Sandbox, SandboxExit, SandboxProvider, SandboxSpec } from '../port
 import type { SandboxTemplate } from '../ports/template.ts';
 import type { Occupant } from './occupant.ts';
 
-/** What it takes to bring a sandbox up. */
+/** What is needed to create a sandbox. */
 export interface Making<Resident> {
   readonly provider: SandboxProvider;
   readonly template: SandboxTemplate;
@@ -18,24 +18,24 @@ export interface Making<Resident> {
   readonly warmUp: (sandbox: Sandbox, signal: AbortSignal) => Promise<Resident>;
 }
 
-/** What happens in the life of one sandbox, in this order; `failed` takes the place of what does not come to pass. */
+/** Events in the life of one sandbox, in this order; `failed` replaces those that do not happen. */
 export interface LifeEvents<Resident> {
   onCreated(sandbox: Sandbox): void;
-  /** The program ended or the occupant is gone. At any time after `created`, also more than once. */
+  /** The program or the occupant has ended. May come at any time after `created`, and more than once. */
   onDied(detail: string): void;
   warm(sandbox: Sandbox, occupant: Resident): void;
-  /** It did not get ready. The listener condemns it. */
+  /** The sandbox did not become ready. The listener condemns it. */
   onFailed(error: unknown): void;
-  /** Nothing is left of it; or it was given up, and this is why. */
+  /** Nothing is left of the sandbox; or it was given up, and the error says why. */
   onGone(error: InfrastructureError | undefined): void;
 }
 
-/** An abandoned creation has this long to come to its end before the pool stops waiting for it. */
+/** How long the pool waits for an abandoned creation to end. */
 const ABANDON_MS = 30_000;
 
 /**
- * One sandbox, from the call that creates it until it is gone. Its life ends when `condemned` is aborted and not before, whether it got
- * ready or failed. Never rejects.
+ * Runs one sandbox from its creation until it is gone. Its life ends only when `condemned` is aborted, whether it became ready or failed.
+ * Never rejects.
  */
 export async function runSandboxLife<Resident extends Occupant>(
   { id, audience }: Pick<SandboxSpec, 'id' | 'audience'>,
@@ -49,7 +49,7 @@ export async function runSandboxLife<Resident extends Occupant>(
     using ready = new Deadline(making.clock, making.readySeconds * 1000, () => createNotReadyError(id, making.readySeconds), condemned);
     sandbox = await create({ id, audience, template: making.template }, making, ready.signal);
     events.onCreated(sandbox);
-    // After all that promises bring about: a warm-up that fails for the program's end has more to say about it than the exit code.
+    // Deferred until all promises have settled: a warm-up that fails because the program ended explains more than the exit code.
     void sandbox.exit.then((exit) => process.nextTick(() => events.onDied(formatExit(exit))));
     ready.signal.throwIfAborted();
     const occupant = await raceWithAbort(making.warmUp(sandbox, ready.signal), ready.signal);
@@ -65,7 +65,7 @@ export async function runSandboxLife<Resident extends Occupant>(
 
 class CreationStuckError extends InfrastructureError {}
 
-/** Once abandoned, a creation is still waited for: what it may have made by then is handed on, to be destroyed. */
+/** An abandoned creation is still awaited, and the sandbox that it may have made is destroyed. */
 async function create(spec: SandboxSpec, { provider, clock }: Making<Occupant>, signal: AbortSignal): Promise<Sandbox> {
   const creation = provider.create(spec, signal);
   try {
@@ -111,15 +111,15 @@ function createStuckError(id: SandboxId): CreationStuckError {
   );
 }
 
-/** Removing a sandbox from a busy provider takes seconds; one that takes longer is asked again, which is safe: destroying is idempotent. */
+/** A busy provider takes seconds to remove a sandbox. A longer attempt is repeated, which is safe: destroying is idempotent. */
 const ATTEMPT_MS = 30_000;
-/** A sandbox that cannot be destroyed now is left to the sweep of the next start, rather than holding up the end of this one. */
+/** A sandbox that cannot be destroyed now is left to the sweep of the next start, so that it does not delay this process's end. */
 const ATTEMPTS = 3;
 
 /**
- * Destroys a sandbox, with patience. Never rejects.
+ * Destroys a sandbox, with several attempts. Never rejects.
  *
- * @returns what is wrong when every attempt failed or took too long.
+ * @returns the error when every attempt failed or took too long.
  */
 async function tearDown(sandbox: Sandbox, clock: Clock): Promise<InfrastructureError | undefined> {
   for (let attempt = 1; ; attempt++) {

@@ -1,20 +1,20 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { SandboxId } from '../../kernel/ids.ts';
 
-/** A sandbox that was ready and died, or did not answer its heartbeat any more. */
+/** A sandbox that was ready and died, or stopped answering its heartbeat. */
 export interface LostSandbox {
   readonly id: SandboxId;
   readonly at: Date;
-  /** In the words of the provider, or of the program inside. */
+  /** As the provider or the program inside described it. */
   readonly detail: string;
 }
 
 /** Long enough for a person to see it. */
 const KEPT_MILLISECONDS = 60_000;
-/** When more are lost at once, the latest ones. */
+/** Keeps the latest ones when more are lost at once. */
 const MOST_KEPT = 50;
 
-/** The sandboxes that were lost lately, for those who look at the pool. */
+/** The sandboxes that were lost recently, for displays of the pool. */
 export class LostSandboxes {
   readonly #clock: Clock;
   #lost: readonly { readonly since: number; readonly sandbox: LostSandbox }[] = [];

@@ -5,24 +5,24 @@ import type { Occupant } from './occupant.ts';
 import type { Sandbox } from '../ports/sandbox.ts';
 import { canFollow, type SandboxObservation, type SandboxState, type SandboxStateKind } from '../planning/sandbox-state.ts';
 
-/** One sandbox on the pool's books, from the intent to create it until it is gone. */
+/** One sandbox in the pool's records, from the intent to create it until it is gone. */
 export class Member<Resident extends Occupant> implements SandboxObservation {
   readonly id: SandboxId;
   /** When its creation began. */
   readonly since: number;
-  /** Principal that it is created for; undefined: for any. */
+  /** The principal that it is created for; undefined: any. */
   readonly audience: string | undefined;
   state: SandboxState = { kind: 'creating' };
   episodes = 0;
-  /** Of its latest lease. */
+  /** Generation of its latest lease. */
   generation = 0;
-  /** Whether the provider made it. */
+  /** Whether the provider has made it. */
   isMade = false;
-  /** From `idle` on. */
+  /** Set from `idle` on. */
   warm: { readonly sandbox: Sandbox; readonly occupant: Resident } | undefined;
-  /** The lease in force; none once its holder has given it back. */
+  /** The lease in force; undefined once its holder has returned it. */
   lease: { readonly ticket: LeaseTicket; readonly revocation: AbortController } | undefined;
-  /** Aborted when it has to end; a creation under way is abandoned by it. */
+  /** Aborted when the sandbox has to end; this also abandons a creation under way. */
   readonly condemned = new AbortController();
 
   constructor(id: SandboxId, since: number, audience: string | undefined) {
@@ -33,14 +33,14 @@ export class Member<Resident extends Occupant> implements SandboxObservation {
 
   get past(): PastExposure {
     if (this.warm) return this.warm.occupant.past ?? FRESH;
-    // What it will have in memory from its beginning is not known yet, and will be that principal's.
+    // What it will hold in memory from the start is not known yet, but belongs to that principal.
     return this.audience === undefined ? FRESH : { kind: 'data', principal: this.audience };
   }
 }
 
 export type SandboxCounts = Readonly<Record<SandboxStateKind, number>>;
 
-/** All sandboxes on the books, with their number in each state kept current, so that asking costs nothing. */
+/** All recorded sandboxes, with a count of each state, so that reading the counts costs nothing. */
 export class Members<Resident extends Occupant> {
   readonly #members = new Map<SandboxId, Member<Resident>>();
   readonly #counts: Record<SandboxStateKind, number> = { creating: 0, warming: 0, idle: 0, leased: 0, destroying: 0 };
@@ -87,7 +87,7 @@ export class Members<Resident extends Occupant> {
     if (this.size === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
   }
 
-  /** Resolves when no sandbox is left on the books. */
+  /** Resolves when no sandbox is recorded any more. */
   waitUntilEmpty(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     if (this.size === 0) resolve();

@@ -4,23 +4,23 @@ import type { SandboxCounts } from './members.ts';
 import type { Obstacle } from '../ports/sandbox.ts';
 import type { Isolation } from '../ports/template.ts';
 
-/** The pool at a glance, for progress displays and results. Cheap to ask for. */
+/** A summary of the pool for progress displays and results. Cheap to read. */
 export interface PoolState {
   readonly phase: PoolPhase;
   /** Sandboxes now, by state. */
   readonly sandboxes: SandboxCounts;
-  /** Those that were lost within the last minute, the latest fifty at most. */
+  /** Those that were lost within the last minute, at most the latest fifty. */
   readonly lost?: readonly LostSandbox[];
-  /** Requests for a lease that wait. */
+  /** Requests for a lease that are waiting. */
   readonly waiting: number;
   readonly totals: PoolTotals;
-  /** What keeps sandboxes from getting ready, now. */
+  /** What currently keeps sandboxes from becoming ready. */
   readonly obstacles?: readonly Obstacle[];
   /** The enforced limits of these sandboxes; known once the pool has started. */
   readonly isolation: Isolation | undefined;
-  /** Sandboxes of earlier processes that the sweep at the start removed; known when the pool has started. */
+  /** Sandboxes of earlier processes that the sweep at the start removed; known once the pool has started. */
   readonly swept: number | undefined;
-  /** The last errors, for people. They stay after the problem has passed. */
+  /** The latest errors, for people. They stay after the problem has passed. */
   readonly lastErrors: {
     readonly creation: string | undefined;
     readonly destruction: string | undefined;
@@ -32,20 +32,20 @@ export interface PoolState {
 export interface PoolTotals {
   /** Sandboxes that the provider made. */
   readonly created: number;
-  /** How many of them have certainly been destroyed. */
+  /** How many of them are known to be destroyed. */
   readonly destroyed: number;
-  /** Sandboxes that did not get ready, made or not. */
+  /** Sandboxes that did not become ready, made or not. */
   readonly failed: number;
-  /** Sandboxes that were ready and died, or did not answer their heartbeat any more. */
+  /** Sandboxes that were ready and died, or stopped answering their heartbeat. */
   readonly died: number;
   /** Sandboxes that could not be destroyed and were left to a later sweep. */
   readonly abandoned: number;
   readonly leases: number;
-  /** Leases that ended against their holder's will. */
+  /** Leases that ended without their holder's consent. */
   readonly revoked: number;
 }
 
-/** Of two pools as one. */
+/** Two pools' states as one. */
 export function mergeStates(one: PoolState, other: PoolState): PoolState {
   const lost = [...(one.lost ?? []), ...(other.lost ?? [])];
   const obstacles = [...(one.obstacles ?? []), ...(other.obstacles ?? [])];
@@ -80,7 +80,7 @@ export function mergeStates(one: PoolState, other: PoolState): PoolState {
   };
 }
 
-/** Of a pool that has had nothing to do yet. */
+/** The state of a pool that has not been used yet. */
 export const NOTHING_MADE: PoolState = {
   phase: 'open',
   sandboxes: { creating: 0, warming: 0, idle: 0, leased: 0, destroying: 0 },

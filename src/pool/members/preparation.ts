@@ -8,16 +8,16 @@ import type { Isolation, SandboxTemplate } from '../ports/template.ts';
 /** The steps before the first sandbox is created. */
 export interface Preparation {
   readonly isolation: Isolation;
-  /** How many sandboxes of earlier processes were removed, so that they have made room. */
+  /** How many sandboxes of earlier processes were removed; each makes room for a new one. */
   readonly swept: number | undefined;
-  /** A sweep that fails does not stop the work: it leaves others' sandboxes behind, never one's own. */
+  /** A failed sweep does not stop the work: it leaves sandboxes of other processes behind, never this one's. */
   readonly sweepError: string | undefined;
 }
 
-/** Removing hundreds of leftovers takes a while; no one should wait for more than this before the first sandbox. */
+/** Removing hundreds of leftovers takes time; the first sandbox waits at most this long for it. */
 const STEP_MS = 60_000;
 
-/** @throws what the provider says when no sandbox of this template can be made; the signal's reason when aborted. */
+/** @throws the provider's error when no sandbox of this template can be made; the signal's reason when aborted. */
 export async function prepare(
   provider: SandboxProvider,
   template: SandboxTemplate,

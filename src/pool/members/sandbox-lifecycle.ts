@@ -14,13 +14,13 @@ import type { IdleState } from '../planning/sandbox-state.ts';
 import type { Isolation } from '../ports/template.ts';
 
 export interface LifecycleListener<Resident extends Occupant> {
-  /** A sandbox has to end; its holder loses it. */
+  /** A sandbox has to end, so its holder loses it. */
   ending(member: Member<Resident>, loss: LeaseLoss): void;
-  /** Something happened that may call for a plan. */
+  /** Something happened that may need a new plan. */
   onChanged(): void;
 }
 
-/** Brings sandboxes up, watches them and takes them down, and keeps the members true while it does. */
+/** Creates, watches and destroys sandboxes, and keeps the members up to date. */
 export class SandboxLifecycle<Resident extends Occupant> {
   readonly creation: CreationHistory;
   readonly lost: LostSandboxes;
@@ -51,7 +51,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     return { ...this.#totals };
   }
 
-  /** What the latest sandbox states. */
+  /** The isolation that the latest sandbox reports. */
   get isolation(): Isolation | undefined {
     return this.#isolation;
   }
@@ -61,9 +61,9 @@ export class SandboxLifecycle<Resident extends Occupant> {
   }
 
   /**
-   * The record comes first, then the creation: one that never comes back is recorded from its start.
+   * Records the sandboxes, then creates them, so that a creation that never returns is on record from its start.
    *
-   * @param audiences for each sandbox the principal that it is for, if it is for one.
+   * @param audiences for each sandbox its principal, or undefined for any.
    */
   create(audiences: readonly (string | undefined)[]): void {
     const { clock } = this.#making;
@@ -98,7 +98,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     this.#listener.onChanged();
   }
 
-  /** An answer counts only while the sandbox has stayed idle since: a holder finds out by itself. */
+  /** An answer counts only if the sandbox has stayed idle since; a lease holder notices a dead sandbox by itself. */
   async ping(sandbox: SandboxId): Promise<void> {
     const member = this.#members.get(sandbox);
     if (member?.state.kind !== 'idle' || member.warm === undefined) return;
@@ -113,7 +113,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     if (member.state === pinged) this.#members.move(member, { ...pinged, answeredAt: this.#making.clock.now(), pingedAt: undefined });
   }
 
-  /** The next holder wakes it by using it. */
+  /** The next use wakes it. */
   async rest(sandbox: SandboxId): Promise<void> {
     const member = this.#members.get(sandbox);
     if (member?.state.kind !== 'idle' || member.warm === undefined) return;
@@ -125,7 +125,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     }
   }
 
-  /** It can no longer be used, through no one's wish. */
+  /** The sandbox can no longer be used, although no caller wanted that. */
   onDied(member: Member<Resident>, detail: string): void {
     const error = new InfrastructureError('sandbox.died', `sandbox ${member.id} died: ${detail}`);
     switch (member.state.kind) {
@@ -153,7 +153,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     this.condemn(member, getMessage(error), { kind: 'sandbox-died', detail: getMessage(error) });
   }
 
-  /** Recorded first, then signalled to its holder, then done. Nothing happens when it is ending already. */
+  /** Records the end, signals it to the holder, then carries it out. Has no effect when the sandbox is ending already. */
   condemn(member: Member<Resident>, reason: string, loss: LeaseLoss): void {
     if (member.state.kind === 'destroying') return;
     this.#members.move(member, { kind: 'destroying', reason });

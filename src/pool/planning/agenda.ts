@@ -3,12 +3,12 @@ import type { PastExposure } from '../ports/exposure.ts';
 import type { PoolAction } from './plan-terms.ts';
 import type { IdleState } from './sandbox-state.ts';
 
-/** The sandboxes by state, as they will be once the actions so far are done. */
+/** The sandboxes by state, as they will be after the actions planned so far. */
 export interface Census {
   coming: ComingSandbox[];
   leased: number;
   idle: IdleSandbox[];
-  /** Sandboxes that are being destroyed. They still count against the maximum. */
+  /** Sandboxes that are being destroyed. They still count towards the maximum. */
   ending: number;
 }
 

@@ -3,7 +3,7 @@ import { computeBackoffMs } from './backoff.ts';
 import type { CreationObservation } from './plan-terms.ts';
 import { createFullBucket, refillBucket, takeTokens, type TokenBucket, type TokenRate } from './token-bucket.ts';
 
-/** How creating sandboxes went so far: what the planner needs to know for the rate and the pause after failures. */
+/** The results of creations so far, as the planner needs them for the rate and for the pause after failures. */
 export class CreationHistory implements CreationObservation {
   readonly #configured: TokenRate;
   #bucket: TokenBucket;
@@ -14,7 +14,7 @@ export class CreationHistory implements CreationObservation {
   #lastError: unknown;
   #isHopeless = false;
 
-  /** @param configured how fast creations may go at most. */
+  /** @param configured the highest rate of creations. */
   constructor(configured: TokenRate, now: number) {
     this.#configured = configured;
     this.#bucket = createFullBucket(configured, now);
@@ -40,12 +40,12 @@ export class CreationHistory implements CreationObservation {
     return this.#failedAt;
   }
 
-  /** What the latest failure or refusal was about; kept after the next success. */
+  /** The error of the latest failure or refusal; it stays after the next success. */
   get lastError(): unknown {
     return this.#lastError;
   }
 
-  /** The latest failure is the caller's to mend: it will not pass by itself. */
+  /** Only the caller can correct the latest failure: it will not pass by itself. */
   get isHopeless(): boolean {
     return this.#isHopeless;
   }
@@ -54,18 +54,18 @@ export class CreationHistory implements CreationObservation {
     this.#bucket = takeTokens(this.#bucket, this.rate, now, count);
   }
 
-  /** The provider made one. */
+  /** The provider has made a sandbox. */
   onCreated(now: number): void {
     if (this.#pace.perSecond < Infinity) this.#changePace(speedUp(this.#pace, this.#configured.perSecond), now);
   }
 
-  /** One got ready. */
+  /** A sandbox has become ready. */
   onReady(): void {
     this.#failures = 0;
     this.#isHopeless = false;
   }
 
-  /** A creation that began before the latest round failed belongs to that round: it says nothing new about the provider. */
+  /** A creation that began before the latest round failed belongs to that round, so it says nothing new about the provider. */
   onFailed(beganAt: number, error: unknown, now: number): void {
     this.#lastError = error;
     this.#isHopeless = error instanceof InputError;
@@ -74,7 +74,7 @@ export class CreationHistory implements CreationObservation {
     this.#failedAt = now;
   }
 
-  /** The provider's service was busy. What was under way together is refused together, and slows the pool down once. */
+  /** The provider's service was busy. Creations that were under way together are refused together and slow the pool down once. */
   onRefused(beganAt: number, error: unknown, now: number, retryAfterMs?: number): void {
     this.#lastError = error;
     if (beganAt <= this.#refusedAt) return;
@@ -82,7 +82,7 @@ export class CreationHistory implements CreationObservation {
     this.#changePace(slowDown(this.#pace, this.#configured.perSecond, now, retryAfterMs), now);
   }
 
-  /** What had gathered at the old rate stays, what gathers from now on does so at the new one. */
+  /** Tokens that accumulated at the old rate stay; later ones accumulate at the new rate. */
   #changePace(pace: CreationPace, now: number): void {
     this.#bucket = refillBucket(this.#bucket, this.rate, now);
     this.#pace = pace;
@@ -95,26 +95,26 @@ function limitRate(configured: TokenRate, { perSecond }: CreationPace): TokenRat
 }
 
 /**
- * How fast creations may go after the provider's service has refused some. Additive increase, multiplicative decrease: many pools that
- * share an account settle at fair shares of what it allows, without speaking to each other (Chiu and Jain 1989).
+ * The rate of creations after the provider's service has refused some: additive increase, multiplicative decrease. Pools that share an
+ * account converge to fair shares without communicating (Chiu and Jain 1989).
  */
 export interface CreationPace {
-  /** Infinite while nothing was refused: the configuration's rate alone holds. */
+  /** Infinite while nothing was refused: then only the configured rate applies. */
   readonly perSecond: number;
-  /** Nothing is created before. */
+  /** No creation starts before this time. */
   readonly pausedUntil: number;
-  /** Since the last creation that went through. */
+  /** Refusals since the last successful creation. */
   readonly refusals: number;
 }
 
 export const FREE_PACE: CreationPace = { perSecond: Infinity, pausedUntil: -Infinity, refusals: 0 };
 
-/** Never slower than this, or a pool that was refused for long would take minutes to notice that it is welcome again. */
+/** The lowest rate. With a lower one, a pool that was refused for long would take minutes to notice that the service accepts again. */
 export const SLOWEST_PER_SECOND = 0.1;
-/** What each creation that goes through adds: from half of five a second, two dozen creations lead back to five. */
+/** What each successful creation adds to the rate: two dozen lead from 2.5 a second back to 5. */
 const STEP_PER_SECOND = 0.1;
 
-/** @param perSecond what the configuration allows. @param retryAfterMs what the service asked for. */
+/** @param perSecond the configured rate. @param retryAfterMs the pause that the service asked for. */
 export function slowDown(pace: CreationPace, perSecond: number, now: number, retryAfterMs = 0): CreationPace {
   const refusals = pace.refusals + 1;
   return {
@@ -124,7 +124,7 @@ export function slowDown(pace: CreationPace, perSecond: number, now: number, ret
   };
 }
 
-/** After a creation that went through. */
+/** After a successful creation. */
 export function speedUp(pace: CreationPace, perSecond: number): CreationPace {
   const faster = pace.perSecond + STEP_PER_SECOND;
   return { ...pace, perSecond: faster >= perSecond ? Infinity : faster, refusals: 0 };

@@ -1,13 +1,13 @@
 import type { Clock } from '../../kernel/clock.ts';
 
 /**
- * Decides when to run: soon after something happened, many events together, and no more often than the interval allows; or at a time that
- * was asked for. Runs are never nested.
+ * Decides when to run: soon after an event, once for many events, and no more often than the interval allows; or at a requested time. Runs
+ * never nest.
  */
 export class Pacer implements Disposable {
   readonly #clock: Clock;
   readonly #run: () => void;
-  /** Milliseconds that have to pass between two runs, for now. */
+  /** Present minimum of milliseconds between two runs. */
   readonly #intervalMs: () => number;
   #ranAt = -Infinity;
   #queued = false;
@@ -26,7 +26,7 @@ export class Pacer implements Disposable {
     else this.runSoon();
   }
 
-  /** As soon as the current piece of code has ended, whatever the interval. */
+  /** Runs as soon as the current code has returned, whatever the interval. */
   runSoon(): void {
     if (this.#queued || this.#disposed) return;
     this.#queued = true;

@@ -5,9 +5,9 @@ import type { SandboxObservation } from './sandbox-state.ts';
 import type { TokenBucket, TokenRate } from './token-bucket.ts';
 
 /**
- * - `starting`: waits for the provider's description and sweep; nothing is created yet.
+ * - `starting`: waits for the provider's description and sweep; creates nothing yet.
  * - `open`: the normal state.
- * - `draining`: nothing is granted or created any more, the leased finish.
+ * - `draining`: grants and creates nothing more; leased sandboxes finish.
  * - `closing`: everything ends now.
  */
 export type PoolPhase = 'starting' | 'open' | 'draining' | 'closing';
@@ -15,7 +15,7 @@ export type PoolPhase = 'starting' | 'open' | 'draining' | 'closing';
 export interface WaiterObservation {
   readonly id: number;
   readonly since: number;
-  /** What would come into the sandbox. */
+  /** What the waiter would bring into the sandbox. */
   readonly wanted: Exposure;
 }
 
@@ -23,11 +23,11 @@ export interface CreationObservation {
   readonly bucket: TokenBucket;
   /** How fast the bucket fills: the configuration's rate, or less while the provider's service is busy. */
   readonly rate: TokenRate;
-  /** The service wants no creations before this. */
+  /** The service accepts no creations before this time. */
   readonly pausedUntil: number;
-  /** Rounds of creation that failed since the last sandbox got ready. */
+  /** Rounds of creation that failed since a sandbox last became ready. */
   readonly failures: number;
-  /** When the last of these rounds failed; −∞ before the first. */
+  /** When the latest of these rounds failed; −∞ before the first. */
   readonly failedAt: number;
   /** The last failure will not pass by itself. */
   readonly isHopeless: boolean;
@@ -43,22 +43,22 @@ export interface PoolObservation {
 }
 
 export type PoolAction =
-  /** The lease ends against its holder's will, and its sandbox with it. */
+  /** The lease ends without its holder's consent, and its sandbox with it. */
   | { readonly kind: 'revoke'; readonly sandbox: SandboxId; readonly lease: LeaseId; readonly loss: 'expired' | 'pool-disposed' }
   /** Of a sandbox that is being created: abandon the creation. */
   | { readonly kind: 'destroy'; readonly sandbox: SandboxId; readonly why: DestroyReason }
   | { readonly kind: 'grant'; readonly waiter: number; readonly sandbox: SandboxId }
   | { readonly kind: 'refuse'; readonly waiter: number; readonly why: 'closed' | 'creation-failed' }
-  /** One for each; for one principal, or for any. */
+  /** One sandbox for each entry: for that principal, or for any. */
   | { readonly kind: 'create'; readonly audiences: readonly (string | undefined)[] }
   | { readonly kind: 'ping'; readonly sandbox: SandboxId }
   | { readonly kind: 'rest'; readonly sandbox: SandboxId }
-  /** Plan again at this time, should nothing happen before. At most one a plan. */
+  /** Plan again at this time unless something happens before. At most one a plan. */
   | { readonly kind: 'wake'; readonly at: number };
 
 /**
- * `silent`: it did not answer its heartbeat in time. `worn-out`: it has played its episodes. `surplus`: not needed for long. `unfit`: its past keeps it
- * from serving the waiters, and a sandbox that can serve them needs its room.
+ * `silent`: did not answer its heartbeat in time. `worn-out`: has played its episodes. `surplus`: not needed for long. `unfit`: its past
+ * keeps it from serving the waiters, and its room is needed for a sandbox that can.
  */
 export type DestroyReason = 'closed' | 'silent' | 'worn-out' | 'surplus' | 'unfit';
 

@@ -8,10 +8,10 @@ import type { CreationObservation, DestroyReason, PoolAction, PoolObservation, P
 import { findNextTokenTime, countTokensAt, type TokenRate } from './token-bucket.ts';
 
 /**
- * What the pool should do now. Pure: the same observation gives the same actions. It costs one pass over sandboxes and waiters.
+ * Decides what the pool does now. Pure: equal observations give equal actions. Takes one pass over sandboxes and waiters.
  *
- * What has to end comes first, so that nothing is granted that will be gone. Granting comes before sizing, so that nothing is created
- * for a waiter who can be served and nothing is retired that could serve. What is then still idle is pinged.
+ * Ends come first, so that nothing is granted that is about to end. Grants come before sizing, so that no sandbox is created for a waiter
+ * that can be served, and none is retired that could serve. Sandboxes that are then still idle are pinged.
  */
 export function plan(pool: PoolObservation, now: number): PoolAction[] {
   const agenda = new Agenda();
@@ -28,12 +28,12 @@ export function plan(pool: PoolObservation, now: number): PoolAction[] {
   return agenda.finish();
 }
 
-/** How fast sandboxes may be created: at most one second's worth at once. */
+/** The rate of creations; at most one second's worth starts at once. */
 export function getCreationRate(config: PoolConfig): TokenRate {
   return { perSecond: config.creationsPerSecond, burst: Math.max(1, Math.min(config.creationConcurrency, config.creationsPerSecond)) };
 }
 
-/** Whether a sandbox has played as many episodes as it may. */
+/** Whether a sandbox has played its maximum of episodes. */
 export function hasPlayedEnough(sandbox: SandboxObservation, config: PoolConfig): boolean {
   return sandbox.episodes >= config.episodesPerSandbox;
 }
@@ -42,7 +42,7 @@ function isOpen(phase: PoolPhase): boolean {
   return phase === 'starting' || phase === 'open';
 }
 
-/** The size follows the work: one sandbox for each lease and each waiting request, and some in reserve, within the bounds. */
+/** The size follows the demand: one sandbox for each lease and each waiting request, and some in reserve, within the bounds. */
 function computeTargetSize(config: PoolConfig, demand: number): number {
   return Math.min(config.max, Math.max(config.min, demand + config.warm));
 }
@@ -102,9 +102,9 @@ function inspectLease(phase: PoolPhase, sandbox: SandboxId, state: LeasedState, 
 }
 
 /**
- * Serves the waiters, longest waiting first. Each gets a sandbox that may serve it. Without one, it claims a sandbox that is being created or that
- * there is room for. In a full pool the longest idle sandbox is destroyed for it, before a later waiter can take that sandbox. A waiter that cannot be
- * served is refused.
+ * Serves the waiters, longest waiting first. Each gets a sandbox that may serve it, or else claims one that is being created or that there
+ * is room for. In a full pool the longest idle sandbox is destroyed for it, before a later waiter can take that sandbox. A waiter that
+ * cannot be served is refused.
  *
  * @returns the waiters that are left.
  */
@@ -112,7 +112,7 @@ function grant(pool: PoolObservation, census: Census, now: number, agenda: Agend
   const { config } = pool;
   const waiting = [...pool.waiting];
   if (waiting.length === 0) return [];
-  // The most recently used is taken first, so that a surplus is left alone and can age out.
+  // Takes the most recently used one first, so that surplus sandboxes stay idle and expire.
   const idle = new SandboxShelves(census.idle.toSorted((a, b) => a.state.since - b.state.since));
   const left: WaiterObservation[] = [];
   let room = config.max - census.leased - census.idle.length;
@@ -136,8 +136,8 @@ function grant(pool: PoolObservation, census: Census, now: number, agenda: Agend
 }
 
 /**
- * With no sandbox at work or on its way and creation failing again and again, or for a reason that will not pass, that is everyone for whom there is none
- * and who has seen the latest failure. A waiter that came after it gets its own attempt.
+ * Whether a waiter should be refused. With no sandbox at work or being created, and creations that fail repeatedly or for a lasting reason,
+ * this applies to every waiter that has seen the latest failure. A waiter that arrived after it gets its own attempt.
  */
 function isWaitingInVain(waiter: WaiterObservation, creation: CreationObservation, config: PoolConfig, census: Census): boolean {
   const isHopeless = creation.isHopeless || creation.failures >= config.maxCreationFailures;
@@ -150,8 +150,8 @@ function refuseAll(pool: PoolObservation, agenda: Agenda): readonly WaiterObserv
 }
 
 /**
- * The principals to create sandboxes for: first the waiters that no sandbox can serve and none is being created for, longest waiting first; then any
- * principal (undefined), up to the target.
+ * The principals to create sandboxes for: first those of waiters that no existing or coming sandbox can serve, longest waiting first; then
+ * any principal (undefined), up to the target.
  */
 function listMissing(waiting: readonly WaiterObservation[], census: Census, target: number): readonly (string | undefined)[] {
   const coming = new SandboxShelves(census.coming);
@@ -161,10 +161,10 @@ function listMissing(waiting: readonly WaiterObservation[], census: Census, targ
 }
 
 /**
- * Creates what is missing, as far as maximum, concurrency and rate allow. After a failure, one creation at a time probes whether the
- * provider is back, each after a longer pause, until one gets ready.
+ * Creates what is missing within the maximum, concurrency and rate. After a failure, one creation at a time probes the provider, each after
+ * a longer pause, until a sandbox becomes ready.
  *
- * @param missing for whom, the most urgent first. @returns how many it creates.
+ * @param missing audiences, most urgent first. @returns how many it creates.
  */
 function create(pool: PoolObservation, census: Census, missing: readonly (string | undefined)[], now: number, agenda: Agenda): number {
   const { config, creation } = pool;
@@ -185,7 +185,7 @@ function create(pool: PoolObservation, census: Census, missing: readonly (string
   return count;
 }
 
-/** Of the surplus, those end that have been idle for long; the longest idle first. */
+/** Ends surplus sandboxes that have been idle for long, longest idle first. */
 function retire(config: PoolConfig, census: Census, surplus: number, now: number, agenda: Agenda): void {
   const longestIdleFirst = census.idle.sort((a, b) => a.state.since - b.state.since);
   let retired = 0;
@@ -201,7 +201,7 @@ function retire(config: PoolConfig, census: Census, surplus: number, now: number
   census.idle = longestIdleFirst.slice(retired);
 }
 
-/** Pauses a sandbox that has been idle for a while, once it owes no answer. @returns whether it is paused. */
+/** Pauses a sandbox that has been idle for a while and owes no answer. @returns whether it did. */
 function pauseIdle({ restSeconds }: PoolConfig, { id, state }: IdleSandbox, now: number, agenda: Agenda): boolean {
   if (restSeconds === undefined || state.isResting === true) return state.isResting === true;
   const due = state.since + restSeconds * 1000;

@@ -2,7 +2,7 @@
 export interface PoolSize {
   /** Sandboxes that are kept even when no evaluation needs them. */
   readonly min: number;
-  /** Sandboxes that exist at most, those being created and destroyed included. */
+  /** Most sandboxes at a time, including those being created or destroyed. */
   readonly max: number;
   /** Idle sandboxes that are kept ready beyond those in use, as far as `max` allows. */
   readonly warm: number;
@@ -10,13 +10,13 @@ export interface PoolSize {
 
 /** How large a pool is and how long things in it may take. The configuration's schema has the same names and checks the values. */
 export interface PoolConfig extends PoolSize {
-  /** Sandboxes between the call that creates them and being ready, at most. */
+  /** Most sandboxes between their creation and being ready. */
   readonly creationConcurrency: number;
-  /** Creations a second in the long run; at most one second's worth, and no more than `creationConcurrency`, starts at once. */
+  /** Creations a second on average; at most one second's worth, and no more than `creationConcurrency`, starts at once. */
   readonly creationsPerSecond: number;
   /** From the call that creates a sandbox to its occupant being ready. */
   readonly readySeconds: number;
-  /** Rounds of creation that fail in a row before those who wait are refused. Creations under way together are one round. */
+  /** Rounds of creation that fail in a row before waiters are refused. Creations that are under way together are one round. */
   readonly maxCreationFailures: number;
   /** How long a sandbox that is not needed stays idle before it is destroyed. */
   readonly idleSeconds: number;

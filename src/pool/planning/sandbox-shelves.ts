@@ -7,15 +7,15 @@ interface Shelved {
 }
 
 /**
- * Groups sandboxes by the evaluations that they may serve, so that matching them with all waiters takes one pass. Who takes one gets one that is of least use to others, and
- * of several the last one.
+ * Groups sandboxes by the evaluations that they may serve, so that matching them with all waiters takes one pass. A waiter gets the sandbox
+ * that is of least use to others, and of several the last one.
  */
 export class SandboxShelves<Sandbox extends Shelved> {
   readonly #all: readonly Sandbox[];
-  /** A sandbox may stand on several. */
+  /** A sandbox may be on several shelves. */
   readonly #shelves = new Map<string, Sandbox[]>();
   readonly #taken = new Set<SandboxId>();
-  /** Of all, those before it are taken. */
+  /** Index of the first sandbox that may be left: all before it are taken. */
   #first = 0;
 
   constructor(all: readonly Sandbox[]) {
@@ -33,7 +33,7 @@ export class SandboxShelves<Sandbox extends Shelved> {
     return this.#taken.size === this.#all.length;
   }
 
-  /** Undefined when none may serve. */
+  /** Returns undefined when none may serve. */
   take(wanted: Exposure): Sandbox | undefined {
     for (const name of listShelvesFor(wanted)) {
       const shelf = this.#shelves.get(name) ?? [];
@@ -42,7 +42,7 @@ export class SandboxShelves<Sandbox extends Shelved> {
     return undefined;
   }
 
-  /** Whomever it may serve. Undefined when all are taken. */
+  /** Takes a sandbox whatever it may serve. Returns undefined when all are taken. */
   takeFirst(): Sandbox | undefined {
     for (let sandbox = this.#all[this.#first]; sandbox; sandbox = this.#all[(this.#first += 1)]) if (this.#take(sandbox)) return sandbox;
     return undefined;
@@ -76,7 +76,7 @@ function listShelves(past: PastExposure): readonly string[] {
   }
 }
 
-/** Where there is one that `mayServe`, in the order in which they are looked at. */
+/** The shelves on which a sandbox that `mayServe` can be, in the order of the search. */
 function listShelvesFor(wanted: Exposure): readonly string[] {
   const ofPrincipal = [formatOwnShelf('imported', wanted.principal), formatOwnShelf('data', wanted.principal)];
   switch (wanted.kind) {

@@ -4,21 +4,21 @@ import type { PastExposure } from '../ports/exposure.ts';
 /**
  * The life of a sandbox in the pool:
  *
- *     creating ─▶ warming ─▶ idle ◀──▶ leased
- *         │          │        │          │
- *         └──────────┴────────┴──────────┴──▶ destroying ─▶ gone
+ *      creating ─▶ warming ─▶ idle ◀──▶ leased
+ *          │          │        │          │
+ *          └──────────┴────────┴──────────┴──▶ destroying ─▶ gone
  *
- * - **creating**: entered before the provider is asked, so that a creation under way is always on record. Left for `warming` when
- *   the provider hands over the sandbox, for `destroying` when it fails, is late or is no longer wanted.
- * - **warming**: the program runs and its occupant gets ready. Left for `idle` when it is, for `destroying` when it fails, is
- *   late, the program ends, or it is no longer wanted.
- * - **idle**: ready and not leased. Pinged at every heartbeat, unless it is paused. Left for `leased` when it is granted, for `destroying` when it dies,
- *   does not answer, is worn out, has not been needed for long, or has a past that keeps it from those who wait for its room.
- * - **leased**: one holder's, until a time that the holder can move. Left for `idle` when the holder releases it in good order; for
- *   `destroying` when the holder discards it, the lease expires (its holder may still be speaking to it), it dies, or the pool closes.
- * - **destroying**: entered before anything is taken down, and still counted against the maximum, for it still takes up room. Nothing
- *   leads back. Left when the provider says that nothing is left of it, or when destroying it has failed for good.
- * - gone: off the books. There is no state for it.
+ * - **creating**: entered before the provider is called, so that every creation is on record. Ends in `warming` when the provider
+ *    returns the sandbox, in `destroying` when it fails, is late or is no longer wanted.
+ * - **warming**: the program runs and its occupant becomes ready. Ends in `idle` when it is, in `destroying` when it fails, is
+ *    late, the program ends, or it is no longer wanted.
+ * - **idle**: ready and not leased. Pinged at every heartbeat unless it is paused. Ends in `leased` when it is granted, in `destroying` when it dies,
+ *    does not answer, is worn out, has not been needed for long, or has a past that keeps it from serving those who wait for its room.
+ * - **leased**: held by one holder, until a time that the holder can extend. Ends in `idle` when the holder releases it in good order; in
+ *    `destroying` when the holder discards it, the lease expires (its holder may still use it), it dies, or the pool closes.
+ * - **destroying**: entered before anything is removed, and still counted towards the maximum, as it still takes up room. Never
+ *    reversed. Ends when the provider reports that nothing is left, or when destroying has failed for good.
+ * - gone: removed from the records. There is no state for it.
  */
 export type SandboxState = ComingState | IdleState | LeasedState | DestroyingState;
 
@@ -29,9 +29,9 @@ export interface ComingState {
 export interface IdleState {
   readonly kind: 'idle';
   readonly since: number;
-  /** When it last showed that it lives. */
+  /** When it last showed that it is alive. */
   readonly answeredAt: number;
-  /** When the ping was sent that it has not answered yet. */
+  /** When the unanswered ping was sent. */
   readonly pingedAt: number | undefined;
   /** It is suspended until it is needed, and answers no pings. */
   readonly isResting?: boolean;

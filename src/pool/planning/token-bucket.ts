@@ -1,4 +1,4 @@
-/** A rate limit as a value: `tokens` were there at the time `at` (milliseconds); they grow with time up to the burst. */
+/** A rate limit as a value: it had `tokens` at the time `at` (milliseconds), and gains more over time, up to the burst. */
 export interface TokenBucket {
   readonly tokens: number;
   readonly at: number;
@@ -9,19 +9,19 @@ export interface TokenRate {
   readonly burst: number;
 }
 
-/** Rounding may leave the sum of many small refills just below a whole token; this much is forgiven. */
+/** Rounding may leave the sum of many small refills just below a whole token; this difference is tolerated. */
 const ROUNDING = 1e-9;
 
 export function createFullBucket(rate: TokenRate, now: number): TokenBucket {
   return { tokens: rate.burst, at: now };
 }
 
-/** Whole tokens that can be taken now. */
+/** Whole tokens that are available now. */
 export function countTokensAt(bucket: TokenBucket, rate: TokenRate, now: number): number {
   return Math.floor(computeLevel(bucket, rate, now) + ROUNDING);
 }
 
-/** When the next whole token can be taken, if none is taken before. */
+/** When the next whole token becomes available if none is taken before. */
 export function findNextTokenTime(bucket: TokenBucket, rate: TokenRate, now: number): number {
   const missing = countTokensAt(bucket, rate, now) + 1 - computeLevel(bucket, rate, now);
   return now + (missing / rate.perSecond) * 1000;
@@ -31,7 +31,7 @@ export function takeTokens(bucket: TokenBucket, rate: TokenRate, now: number, co
   return { tokens: Math.max(0, computeLevel(bucket, rate, now) - count), at: now };
 }
 
-/** As it is now, before its rate changes. */
+/** The bucket as it is now, before its rate changes. */
 export function refillBucket(bucket: TokenBucket, rate: TokenRate, now: number): TokenBucket {
   return takeTokens(bucket, rate, now, 0);
 }

@@ -1,4 +1,4 @@
 import { InfrastructureError } from '../../kernel/errors.ts';
 
-/** A program ended by itself before it was ready. Once that is an accident; when it happens each time, the template has to be corrected. */
+/** A program ended by itself before it was ready. Once is an accident; when it happens every time, the template has to be corrected. */
 export class EndedEarlyError extends InfrastructureError {}

@@ -2,14 +2,16 @@ import { InfrastructureError } from '../../kernel/errors.ts';
 import type { LeaseId, SandboxId } from '../../kernel/ids.ts';
 import type { Sandbox } from './sandbox.ts';
 
-/** Why a lease is no longer its holder's. */
+/** Why a holder has lost its lease. */
 export type LeaseLoss =
   | { readonly kind: 'released' }
   | { readonly kind: 'expired' }
   | { readonly kind: 'sandbox-died'; readonly detail: string }
   | { readonly kind: 'pool-disposed' };
 
-/** The holder of a lease tried to use it, or is notified by its signal, after the lease was lost. Work under way in the sandbox is lost too. */
+/**
+ * A holder tried to use a lease after losing it, or learns of the loss by the lease's signal. Work under way in the sandbox is lost, too.
+ */
 export class LeaseLostError extends InfrastructureError {
   readonly loss: LeaseLoss;
 
@@ -32,7 +34,7 @@ function formatLoss(loss: LeaseLoss): string {
   }
 }
 
-/** What identifies one lease to the issuer that granted it. */
+/** Identifies one lease to its issuer. */
 export interface LeaseTicket {
   readonly id: LeaseId;
   readonly sandboxId: SandboxId;
@@ -40,7 +42,7 @@ export interface LeaseTicket {
   readonly signal: AbortSignal;
 }
 
-/** Grants leases. Each method checks first that the ticket is the one in force. */
+/** Grants leases. Each method first checks that the ticket is in force. */
 export interface LeaseIssuer {
   renew(ticket: LeaseTicket): void;
   countEpisodes(ticket: LeaseTicket, count: number): void;
@@ -50,8 +52,8 @@ export interface LeaseIssuer {
 }
 
 /**
- * The exclusive, fenced, expiring right to use one sandbox. A holder whose lease was released, has expired or was revoked changes
- * nothing any more, even if the sandbox has another holder by then.
+ * The exclusive, fenced, expiring right to use one sandbox. After its lease was released, expired or revoked, a holder can change nothing,
+ * even if the sandbox has another holder by then.
  */
 export class Lease<Occupant> implements AsyncDisposable {
   readonly id: LeaseId;
@@ -59,7 +61,7 @@ export class Lease<Occupant> implements AsyncDisposable {
   readonly generation: number;
   readonly sandbox: Sandbox;
   readonly occupant: Occupant;
-  /** Aborted with a `LeaseLostError` when the lease is revoked; not when its holder releases or discards it. */
+  /** Aborted with a `LeaseLostError` when the lease is revoked, but not when its holder releases or discards it. */
   readonly signal: AbortSignal;
   readonly #issuer: LeaseIssuer;
   readonly #ticket: LeaseTicket;
@@ -89,12 +91,12 @@ export class Lease<Occupant> implements AsyncDisposable {
     return this.#issuer.episodesLeft(this.#ticket);
   }
 
-  /** Gives the lease back and has the sandbox destroyed, for a reason that a person can read. Nothing happens when the lease was lost. */
+  /** Returns the sandbox and has it destroyed. Has no effect when the lease was lost. @param reason for people. */
   discard(reason: string): void {
     this.#issuer.discard(this.#ticket, reason);
   }
 
-  /** Gives the sandbox back for the next holder. Nothing happens when the lease was lost, released or discarded before. */
+  /** Returns the sandbox for the next holder. Has no effect when the lease was lost, released or discarded before. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#issuer.release(this.#ticket);
   }

@@ -1,13 +1,13 @@
 import { InputError } from '../../kernel/errors.ts';
 
-/** Where a policy is played: in the environment's process, or by a program of its own beside it. */
+/** Where a policy is played: in the environment's process, or by a separate program beside it. */
 export type PolicyPlacement = 'together' | 'apart';
 
-/** What decides it. */
+/** What decides the placement. */
 export interface PolicyPlacing {
-  /** The template's word. */
+  /** The template's setting. */
   readonly wished: 'auto' | PolicyPlacement;
-  /** Whether callers with tokens, who need not trust one another, have the template's sandboxes. */
+  /** Whether callers with tokens, who need not trust one another, share the template's sandboxes. */
   readonly hasTokens: boolean;
   /** Whether one of the checkpoints may bring code. */
   readonly bringsCode: boolean;
@@ -23,13 +23,13 @@ export function choosePolicyPlacement({ wished, hasTokens, bringsCode }: PolicyP
   }
 }
 
-/** As far as it decides whether a template's sandboxes can play policies apart. */
+/** The settings that decide whether a template's sandboxes can play policies apart. */
 export interface PairingSettings {
   readonly provider: { readonly name: string; readonly playsApart: boolean };
   readonly command?: readonly string[] | undefined;
 }
 
-/** @throws InputError `template.policy-together` where the template's sandboxes cannot have two programs. */
+/** @throws InputError `template.policy-together` when the template's sandboxes cannot have two programs. */
 export function assertPlaysApart(template: string, { provider, command }: PairingSettings): void {
   if (!provider.playsApart)
     throw createCannotPlayApartError(template, `its provider is ${provider.name}, whose sandboxes have one program only`);

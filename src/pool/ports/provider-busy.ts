@@ -1,8 +1,8 @@
 import { InfrastructureError } from '../../kernel/errors.ts';
 
 /**
- * The provider's service refuses creations for now: they come too fast, or the account has reached its number of sandboxes.
- * It is no failure of the provider: the pool slows down and tries again for as long as an evaluation waits.
+ * The provider's service refuses creations for now: they come too fast, or the account has reached its maximum of sandboxes. This is no
+ * failure of the provider: the pool slows down and keeps trying for as long as an evaluation waits.
  */
 export class ProviderBusyError extends InfrastructureError {
   /** How long to wait before the next request, where the service states it. */

@@ -7,16 +7,16 @@ import type { SandboxProvider } from './sandbox.ts';
 import type { LimitName, Mount, SandboxLimits, SandboxTemplate, WorkspaceFileSystem } from './template.ts';
 import type { ConfiguredTemplate, TemplateSettings } from './template-settings.ts';
 
-/** What every provider is given. */
+/** What every provider receives. */
 export interface ProviderHost {
   readonly stateDir: string;
   readonly owner: OwnerId;
   readonly clock: Clock;
-  /** Holds `runner/` and, where it was set up, `.venv/`. */
+  /** Directory with `runner/` and, if it was set up, `.venv/`. */
   readonly projectDirectory: string;
-  /** Hosts that sandboxes elsewhere fetch checkpoints from. Empty: they fetch nothing. */
+  /** Hosts from which remote sandboxes may fetch checkpoints. Empty: they fetch nothing. */
   readonly origins: readonly string[];
-  /** Reports what goes wrong without anything failing for it. */
+  /** Reports problems that make nothing fail. */
   readonly log: (message: string) => void;
 }
 
@@ -24,23 +24,23 @@ export interface ProviderHost {
 export interface Allowance {
   readonly max?: number | undefined;
   readonly creationsPerSecond?: number | undefined;
-  /** An idle sandbox is put to rest after this long. */
+  /** An idle sandbox is paused after this long. */
   readonly restSeconds?: number | undefined;
 }
 
-/** Why a template cannot have its files delivered as it says, and what to do about it. */
+/** Why a template cannot deliver files as configured, and the remedy. */
 export interface Refusal {
   readonly problem: string;
   readonly remedy: string;
 }
 
-/** For a provider that has no settings of its own: nothing stands under its name in a template. */
+/** For a provider without settings: a template has nothing under its name. */
 export const NO_SETTINGS = z.undefined();
 
 interface ProviderFacts {
   /** As `provider` in a template names it; its settings stand in the template under the same name. */
   readonly name: string;
-  /** What makes its sandboxes, in a few words, for the configuration's schema. */
+  /** How it makes its sandboxes, in a few words, for the configuration's schema. */
   readonly summary: string;
   /** Whether a sandbox costs nothing but this machine's time, so that `muster doctor` may start one. */
   readonly isOwnMachine: boolean;
@@ -50,32 +50,32 @@ interface ProviderFacts {
 
 /** A provider as its folder declares it. `Settings` are its own part of a template. */
 export interface ProviderDefinition<Settings> extends ProviderFacts {
-  /** The settings without defaults: those stand, explained, in defaults.yaml of the provider's folder. */
+  /** The settings without defaults, which are in defaults.yaml of the provider's folder. */
   readonly settings: z.ZodType<Settings>;
-  /** @param own settings of all templates that use the provider. Brings in the client of a service only now. */
+  /** Loads the client of a service only when called. @param own settings of all templates that use the provider. */
   open(host: ProviderHost, own: readonly Settings[]): Promise<SandboxProvider>;
   /** @throws InputError, InfrastructureError when no sandbox can be made of the settings. */
   template(name: string, settings: TemplateSettings, own: Settings, context: TemplateContext): Promise<SandboxTemplate>;
   allowance?(own: Settings): Allowance;
   /**
-   * Makes templates of places in which commands are run. Left out by providers that have none.
+   * Makes templates of workspaces, in which commands are run. Left out by providers that have none.
    *
    * @throws InputError, InfrastructureError as `template` does.
    */
   readonly workspace?: (name: string, settings: WorkspaceSettings, own: Settings, context: TemplateContext) => Promise<SandboxTemplate>;
   /** Why sandboxes cannot fetch in this way; undefined when they can. Left out by providers whose sandboxes fetch nothing. */
   refusesFetching?(way: FetchWay, own: Settings): Refusal | undefined;
-  /** What `muster doctor` looks at. @param templates names of those that use the provider. @param own their settings. */
+  /** What `muster doctor` checks. @param templates names of those that use the provider. @param own their settings. */
   checks?(templates: readonly string[], own: readonly Settings[]): readonly HealthCheck[];
 }
 
-/** What a place in which commands are run is made of. */
+/** What a workspace is made of. */
 export interface WorkspaceSettings extends WorkspaceFileSystem {
   readonly limits: SandboxLimits;
   readonly demands: readonly LimitName[];
-  /** Beside what the root file system has. */
+  /** Mounts in addition to the root file system. */
   readonly mounts: readonly Mount[];
-  /** Whether they are forked from a process that is there already, or started each by itself. */
+  /** Whether workspaces are forked from an existing process, or each is started by itself. */
   readonly start: TemplateSettings['start'];
 }
 
@@ -84,7 +84,7 @@ export interface TemplateContext {
   readonly signal: AbortSignal;
 }
 
-/** A provider as the rest of Muster uses it: templates as they are configured, with a part that only the provider reads. */
+/** A provider as the rest of Muster uses it: the provider's own part of a template is opaque. */
 export interface ProviderPlugin extends ProviderFacts {
   readonly settings: z.ZodType;
   open(host: ProviderHost, templates: readonly ConfiguredTemplate[]): Promise<SandboxProvider>;

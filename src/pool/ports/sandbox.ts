@@ -8,44 +8,40 @@ import type { Isolation, SandboxTemplate } from './template.ts';
 import type { UploadTarget } from './upload-target.ts';
 
 /**
- * One isolated place that runs one program. What the program does is a value (`exit`); what the provider cannot do is a
- * thrown `InfrastructureError`. The two are never passed off as each other.
+ * One isolated place that runs one program. The program's end is a value (`exit`); a provider's failure is a thrown `InfrastructureError`.
+ * The two are never confused.
  */
 export interface Sandbox extends UploadTarget {
   readonly id: SandboxId;
   readonly isolation: Isolation;
-  /** The program's input. Ending it is a half-close: output still flows. Writing after the program ended is ignored. */
+  /** The program's input. Ending it is a half-close: output still flows. Writes after the program's end are ignored. */
   readonly stdin: Writable;
-  /** The program's output, byte for byte. Not reading it stops the program, not Muster (back-pressure). */
+  /** The program's output, byte for byte. Unread output stops the program, not Muster (back-pressure). */
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Digests of the content that the program was started with in memory; undefined: none. */
+  /** Digests of the content that the program had in memory at its start; undefined: none. */
   readonly shares?: ReadonlySet<string>;
-  /** What came into it before its program began; undefined: nothing. */
+  /** What the sandbox held before its program began; undefined: nothing. */
   readonly past?: PastExposure;
   /** How the program ended. Resolves once, after the last byte of output can be read; never rejects. */
   readonly exit: Promise<SandboxExit>;
   /** Optional operations; undefined when the provider has none of them. */
   readonly capabilities?: SandboxCapabilities;
-  /** Kills every process, removes every trace. Idempotent, also while another call is under way; resolves when all is gone. */
+  /** Kills every process and removes every trace. Idempotent, also during another call; resolves when all is gone. */
   destroy(): Promise<void>;
 }
 
 /** Operations that only some providers have. Those that a provider lacks are left out. */
 export interface SandboxCapabilities {
   /**
-   * Removes a file that `upload` brought. A program that has it open or mapped keeps it.
+   * Removes a file that `upload` delivered. A program that has it open or mapped keeps it.
    *
-   * @param path as it was given to `upload`, or a directory of it.
-   * @throws InfrastructureError when it cannot be removed.
+   * @param path as it was given to `upload`, or a directory of it. @throws InfrastructureError when it cannot be removed.
    */
   remove?(path: string): Promise<void>;
-  /**
-   * Where the policy's program receives files, when the template has it apart. The environment's program does not see them, and the policy's
-   * sees none of the others.
-   */
+  /** Receives the policy program's files where the template plays the policy apart. Neither program sees the other's files. */
   readonly policy?: FileReceiver;
-  /** Brings files in other ways than `upload`. */
+  /** Delivers files in other ways than `upload`. */
   readonly fetching?: Fetching | undefined;
   /**
    * The resources that it has used since its creation; after its end, the total.
@@ -54,33 +50,33 @@ export interface SandboxCapabilities {
    */
   usage?(): Promise<SandboxUsage>;
   /**
-   * Suspends the sandbox with its program, where that costs less than keeping it awake. The next input or upload wakes it. Only for a program that
-   * owes no output.
+   * Suspends the sandbox with its program where that costs less than keeping it awake. The next input or upload wakes it. Only for a
+   * program that owes no output.
    *
    * @throws InfrastructureError when that fails; the sandbox may then be unusable.
    */
   rest?(): Promise<void>;
   /**
-   * Whether output of the program would reach Muster now. Asked before a time limit counts as the program's failure. Never rejects, and takes
-   * seconds at most. Left out where no connection lies between Muster and the program.
+   * Whether the program's output would reach Muster now. Called before a time limit counts as the program's failure. Never rejects, and
+   * takes seconds at most. Left out where no connection is between Muster and the program.
    */
   isReachable?(): Promise<boolean>;
 }
 
-/** What receives the files of one program. */
+/** Receives the files of one program. */
 export interface FileReceiver extends UploadTarget {
   readonly capabilities?: Pick<SandboxCapabilities, 'remove'>;
 }
 
 export type SandboxExit =
-  /** The program ended by itself. By signal n, the code is 128 + n, as shells have it. */
+  /** The program ended by itself. After signal n the code is 128 + n, as in shells. */
   | {
       readonly kind: 'exited';
       readonly code: number;
-      /** It was the policy's program, apart from the first: that one ends with it. */
+      /** The policy's program ended, which is apart from the first one; the first one ends with it. */
       readonly part?: 'policy';
     }
-  /** The memory limit ended it. */
+  /** The memory limit killed it. */
   | { readonly kind: 'out-of-memory' }
   /** `limits.lifetimeSeconds` passed. */
   | { readonly kind: 'lifetime' }
@@ -89,50 +85,49 @@ export type SandboxExit =
   /** Something else took the sandbox away: the provider, the machine, an administrator. */
   | { readonly kind: 'lost'; readonly detail: string };
 
-/** Something that sandboxes wait for while they are being created, and that may pass. */
+/** Something temporary that sandboxes wait for while they are being created. */
 export interface Obstacle {
   /** `unschedulable`, `image`, … */
   readonly kind: string;
-  /** How many it keeps from getting ready. */
+  /** How many sandboxes it keeps from becoming ready. */
   readonly sandboxes: number;
-  /** In the words of the system that refused. */
+  /** As the refusing system described it. */
   readonly detail: string;
 }
 
 export interface SandboxSpec {
   readonly id: SandboxId;
   readonly template: SandboxTemplate;
-  /** Principal that it is made for: it shares nothing of any other. Undefined: for any principal. */
+  /** The principal that the sandbox is made for: it shares nothing with any other. Undefined: any principal. */
   readonly audience?: string | undefined;
 }
 
-/** Makes sandboxes. Disposing it destroys all that it still holds. */
+/** Makes sandboxes. Disposing it destroys all that it still has. */
 export interface SandboxProvider extends AsyncDisposable {
   readonly name: string;
-  /** Carried by every sandbox from the moment of its creation, so that a sweep can tell whose it is. */
+  /** Every sandbox carries it from its creation, so that a sweep can recognise its owner. */
   readonly owner: OwnerId;
   /**
-   * What would be enforced for this template, here and now.
+   * The limits that would be enforced for this template on this machine.
    *
-   * @throws InputError when the template demands what cannot be had; InfrastructureError when no sandbox can be made at
-   * all. Both name the remedy.
+   * @throws InputError when the template demands a limit that cannot be enforced; InfrastructureError when no sandbox can be made at all.
+   * Both name the remedy.
    */
   describe(template: SandboxTemplate): Promise<Isolation>;
   /**
-   * Resolves when the program has been started. Aborting the signal abandons the creation and leaves nothing behind.
+   * Resolves when the program has started. Aborting the signal abandons the creation and leaves nothing behind.
    *
    * @throws InfrastructureError when the sandbox cannot be made.
    */
   create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox>;
   /**
-   * Has sandboxes of this template made with the content in memory, loaded once for all. Left out by providers that cannot.
+   * Makes later sandboxes of this template with the content in memory, loaded once for all. Left out by providers that cannot.
    *
-   * @param principal for whose sandboxes it is.
-   * @throws InfrastructureError when the content cannot be delivered.
+   * @param principal owner of the sandboxes. @throws InfrastructureError when the content cannot be delivered.
    */
   share?(template: SandboxTemplate, content: readonly SharedContent[], principal: string, signal: AbortSignal): Promise<Sharing>;
-  /** What keeps sandboxes of the template that are being created from getting ready, now. Left out by providers that make them at once. */
+  /** What currently keeps the template's new sandboxes from becoming ready. Left out by providers that make them at once. */
   obstacles?(template: SandboxTemplate): readonly Obstacle[];
-  /** Destroys the sandboxes of owners that are gone, wherever this provider makes some. @returns their ids. */
+  /** Destroys the sandboxes of owners that are gone, wherever this provider makes sandboxes. @returns their ids. */
   sweep(signal: AbortSignal): Promise<readonly SandboxId[]>;
 }

@@ -1,49 +1,48 @@
 import type { UploadTarget } from './upload-target.ts';
 
-/**
- * Something that is the same in many sandboxes, and that a provider may load once for all of them: into a process that they are
- * forked from.
- */
+/** Content that many sandboxes have in common. A provider may load it once, into a process that they are forked from. */
 export type SharedContent = SharedPolicy | SharedCode;
 
 interface Delivered {
-  /** Digest of the content: what it is called everywhere. */
+  /** Digest of the content, which names it everywhere. */
   readonly digest: string;
-  /** Puts its files where the provider wants them. @returns the path inside. */
+  /** Delivers its files to where the provider needs them. @returns the path inside. */
   deliver(target: UploadTarget, signal: AbortSignal): Promise<string>;
 }
 
 export interface SharedPolicy extends Delivered {
   readonly kind: 'policy';
-  /** Whether code that it may bring can run outside of a sandbox's walls, in what all sandboxes are forked from. Data always may. */
+  /**
+   * Whether code that it may bring can run outside of a sandbox's walls, in the process that all sandboxes are forked from. Data always
+   * may.
+   */
   readonly trusted: boolean;
 }
 
-/** A suite's own modules. To share them is to trust them as `SharedPolicy.trusted` says. */
+/** A suite's own modules. Sharing them means trusting them as `SharedPolicy.trusted` says. */
 export interface SharedCode extends Delivered {
   readonly kind: 'code';
   /** Modules to import. */
   readonly modules: readonly string[];
 }
 
-/** A wish to have something shared, in force until it is disposed of. */
+/** A request to share content, in force until it is disposed. */
 export interface Sharing extends Disposable {
   readonly digests: readonly string[];
   /**
-   * Whether sandboxes that are made from now on have all of it. Until it is loaded they wait for it; when it cannot be loaded, or was never
-   * going to be, each sandbox has to load it by itself, and says what is wrong with it.
+   * Whether all sandboxes that are made from now on have the content. While it loads, they wait for it. When it cannot be loaded, or never
+   * will be, each sandbox loads it by itself and reports what is wrong with it.
    */
   readonly isOn: boolean;
   /**
-   * Whether a sandbox that has none of it does as well when it loads the content by itself: that has been loaded and verified, and took so little
-   * that a sandbox made anew would cost more.
+   * Whether a sandbox without the content may as well load it by itself: it has been loaded and verified, and took less than making a new
+   * sandbox would.
    *
    * @throws the signal's reason while it is still being loaded.
    */
   isLight(digest: string, signal: AbortSignal): Promise<boolean>;
   /**
-   * Resolves when it makes sense to have sandboxes made for it: not while others play with what sandboxes are made with now, and this is being
-   * loaded beside them.
+   * Resolves when sandboxes may be made for the content: not while it is being loaded beside others that play with the present content.
    *
    * @throws the signal's reason.
    */
