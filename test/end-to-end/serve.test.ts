@@ -244,19 +244,39 @@ describe('the commands that speak to a server', () => {
     expect(await limited.command.ended).toMatchObject({ exitCode: 0 });
   });
 
-  it('fail as the operator’s fault where a template has no Python or a mount is missing, which the server says itself', async () => {
+  it('fail as the operator’s fault where what the configuration names is missing, all of which the server says itself', async () => {
     await using own = await Stage.open();
     const python = own.path('no-python');
     const mounts = [{ source: own.path('no-tools'), target: '/tools' }];
-    const templates = { local: { python, mounts } };
-    const quotas = { default: { openEpisodes: 1 } };
-    const config = await own.write('broken.json', { templates, arena: { tasks: [TASKS] }, server: { port: 0 }, quotas });
+    const dialBack = { advertise: 'wss://localhost:1', certificate: own.path('no-tls.crt'), key: own.path('no-tls.key') };
+    const pods = { provider: 'kubernetes', python: 'auto', mounts: [], kubernetes: { image: 'a:1', transport: 'dial-back', dialBack } };
+    const config = await own.write('broken.json', {
+      templates: { local: { python, mounts }, pods },
+      arena: { tasks: [TASKS, own.path('no-tasks')] },
+      sources: { roots: [own.path('no-runs')] },
+      models: { endpoints: { qwen: { url: 'http://127.0.0.1:9/v1', keyVariable: 'MISSING_KEY' } } },
+      server: { port: 0 },
+      quotas: { default: { openEpisodes: 1 } },
+    });
     const broken = await MusterServer.start(own, config);
-    expect(broken.command.stderr).toContain(`muster: templates.local: no Python at ${python}`);
+    for (const said of [
+      `arena.tasks[1]: ${own.path('no-tasks')} cannot be read: ENOENT`,
+      `sources.roots[0]: ${own.path('no-runs')} cannot be read: ENOENT`,
+      'models.endpoints.qwen.keyVariable: the environment variable MISSING_KEY is not set',
+      `templates.local: no Python at ${python}`,
+      `templates.pods: template "pods": kubernetes.dialBack.certificate is ${own.path('no-tls.crt')}, which cannot be read: ENOENT`,
+    ])
+      expect(broken.command.stderr).toContain(`muster: ${said}`);
     const answer = await fetch(`${broken.url}/readyz`);
     expect({ status: answer.status, body: await answer.json() }).toMatchObject({
       status: 503,
-      body: { ready: false, reasons: [{ code: 'template.unusable', detail: expect.stringContaining(python) }] },
+      body: {
+        ready: false,
+        reasons: [
+          { code: 'template.unusable', detail: expect.stringContaining(python) },
+          { code: 'template.unusable', detail: expect.stringContaining('no-tls.crt') },
+        ],
+      },
     });
     const failed = await own.call(['submit', CARTPOLE, '-c', LATE, '--watch', '--server', broken.url]);
     expect(failed.exitCode).toBe(3);

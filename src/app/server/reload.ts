@@ -13,7 +13,7 @@ export type Reload =
       readonly kind: 'reloaded';
       readonly changed: readonly string[];
       readonly pending: readonly string[];
-      /** Suites and templates that cannot be used, and why. */
+      /** Suites, templates and places that cannot be used, and why. */
       readonly problems: readonly string[];
     }
   /** The one in force stays. */

@@ -42,6 +42,7 @@ import { WebhookDeliverer } from '../../service/upkeep/webhook-deliverer.ts';
 import { openServerStore } from '../stores.ts';
 import { reload, type Reload } from './reload.ts';
 import type { Starter } from './starter.ts';
+import { examineNamedPlaces } from './named-places.ts';
 import { examineSuites } from '../suites/examined-suites.ts';
 import type { Webhooks } from './webhook-sender.ts';
 import { toBound } from '../../service/access/quota.ts';
@@ -56,7 +57,7 @@ export interface RunningServer {
   readonly url: string;
   /** Of the program that started it, when it serves that program alone. */
   readonly token: string | undefined;
-  /** Suites and templates of the configuration that could not be used when it opened, and why. */
+  /** Suites, templates and places of the configuration that could not be used when it opened, and why. */
   readonly problems: readonly string[];
   /** Reads the configuration anew; one that cannot be used is refused, and the one in force stays. */
   reload(): Promise<Reload>;
@@ -145,11 +146,12 @@ function createLibrary(runtime: Runtime, source: CheckpointSource, pools: Checkp
   return new OrderLibrary(runtime, { source, findUploaded: (digest, principal) => pools.find(digest, principal) }, starter !== undefined);
 }
 
-/** Finds why suites and templates of the configuration in force cannot be used. */
+/** Finds why suites, templates and places that the configuration in force names cannot be used. */
 function createProblemFinder(runtime: Runtime, library: Library, templates: ServerTemplates): () => Promise<readonly string[]> {
   return async () => {
     const suites = await examineSuites(Object.keys(runtime.config.server.suites), library, runtime.joinSignals(undefined));
-    return [...suites.problems, ...(await templates.examine(suites.templates))];
+    const places = await examineNamedPlaces(runtime.config, process.env);
+    return [...suites.problems, ...places, ...(await templates.examine(suites.templates))];
   };
 }
 

@@ -1,4 +1,5 @@
 import { createProviderPlugin } from '../../../pool/ports/provider-plugin.ts';
+import { assertReadable, listDialBackFiles } from '../remote/named-files.ts';
 import { createCloudBuildTemplate, createCloudBuildWorkspace } from './cloud-build-template.ts';
 import { cloudBuildSchema } from './settings.ts';
 
@@ -14,6 +15,10 @@ export const cloudBuild = createProviderPlugin({
     const places = own.flatMap(({ endpoint, project, region }) => (project === undefined ? [] : [{ endpoint, project, region }]));
     return createCloudBuildProvider({ ...host, places });
   },
-  template: async (name, settings, own) => createCloudBuildTemplate(name, settings, own),
+  async template(name, settings, own) {
+    const template = createCloudBuildTemplate(name, settings, own);
+    await assertReadable(name, listDialBackFiles('cloud-build', own.dialBack));
+    return template;
+  },
   workspace: async (name, settings, own) => createCloudBuildWorkspace(name, settings, own),
 });

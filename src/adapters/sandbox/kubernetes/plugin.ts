@@ -1,5 +1,6 @@
 import type { FetchWay } from '../../../kernel/fetching.ts';
 import { createProviderPlugin, type Refusal } from '../../../pool/ports/provider-plugin.ts';
+import { assertReadable, listDialBackFiles } from '../remote/named-files.ts';
 import { createTemplateForPods, createWorkspaceForPods } from './pods/kubernetes-template.ts';
 import { kubernetesSchema, type KubernetesConfig } from './settings/schema.ts';
 
@@ -15,7 +16,14 @@ export const kubernetes = createProviderPlugin({
     // A template without an image has no pods anywhere, and is refused when it is used.
     return createKubernetesProvider({ ...host, places: own.filter(({ image }) => image !== undefined) });
   },
-  template: async (name, settings, own) => createTemplateForPods(name, settings, own),
+  async template(name, settings, own) {
+    const template = createTemplateForPods(name, settings, own);
+    await assertReadable(name, {
+      'kubernetes.kubeconfig': own.kubeconfig === 'auto' ? undefined : own.kubeconfig,
+      ...(own.transport === 'dial-back' && listDialBackFiles('kubernetes', own.dialBack)),
+    });
+    return template;
+  },
   workspace: (name, settings, own) => createWorkspaceForPods(name, settings, own),
   refusesFetching,
 });

@@ -1,0 +1,47 @@
+import { readdir } from 'node:fs/promises';
+import type { Config } from '../../config/config.ts';
+import { getMessage } from '../../kernel/errors.ts';
+
+/**
+ * Directories and variables that the configuration names, and that are not there, for people. They are read when they are needed, so that one
+ * may be put in its place later: a server opens without it, and says so.
+ */
+export async function examineNamedPlaces(
+  { arena, sources, models }: Pick<Config, 'arena' | 'sources' | 'models'>,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<readonly string[]> {
+  const directories = [
+    ...arena.tasks.map((path, at) => ({
+      path,
+      setting: `arena.tasks[${at}]`,
+      holds: 'a task or of tasks',
+      loses: 'no task of it can be played',
+    })),
+    ...sources.roots.map((path, at) => ({
+      path,
+      setting: `sources.roots[${at}]`,
+      holds: 'checkpoints',
+      loses: 'no checkpoint of it can be named',
+    })),
+  ];
+  const unread = await Promise.all(
+    directories.map(async ({ path, setting, holds, loses }) => {
+      try {
+        await readdir(path);
+        return [];
+      } catch (error) {
+        return [
+          `${setting}: ${path} cannot be read: ${getMessage(error)}; expected a directory of ${holds}; ${loses} until that is mended`,
+        ];
+      }
+    }),
+  );
+  const unset = Object.entries(models.endpoints).flatMap(([name, { keyVariable }]) => {
+    if (keyVariable === undefined || (environment[keyVariable] ?? '') !== '') return [];
+    const setting = `models.endpoints.${name}.keyVariable`;
+    return [
+      `${setting}: the environment variable ${keyVariable} is not set; set it to the key, and start the server again; agents on it fail until then`,
+    ];
+  });
+  return [...unread.flat(), ...unset];
+}
