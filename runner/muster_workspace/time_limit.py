@@ -26,8 +26,11 @@ class TimeLimit:
     processors could give it in them: a command that waits for processes of its own uses theirs.
     """
 
-    def __init__(self, start: float, seconds: float, accounts: Accounts, alone: bool = False) -> None:
+    def __init__(
+        self, start: float, seconds: float, accounts: Accounts, alone: bool = False, most_waiting: float = _WAITING_SECONDS
+    ) -> None:
         """Count from now on, without the process that the accounts leave out. A command that is alone has waited since its start only."""
+        self._most_waiting = most_waiting
         self._accounts = accounts
         self._end = start + seconds
         self._most_used = seconds * len(os.sched_getaffinity(0))
@@ -70,7 +73,7 @@ class TimeLimit:
             elif not place.startswith(self._older):
                 added += each.waited
         self._seen = seen
-        self.waited_seconds = min(_WAITING_SECONDS, self.waited_seconds + added)
+        self.waited_seconds = min(self._most_waiting, self.waited_seconds + added)
 
     def _see(self, place: str, thread: Thread, since: float) -> _Seen:
         before = self._seen.get(place)

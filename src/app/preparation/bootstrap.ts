@@ -18,7 +18,8 @@ import type { InstalledDependencies } from './preparation-context.ts';
 const NOTHING: InstalledDependencies = { files: new Map(), pinned: [] };
 const TARGET = `${LOGS}/dependencies`;
 const GATE = '/muster/registries';
-const SECONDS = 1000;
+/** A package manager has 900, and up to 1,800 more on a busy machine (installing.py). */
+const SECONDS = 2800;
 const CERTIFICATES = '/etc/ssl/certs';
 /** Package managers keep archives and what they unpack of them. */
 const LIMITS = { cpus: undefined, memoryBytes: 6 * 2 ** 30, storageBytes: 8 * 2 ** 30 };

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from runner_process import RUNNER
 
+from muster_preparation import installing
 from muster_preparation.install_javascript import TOOLS
+from muster_workspace.processes import Accounts
 
 
 def _write_wheel(
@@ -75,6 +77,36 @@ def test_a_release_of_the_package_itself_that_a_dependency_brings_is_taken_away(
     assert not {"sums.py", "sums-9.0.dist-info"} & {
         path.name for path in target.rglob("*") if path.is_file()
     }
+
+
+class _Limit:
+    """The time of a package manager: over when it is looked at for the third time."""
+
+    deadline = 0.0
+    made: tuple[object, ...] = ()
+    looks = 0
+
+    def __init__(
+        self, _start: float, seconds: float, _accounts: Accounts, *, most_waiting: float
+    ) -> None:
+        _Limit.made, _Limit.looks = (seconds, most_waiting), 0
+
+    def is_over(self) -> bool:
+        _Limit.looks += 1
+        return _Limit.looks == 3
+
+
+def test_a_package_manager_is_ended_when_its_time_is_over_besides_what_it_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert installing.run_manager(["true"], dict(os.environ), "/") is None
+    failing = ["sh", "-c", "echo out; echo no such package >&2; exit 1"]
+    problem = installing.run_manager(failing, dict(os.environ), "/") or ""
+    assert problem.endswith("exit 1: no such package")
+    monkeypatch.setattr(installing, "TimeLimit", _Limit)
+    problem = installing.run_manager(["sleep", "infinity"], dict(os.environ), "/")
+    assert problem == "sleep took more than 900 s, besides what it waited for a processor"
+    assert (_Limit.made, _Limit.looks) == ((900, 1800), 3)
 
 
 def test_modules_that_a_build_writes_from_tags_are_there(tmp_path: Path) -> None:

@@ -126,6 +126,12 @@ def test_no_command_gets_back_more_than_five_minutes(machine: Machine) -> None:
     assert is_over(limit, machine, 1000, 3000)
 
 
+def test_what_may_wait_for_longer_gets_more_back(machine: Machine) -> None:
+    limit = TimeLimit(machine.now, 600, Accounts(), most_waiting=1800)
+    assert not is_over(limit, machine, 2499, 3000)
+    assert is_over(limit, machine, 2500, 4000)
+
+
 def test_a_command_that_makes_itself_wait_ends_by_what_its_processes_use(
     machine: Machine,
 ) -> None:
