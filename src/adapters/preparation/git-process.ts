@@ -28,7 +28,14 @@ const ENVIRONMENT = {
 };
 const MOST_ERRORS = 8192;
 
+/** Of what hangs without work, such as another side that sends nothing. */
+const MOST_WALL_MS = 4 * 3_600_000;
+const SIGXCPU = 24;
+/** Of prlimit, where there is no git. */
+const NOT_FOUND = 127;
+
 export interface GitBounds {
+  /** Of processor time, of each process: a busy machine refuses no repository. */
   readonly seconds: number;
   /** Of what it prints. */
   readonly bytes: number;
@@ -36,7 +43,8 @@ export interface GitBounds {
   readonly fileBytes?: number;
 }
 
-/** What git says when a process of its own was ended by the limit of a file's size. */
+/** What git says when a process of its own was ended by a limit. */
+const SAYS_SLOW = /died of signal 24/i;
 const SAYS_TOO_LARGE = /died of signal 25|invalid index-pack output|File too large/i;
 
 /**
@@ -47,10 +55,14 @@ const SAYS_TOO_LARGE = /died of signal 25|invalid index-pack output|File too lar
 export function runGit(args: readonly string[], bounds: GitBounds, signal: AbortSignal, input?: Buffer): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const what = `git ${args.find((word) => !word.startsWith('-') && !word.includes('/')) ?? ''}`;
-  const timed = AbortSignal.any([signal, AbortSignal.timeout(bounds.seconds * 1000)]);
-  const limited = bounds.fileBytes === undefined ? [] : ['prlimit', `--fsize=${bounds.fileBytes}`, '--'];
-  const [program = 'git', ...words] = [...limited, 'git', ...args];
-  const child = spawn(program, words, { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'pipe'], signal: timed, killSignal: 'SIGKILL' });
+  const fileSize = bounds.fileBytes === undefined ? [] : [`--fsize=${bounds.fileBytes}`];
+  const child = spawn('prlimit', [`--cpu=${bounds.seconds}:${bounds.seconds + 1}`, ...fileSize, '--', 'git', ...args], {
+    env: ENVIRONMENT,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    signal,
+    timeout: MOST_WALL_MS,
+    killSignal: 'SIGKILL',
+  });
   const pieces: Buffer[] = [];
   let bytes = 0;
   let errors = '';
@@ -66,16 +78,15 @@ export function runGit(args: readonly string[], bounds: GitBounds, signal: Abort
   child.stdin.end(input);
   child.on('error', (error) => {
     if (signal.aborted) reject(signal.reason);
-    else if (timed.aborted) reject(new InputError('repository.slow', `${what}: it took more than ${bounds.seconds} s`));
     else
-      reject(
-        new InfrastructureError('git.missing', `${program} cannot be run: ${getMessage(error)}; install git and util-linux`, {
-          cause: error,
-        }),
-      );
+      reject(new InfrastructureError('git.missing', `prlimit cannot be run: ${getMessage(error)}; install util-linux`, { cause: error }));
   });
-  child.on('close', (code) => {
+  child.on('close', (code, ended) => {
     if (code === 0) resolve(Buffer.concat(pieces));
+    else if (code === NOT_FOUND) reject(new InfrastructureError('git.missing', `${errors.trim()}; install git`));
+    else if (child.killed) reject(new InputError('repository.slow', `${what}: it did not end in ${MOST_WALL_MS / 3_600_000} hours`));
+    else if (ended === 'SIGXCPU' || code === 128 + SIGXCPU || SAYS_SLOW.test(errors))
+      reject(new InputError('repository.slow', `${what}: it took more than ${bounds.seconds} s of processor time`));
     else if (bounds.fileBytes !== undefined && SAYS_TOO_LARGE.test(errors))
       reject(new InputError('repository.too-large', `${what}: its objects have more than ${bounds.fileBytes} bytes; prepare a part of it`));
     else reject(new InputError('repository.git', `${what}: ${escapeUnprintableLine(errors.trim().slice(-500)) || `status ${code}`}`));

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { glob, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join, posix, resolve } from 'node:path';
 import type { Commit, FileChange } from '../../agents/preparation/candidate.ts';
 import { type SourceFile, type SourceFiles, TREE_BOUNDS } from '../../agents/preparation/source/source-files.ts';
@@ -134,11 +134,15 @@ export class GitRepository implements AsyncDisposable {
     const ways = references.map(
       (name) => `${packed.includes(` ${name}\n`) ? 'packed reference' : name.startsWith('refs/tags/') ? 'tag' : 'reference'} ${name}`,
     );
-    const isLocal = (await stat(join(this.#source, '.git')).catch(() => undefined))?.isDirectory() === true;
-    const reflog = isLocal
-      ? await runGit(['-C', this.#source, 'log', '--reflog', '-g', '--all', '--format=%H'], QUICK, signal).catch(() => Buffer.alloc(0))
-      : undefined;
-    return reflog?.includes(commit) === true ? [...ways, 'reflog'] : ways;
+    return (await this.#isInReflog(commit)) ? [...ways, 'reflog'] : ways;
+  }
+
+  /** Reads the files of reflogs itself: git would follow the settings of the user's own copy, which may name programs. */
+  async #isInReflog(commit: string): Promise<boolean> {
+    const logs = join(this.#source, '.git', 'logs');
+    for await (const log of glob('**', { cwd: logs, withFileTypes: true }))
+      if (log.isFile() && (await readFile(join(log.parentPath, log.name), 'latin1').catch(() => '')).includes(commit)) return true;
+    return false;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
