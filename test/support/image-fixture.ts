@@ -31,8 +31,8 @@ export function tarOf(entries: readonly TarEntry[]): Buffer {
   return Buffer.concat([...blocks, Buffer.alloc(1024)]);
 }
 
-/** Writes an OCI image layout with these layers, by gzip, zstd and uncompressed in turns. */
-export async function writeOciLayout(directory: string, layers: readonly Buffer[], variables: readonly string[] = []): Promise<void> {
+/** Writes an OCI image layout with these layers, by gzip, zstd and uncompressed in turns. @param settings of its programs, as `config` has them. */
+export async function writeOciLayout(directory: string, layers: readonly Buffer[], settings: object = {}): Promise<void> {
   await mkdir(join(directory, 'blobs/sha256'), { recursive: true });
   const blob = async (content: Buffer | string, mediaType: string): Promise<object> => {
     const bytes = Buffer.from(content);
@@ -43,7 +43,7 @@ export async function writeOciLayout(directory: string, layers: readonly Buffer[
   const config = {
     architecture: 'amd64',
     os: 'linux',
-    config: { Env: variables },
+    config: settings,
     rootfs: { type: 'layers', diff_ids: layers.map((layer) => `sha256:${hexOf(layer)}`) },
   };
   const manifest = {

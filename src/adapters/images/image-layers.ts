@@ -13,9 +13,15 @@ import { JsonProblem, parseJson } from '../../kernel/json-bounds.ts';
 export interface ImageLayers {
   /** Of its configuration, which names the content of all layers. */
   readonly digest: Digest;
-  /** Variables that its programs have. */
-  readonly environment: Readonly<Record<string, string>>;
+  readonly settings: ImageSettings;
   readonly layers: readonly ImageLayer[];
+}
+
+/** What an image says of its programs. */
+export interface ImageSettings {
+  readonly environment: Readonly<Record<string, string>>;
+  /** Where they begin, as it is written; empty where the image does not say. */
+  readonly workdir: string;
 }
 
 export interface ImageLayer {
@@ -42,7 +48,7 @@ const variableSchema = z
   .max(128 * 1024)
   .regex(/^[^=\0]+=[^\0]*$/, 'expected NAME=VALUE');
 const configSchema = z.object({
-  config: z.object({ Env: z.array(variableSchema).max(1000).nullish() }).nullish(),
+  config: z.object({ Env: z.array(variableSchema).max(1000).nullish(), WorkingDir: z.string().max(4096).nullish() }).nullish(),
   rootfs: z.object({ diff_ids: z.array(digestSchema).max(MOST_LAYERS) }),
 });
 const archiveSchema = z
@@ -121,7 +127,7 @@ async function readLayers(place: ImageDirectory, digest: string, files: readonly
       return [variable.slice(0, at), variable.slice(at + 1)];
     }),
   );
-  return { digest: parseDigest(digest), environment, layers: await Promise.all(layers) };
+  return { digest: parseDigest(digest), settings: { environment, workdir: settings?.WorkingDir ?? '' }, layers: await Promise.all(layers) };
 }
 
 /** @throws InputError when it is not what its name says. */

@@ -4,14 +4,14 @@ import { z } from 'zod';
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import { hasErrno } from '../../kernel/errno.ts';
-import type { ImageLayer, ImageLayers } from './image-layers.ts';
+import type { ImageLayer, ImageLayers, ImageSettings } from './image-layers.ts';
 import { layOver } from './laid-root.ts';
 import { LAYER_BOUNDS, unpackLayer, type Whiteouts, writeWhiteouts } from './unpacked-layer.ts';
 
 const MAKING = /^making-(?<pid>\d+)-/;
 const FILES = 'files';
 const WHITEOUTS = 'whiteouts.json';
-const environmentSchema = z.record(z.string(), z.string());
+const settingsSchema = z.object({ environment: z.record(z.string(), z.string()), workdir: z.string() });
 const whiteoutsSchema = z.object({ gone: z.array(z.string()), opaque: z.array(z.string()) });
 
 /**
@@ -31,40 +31,45 @@ export class ImageRoots {
   /** The root file system that an image makes, if it has been made. */
   async find(digest: Digest): Promise<string | undefined> {
     const root = this.#joinPath('roots', digest);
-    return (await isThere(root)) && (await isThere(environmentFile(root))) ? root : undefined;
+    return (await this.isWhole(root)) ? root : undefined;
+  }
+
+  /** Whether a directory is a root that this version has made. */
+  async isWhole(root: string): Promise<boolean> {
+    return (await isThere(root)) && (await isThere(settingsFile(root)));
   }
 
   /**
    * @param where names the image for messages. @returns the directory with the image's files.
    * @throws InputError for what is no image, or one with content that is refused.
    */
-  async unpackImage(where: string, { digest, environment, layers }: ImageLayers, signal: AbortSignal): Promise<string> {
+  async unpackImage(where: string, { digest, settings, layers }: ImageLayers, signal: AbortSignal): Promise<string> {
     const root = this.#joinPath('roots', digest);
     if (await isThere(root)) {
       // Missing beside one that an earlier version has made.
-      await this.#noteEnvironment(root, environment);
+      await this.#noteSettings(root, settings);
       return root;
     }
     const unpacked: string[] = [];
     for (const layer of layers) unpacked.push(await this.#unpackLayer(where, layer, signal));
-    await this.#noteEnvironment(root, environment);
+    await this.#noteSettings(root, settings);
     return this.#makeOnce(root, async (making) => {
       for (const each of unpacked) await layOver(making, join(each, FILES), await readWhiteouts(each), signal);
     });
   }
 
-  /** Variables of the image that a root was made of. @param root that this gave. */
-  async readEnvironment(root: string): Promise<Readonly<Record<string, string>>> {
-    const file = environmentFile(root);
-    return readOwnFile(file, environmentSchema, await readFile(file, 'utf8'));
+  /** What the image says that a root was made of. @param root that this gave. */
+  async readSettings(root: string): Promise<ImageSettings> {
+    const file = settingsFile(root);
+    return readOwnFile(file, settingsSchema, await readFile(file, 'utf8'));
   }
 
   /** Beside the root: an image's own files are all that is in it. */
-  async #noteEnvironment(root: string, environment: Readonly<Record<string, string>>): Promise<void> {
-    const note = environmentFile(root);
+  async #noteSettings(root: string, settings: ImageSettings): Promise<void> {
+    const note = settingsFile(root);
     if (await isThere(note)) return;
     const scratch = await this.makeScratchDirectory();
-    await writeFile(join(scratch, FILES), JSON.stringify(environment));
+    await writeFile(join(scratch, FILES), JSON.stringify(settings));
     await mkdir(dirname(note), { recursive: true });
     await rename(join(scratch, FILES), note);
     await rm(scratch, { recursive: true });
@@ -134,7 +139,7 @@ function readOwnFile<Schema extends z.ZodType>(where: string, schema: Schema, te
   }
 }
 
-const environmentFile = (root: string): string => `${root}.environment.json`;
+const settingsFile = (root: string): string => `${root}.settings.json`;
 
 async function isThere(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined;

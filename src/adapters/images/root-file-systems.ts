@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { chmod, lstat, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, posix, resolve } from 'node:path';
 import { SUBMISSION_BOUNDS } from '../../agents/grading/submission.ts';
 import type { RootFileSystem } from '../../agents/tasks/task.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
@@ -40,7 +40,7 @@ export class RootFileSystems {
    * The directory with the files of a root file system.
    *
    * @param context undefined where no Dockerfile is built. @returns undefined for the host's own root.
-   * @throws InputError when the image is not found or cannot be built, with the remedy.
+   * @throws InputError when the image is not found, cannot be built, or works in another directory than the task, with the remedy.
    */
   async openDirectory(root: RootFileSystem, context: BuildContext | undefined, signal: AbortSignal): Promise<string | undefined> {
     if (root.kind === 'host') return undefined;
@@ -51,12 +51,14 @@ export class RootFileSystems {
       opening.catch(() => this.#opening.delete(key));
       this.#opening.set(key, opening);
     }
-    return opening;
+    const directory = await opening;
+    assertSameWorkdir(root, (await this.#roots.readSettings(directory)).workdir);
+    return directory;
   }
 
   /** Variables that the image of a directory gives to its programs. @param root that `openDirectory` gave. */
-  readEnvironment(root: string | undefined): Promise<Readonly<Record<string, string>>> {
-    return root === undefined ? Promise.resolve({}) : this.#roots.readEnvironment(root);
+  async readEnvironment(root: string | undefined): Promise<Readonly<Record<string, string>>> {
+    return root === undefined ? {} : (await this.#roots.readSettings(root)).environment;
   }
 
   async #openImage(image: string, signal: AbortSignal): Promise<string> {
@@ -86,7 +88,7 @@ export class RootFileSystems {
     if (context === undefined) throw new RangeError(`${path} without the files that it is built from`);
     const note = join(this.#built, digestBytes(key).replace(':', '-'));
     const known = await readFile(note, 'utf8').catch(() => '');
-    if (known !== '' && (await stat(known).catch(() => undefined))?.isDirectory()) return known;
+    if (known !== '' && (await this.#roots.isWhole(known))) return known;
     const root = await this.#withScratch(async (scratch) => {
       const files = join(scratch, 'context');
       for (const { path: name, isExecutable } of context.files) {
@@ -147,6 +149,24 @@ export async function listFilesBelow(root: string, directory: string): Promise<r
   };
   if ((await lstat(join(root, directory)).catch(() => undefined))?.isDirectory()) await walk(directory);
   return files;
+}
+
+/**
+ * A task is what its files say, on every machine alike, so an image cannot name the workdir; but it would rarely be meant to differ from it. The root
+ * directory cannot be written to, and is where an image works that does not say.
+ *
+ * @throws InputError `image.workdir`
+ */
+function assertSameWorkdir(root: Exclude<RootFileSystem, { readonly kind: 'host' }>, named: string): void {
+  const { assumedWorkdir } = root;
+  const ofImage = posix.resolve('/', named);
+  if (assumedWorkdir === undefined || ofImage === '/' || ofImage === assumedWorkdir) return;
+  const where = root.kind === 'image' ? `docker_image "${escapeUnprintableLine(root.image)}"` : root.path;
+  const own = escapeUnprintableLine(ofImage);
+  throw new InputError(
+    'image.workdir',
+    `${where}: the image works in ${own}, and task.toml names no workdir, so that the task works in ${assumedWorkdir}; set workdir = ${JSON.stringify(own)} in [environment] of task.toml`,
+  );
 }
 
 function findWorkdirProblem(path: string, problem: string): InputError {

@@ -53,9 +53,14 @@ export type RootFileSystem =
   /** The machine's /usr, read-only; the files of environment/ are in the workdir. */
   | { readonly kind: 'host' }
   /** An OCI layout, a docker-archive, or a reference; the files of environment/ are in the workdir. */
-  | { readonly kind: 'image'; readonly image: string }
+  | ({ readonly kind: 'image'; readonly image: string } & OwnRoot)
   /** Built from environment/Dockerfile. @param buildSeconds at most. */
-  | { readonly kind: 'dockerfile'; readonly path: string; readonly buildSeconds: number };
+  | ({ readonly kind: 'dockerfile'; readonly path: string; readonly buildSeconds: number } & OwnRoot);
+
+interface OwnRoot {
+  /** The workdir, where the task's declaration does not name it: the image must not have another. */
+  readonly assumedWorkdir: string | undefined;
+}
 
 export type Network =
   | { readonly mode: 'none' }

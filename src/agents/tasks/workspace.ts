@@ -25,9 +25,11 @@ interface TaskLocation {
 export function readWorkspace(place: TaskLocation, environment: HarborEnvironment, asked: MusterTask['workspace']): Workspace {
   const root = getRoot(place, environment, asked.root);
   const built = root.kind === 'dockerfile' ? findDockerfileWorkdir(place.dockerfile ?? '') : undefined;
+  const declared = asked.workdir ?? environment.workdir;
+  const workdir = declared ?? built ?? DEFAULT_WORKDIR;
   return {
-    root,
-    workdir: asked.workdir ?? environment.workdir ?? built ?? DEFAULT_WORKDIR,
+    root: root.kind === 'host' || declared !== undefined ? root : { ...root, assumedWorkdir: workdir },
+    workdir,
     environment: environment.env,
     network: readNetwork(environment, { mode: environment.allow_internet === false ? 'none' : 'public' }),
   };
@@ -54,9 +56,9 @@ function getRoot(
     case 'host':
       return { kind };
     case 'image':
-      return { kind, image: image ?? '' };
+      return { kind, image: image ?? '', assumedWorkdir: undefined };
     case 'dockerfile':
-      return { kind, path: DOCKERFILE, buildSeconds };
+      return { kind, path: DOCKERFILE, buildSeconds, assumedWorkdir: undefined };
   }
 }
 

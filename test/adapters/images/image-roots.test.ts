@@ -135,6 +135,8 @@ describe('the root file system of an image', () => {
       ['-v', /it is not there/],
       [top, /neither index\.json nor manifest\.json/],
     ] as const)
-      await expect(roots.openDirectory({ kind: 'image', image: name }, undefined, soon())).rejects.toThrow(problem);
+      await expect(roots.openDirectory({ kind: 'image', image: name, assumedWorkdir: undefined }, undefined, soon())).rejects.toThrow(
+        problem,
+      );
   });
 });

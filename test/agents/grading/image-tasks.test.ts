@@ -11,11 +11,11 @@ beforeAll(async () => {
   fixture = await GradingFixture.open();
   image = join(fixture.directory, 'image');
   await mkdir(image);
-  await writeOciLayout(
-    image,
-    [await busyboxLayer(), tarOf([{ path: 'app/given.txt', content: 'of the image\n' }])],
-    ['PATH=/usr/bin:/bin:/own', 'GREETING=of = the image', 'LEVEL=image'],
-  );
+  await writeOciLayout(image, [await busyboxLayer(), tarOf([{ path: 'app/given.txt', content: 'of the image\n' }])], {
+    Env: ['PATH=/usr/bin:/bin:/own', 'GREETING=of = the image', 'LEVEL=image'],
+    User: '65534',
+    WorkingDir: '/app/',
+  });
 });
 afterAll(() => fixture[Symbol.asyncDispose]());
 
@@ -38,6 +38,8 @@ form = "tokens"
 });
 /** The image's variables stand over Muster's, and the task's over the image's. */
 const RIGHT = `[ "$PATH" = /usr/bin:/bin:/own ] && [ "$GREETING" = "of = the image" ] && [ "$LEVEL" = task ] && [ "$HOME" = /tmp ] || exit 1
+# Whichever user the image names, and whoever of its users may read a file.
+[ "$(id -u)" = 1000 ] || exit 1
 grep -q muster-test /etc/os-release && grep -q image given.txt || exit 1
 [ -e /usr/bin/python3 ] && exit 1
 echo x 2>/dev/null >/etc/written && exit 1
@@ -57,6 +59,16 @@ describe('a task in an image without Python and with another C library', () => {
 
   it('is refused, with the remedy, when its image is not there or nothing builds its Dockerfile', async () => {
     const missing = await fixture.task(taskIn('registry.invalid/not/there:1'));
+    const other = join(fixture.directory, 'other');
+    await mkdir(other);
+    await writeOciLayout(other, [await busyboxLayer()], { WorkingDir: '/srv/../code' });
+    const elsewhere = taskIn(other);
+    await expect(fixture.verdict(await fixture.task(elsewhere), {})).rejects.toThrow(
+      /other": the image works in \/code, and task.toml names no workdir.* in \/app; set workdir = "\/code" in \[environment\] of task.toml/,
+    );
+    const named = elsewhere['task.toml']?.replace('[environment]', '[environment]\nworkdir = "/app"') ?? '';
+    const { verdict } = await fixture.verdict(await fixture.task({ ...elsewhere, 'task.toml': named }), { 'run.sh': '/usr/bin/double\n' });
+    expect(verdict).toMatchObject({ reward: 1, problem: null });
     await expect(fixture.verdict(missing, {})).rejects.toThrow(/docker_image "registry.invalid\/not\/there:1": it is not there; expected/);
     const path = process.env['PATH'];
     const built = await fixture.task({ ...taskIn('x'), 'task.toml': TASK['task.toml'] ?? '', 'environment/Dockerfile': 'FROM scratch\n' });
