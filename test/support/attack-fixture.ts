@@ -14,6 +14,7 @@ import type { Attack } from '../agents/attacks/catalogue/attack.ts';
 import { SOLVED, taskOf } from '../agents/attacks/catalogue/kinds.ts';
 import { type FileContents, type FilesByPath, GradingFixture, writeFiles } from './grading-fixture.ts';
 import { shell, WorkspaceFixture } from './workspace-fixture.ts';
+import { openCluster, openHere, type WorkspacePlace } from './workspace-places.ts';
 
 /** Tests as they are often written: they import the candidate, and the status of their process is the verdict. */
 const NAIVE_TESTS: FilesByPath = {
@@ -32,21 +33,34 @@ class Sorting(unittest.TestCase):
 const VERIFY =
   'mkdir -p /logs/verifier; cp -r /hidden/. /tests/; sleep .2; timeout 20 /tests/test.sh >/dev/null 2>&1; sleep .3; cat /logs/verifier/reward.json 2>/dev/null || cat /logs/verifier/reward.txt';
 const ENVIRONMENT = 'environment/';
+const WALLS = {
+  forked: { provider: 'bubblewrap', start: 'forked', place: () => openHere({ start: 'forked' }) },
+  plain: { provider: 'bubblewrap', start: 'plain', place: () => openHere({ start: 'plain' }) },
+  gvisor: { provider: 'gvisor', start: 'plain', place: () => openHere({ provider: 'gvisor' }) },
+  kubernetes: { provider: 'kubernetes', start: 'plain', place: openCluster },
+} as const;
 const soon = (): AbortSignal => AbortSignal.timeout(120_000);
 
 /** Workspaces for attackers, naive verifiers, and ours. */
 export class AttackFixture implements AsyncDisposable {
   readonly #workspaces: WorkspaceFixture;
+  readonly #start: 'forked' | 'plain';
   readonly #grading: GradingFixture;
+  readonly #place: WorkspacePlace;
 
-  private constructor(workspaces: WorkspaceFixture, grading: GradingFixture) {
+  private constructor(workspaces: WorkspaceFixture, start: 'forked' | 'plain', grading: GradingFixture, place: WorkspacePlace) {
     this.#workspaces = workspaces;
+    this.#start = start;
     this.#grading = grading;
+    this.#place = place;
   }
 
-  /** @param start of the sandboxes that grade. */
-  static async open(start: 'forked' | 'plain'): Promise<AttackFixture> {
-    return new AttackFixture(await WorkspaceFixture.open(), await GradingFixture.open({ MUSTER_TEMPLATES__LOCAL__START: start }));
+  /** @param wall of all sandboxes: those that agents work in, naive verifiers among them, and those that grade. */
+  static async open(wall: keyof typeof WALLS): Promise<AttackFixture> {
+    const { provider, start, place } = WALLS[wall];
+    const opened = await place();
+    const grading = await GradingFixture.open({ MUSTER_TEMPLATES__LOCAL: JSON.stringify(opened.template) });
+    return new AttackFixture(await WorkspaceFixture.open(provider), start, grading, opened);
   }
 
   /** The task that the attack is made against. */
@@ -63,8 +77,10 @@ export class AttackFixture implements AsyncDisposable {
     const places = { app: { ...workdir, ...files }, hidden: { ...NAIVE_TESTS, ...naive } };
     if (attack.isOnline) return await this.#onlineReward(places, script);
     const { sandbox, session } = await this.#workspaces.workspace({
+      start: this.#start,
       writable: ['/app', '/tests', '/logs', '/hidden'],
-      mounts: [await findToolMount('pytest')],
+      // Into a pod it is sent, file by file.
+      mounts: against === 'derived' ? [await findToolMount('pytest')] : [],
     });
     await session.put([...filesAt('/app', places.app), ...filesAt('/hidden', places.hidden)], soon());
     await shell(session, 'mkdir -p .git/refs');
@@ -94,7 +110,7 @@ export class AttackFixture implements AsyncDisposable {
   ): Promise<Verdict> {
     // An index that this machine reaches and the sandbox must not.
     await using index = await solutionIndex();
-    const { sandbox, session } = await this.#workspaces.workspace({ writable: ['/app', '/tests', '/logs'] });
+    const { sandbox, session } = await this.#workspaces.workspace({ start: this.#start, writable: ['/app', '/tests', '/logs'] });
     await layWorkdir(session, { task, content }, { sandboxes: this.#grading.grader.getSandboxes({ task, content }) }, soon());
     await session.put(filesAt('/app', atIndex(files, index.address)), soon());
     if (script !== undefined) await shell(session, script.replaceAll('{index}', index.address));
@@ -108,6 +124,7 @@ export class AttackFixture implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#grading[Symbol.asyncDispose]();
+    await this.#place[Symbol.asyncDispose]();
     await this.#workspaces[Symbol.asyncDispose]();
   }
 }

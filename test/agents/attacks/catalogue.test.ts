@@ -1,6 +1,8 @@
+import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AttackFixture } from '../../support/attack-fixture.ts';
 import { sampled } from '../../support/full-form.ts';
+import { gvisorHere } from '../../support/gvisor-context.ts';
 import { ANSWERS } from './catalogue/answers.ts';
 import { ARTIFACTS } from './catalogue/artifacts.ts';
 import { type Attack, ITEMS } from './catalogue/attack.ts';
@@ -46,17 +48,32 @@ describe('the catalogue of attacks', () => {
   });
 });
 
-/** How the sandboxes are made that grade. */
-const STARTS = ['forked', 'plain'] as const;
+interface Wall {
+  readonly wall: 'forked' | 'plain' | 'gvisor' | 'kubernetes';
+  /** Why this machine has none. */
+  readonly missing?: string | undefined;
+  /** What the short form tries. */
+  readonly short: ReadonlySet<string>;
+}
+const gvisor = gvisorHere.gvisor.state === 'missing' ? gvisorHere.gvisor.detail : undefined;
+const WALLS: readonly Wall[] = [
+  { wall: 'forked', short: SHORT_FORM },
+  { wall: 'plain', short: new Set() },
+  { wall: 'gvisor', missing: gvisor, short: new Set(['a process behind a double fork rewrites the reward']) },
+  { wall: 'kubernetes', short: new Set(['a process behind a double fork rewrites the reward']) },
+];
 
-describe.each(sampled(STARTS, (start) => start === 'forked'))('an attack on a sandbox that is %s', (start) => {
+// The simulated cluster answers over real connections.
+nock.restore();
+
+describe.each(sampled(WALLS, ({ short }) => short.size > 0))('an attack in sandboxes of the kind $wall', ({ wall, missing, short }) => {
   let fixture: AttackFixture;
   beforeAll(async () => {
-    fixture = await AttackFixture.open(start);
+    fixture = await AttackFixture.open(wall);
   });
   afterAll(() => fixture[Symbol.asyncDispose]());
 
-  it.each(sampled(CATALOGUE, ({ name }) => SHORT_FORM.has(name)).map((attack) => [attack.name, attack] as const))(
+  it.skipIf(missing !== undefined).each(sampled(CATALOGUE, ({ name }) => short.has(name)).map((attack) => [attack.name, attack] as const))(
     '%s: fools a naive verifier, and not ours, which its honest twin passes',
     async (_, attack) => {
       expect(await fixture.naiveReward(attack)).toBe(attack.fooled ?? '1');

@@ -3,12 +3,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import nock from 'nock';
 import { describe, expect, it, vi } from 'vitest';
-import { RUNNER_INSIDE } from '../../../src/adapters/sandbox/local/template/python-template.ts';
 import { connect } from '../../../src/app/client/server-client.ts';
 import { isFullForm } from '../../support/full-form.ts';
 import { gvisorHere } from '../../support/gvisor-context.ts';
-import { outOfTheWay } from '../../support/kubernetes/dial-back-image.ts';
-import { KubernetesContext } from '../../support/kubernetes/kubernetes-context.ts';
+import { openCluster, openHere } from '../../support/workspace-places.ts';
 import { MusterServer } from '../muster-server.ts';
 import { REPOSITORY, Stage } from '../stage.ts';
 
@@ -16,30 +14,12 @@ import { REPOSITORY, Stage } from '../stage.ts';
 nock.restore();
 vi.setConfig({ testTimeout: 600_000 });
 
-interface Place extends AsyncDisposable {
-  /** Of the template `local`. */
-  readonly template: object;
-}
-
-async function openCluster(): Promise<Place> {
-  const { image, python } = await outOfTheWay(RUNNER_INSIDE);
-  const context = await KubernetesContext.open(image);
-  const { kubeconfig, namespace, image: name } = context.pod;
-  return {
-    template: { provider: 'kubernetes', kubernetes: { kubeconfig, namespace, image: name, python } },
-    [Symbol.asyncDispose]: async () => {
-      expect(context.simulator.podNames()).toEqual([]);
-      await context[Symbol.asyncDispose]();
-    },
-  };
-}
-
 const gvisor = gvisorHere.gvisor.state === 'missing' ? gvisorHere.gvisor.detail : undefined;
 const PLACES = [
   {
     name: 'gvisor',
     missing: gvisor,
-    open: async (): Promise<Place> => ({ template: { provider: 'gvisor' }, [Symbol.asyncDispose]: async () => {} }),
+    open: () => openHere({ provider: 'gvisor' }),
   },
   { name: 'kubernetes', missing: undefined, open: openCluster },
 ];
