@@ -7,8 +7,8 @@ import { Interrupted } from './terminal/interruption.ts';
 import { print } from './terminal/output.ts';
 
 /**
- * All commands, in the order in which people read of them. A command's modules are read when it is named: those of all take five times as long
- * as those of a command that only asks a server.
+ * All commands, in the order of `--help`. A command's modules are loaded when the command is named: all modules together take five times as
+ * long to load as those of a command that only queries a server.
  */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   eval: async () => (await import('./composition/playing.ts')).composeEval(),
@@ -38,7 +38,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   verify: async () => (await import('./composition/tasks.ts')).composeVerify(),
 };
 
-/** Parses, runs, and turns whatever goes wrong into a message on stderr and the exit code of this process. */
+/** Parses and runs the command, and turns any failure into a message on stderr and the process's exit code. */
 export async function runMuster(args: readonly string[]): Promise<void> {
   try {
     await (await createMusterProgram(args)).parseAsync(args, { from: 'user' });
@@ -48,7 +48,7 @@ export async function runMuster(args: readonly string[]): Promise<void> {
 }
 
 async function report(error: unknown): Promise<number> {
-  // Commander has printed its own message by now; help and version end with 0.
+  // Commander has already printed its own message; help and version end with 0.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.badInput;
   if (error instanceof Interrupted) return EXIT_CODES.interrupted;
   await print(process.stderr, formatErrorReport(error));
@@ -60,7 +60,8 @@ const ALIASES: Readonly<Record<string, string>> = { evaluate: 'eval' };
 /**
  * The `muster` command, ready to parse.
  *
- * @param args as they will be parsed. The program has the command that they begin with; all commands where they begin with something else.
+ * @param args the arguments to parse. The program has only the command that they begin with, or all commands if they begin with something
+ * else.
  */
 export async function createMusterProgram(args: readonly string[] = []): Promise<Command> {
   const program = new Command('muster')
@@ -78,10 +79,10 @@ export async function createMusterProgram(args: readonly string[] = []): Promise
 }
 
 const UNKNOWN_COMMAND = /^error: unknown command '(.+)'\n/;
-/** A flag that more commands have than this says nothing of what was meant. */
+/** A flag of more commands than this does not tell which command was meant. */
 const MOST_PLACES = 3;
 
-/** A command that there is below another one, or as a flag of one, is named in place of one that is spelt alike. */
+/** Names a matching subcommand or flag of another command rather than a command with a similar spelling. */
 function pointElsewhere(text: string, program: Command): string {
   const word = UNKNOWN_COMMAND.exec(text)?.[1];
   const places = program.commands.flatMap((command) => [
@@ -92,7 +93,7 @@ function pointElsewhere(text: string, program: Command): string {
   return `error: unknown command '${word}'; did you mean ${places.join(', or ')}?\n`;
 }
 
-/** An empty value is nearly always a variable of the shell that is not set; as a path it would be the working directory. */
+/** An empty value is nearly always an unset shell variable; as a path it would mean the working directory. */
 function refuseEmpty(command: Command): void {
   for (const { long, attributeName } of command.options.map((option) => ({ long: option.long, attributeName: option.attributeName() }))) {
     const value: unknown = command.getOptionValue(attributeName);
@@ -113,7 +114,7 @@ function chooseCommands([first = '']: readonly string[]): readonly (() => Promis
   return named === undefined ? Object.values(COMMANDS) : [named];
 }
 
-/** What commands with a suite as their one argument say where the suite has a flag, or a checkpoint has none. */
+/** The explanation of commands that take a suite as their argument where others have a flag, or take no checkpoint. */
 const CHECKPOINT_FLAGS: Readonly<Record<string, string>> = {
   eval: 'the suite stands by itself, and each checkpoint has a --checkpoint before it: muster eval SUITE -c A -c B',
   compare: 'the suite stands by itself, and checkpoints have their flags: muster compare SUITE --baseline A --candidate B',
@@ -121,7 +122,7 @@ const CHECKPOINT_FLAGS: Readonly<Record<string, string>> = {
 
 const IS_OF_FORM = /too many arguments|missing required argument|unknown option '--suite/;
 
-/** Commander hands settings on to what is made of a command, and not to what was made before and added. */
+/** Commander passes settings only to commands that are created from a command, not to those that are added later. */
 function passSettingsOn(command: Command): void {
   for (const inner of command.commands) {
     inner.copyInheritedSettings(command);

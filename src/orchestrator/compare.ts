@@ -19,20 +19,20 @@ import type { CheckpointFacts } from './results/summary.ts';
 
 export interface NamedCheckpoint {
   readonly checkpoint: StoredCheckpoint;
-  /** As the caller gave it. */
+  /** As the caller wrote it. */
   readonly uri: string;
-  /** What messages call it in place of the URI. */
+  /** Replaces the URI in messages. */
   readonly name?: string | undefined;
 }
 
 export interface ComparisonRequest {
   readonly suite: SuiteDefinition;
-  /** The suite's own modules in the store, when it ships any. */
+  /** The suite's own modules in the store, if it ships any. */
   readonly suiteFiles: StoredCheckpoint | undefined;
   readonly baseline: Baseline;
   readonly baselineUri: string;
   readonly baselineName?: string | undefined;
-  /** One at least. */
+  /** At least one. */
   readonly candidates: readonly NamedCheckpoint[];
   readonly terms: ComparisonTermsInput;
 }
@@ -49,7 +49,7 @@ export interface ComparisonTermsInput {
 
 export interface CompareOptions extends RunOptions<RunningComparison> {
   readonly episodes?: EpisodeSink;
-  /** Makes it durable, as that of an evaluation. @param arm 0 for the baseline, 1, 2, … for the candidates. */
+  /** Makes the comparison durable, like that of an evaluation. @param arm 0 for the baseline, 1, 2, … for the candidates. */
   readonly journal?: (arm: number) => EpisodeJournal;
 }
 
@@ -59,15 +59,15 @@ export class ComparisonFailedError extends RunFailedError<ComparisonSummary> {
   }
 }
 
-/** All episodes of a checkpoint failed, and the suite does not say that this is an answer. */
+/** All episodes of a checkpoint failed, and the suite does not accept that as an answer. */
 export class ComparisonAllFailedError extends AllFailedError<ComparisonSummary> {}
 
-/** What there is of an answer in an error of `compare`. */
+/** The partial answer that an error of `compare` carries. */
 export function getPartialComparison(error: unknown): ComparisonSummary | undefined {
   return error instanceof ComparisonFailedError || error instanceof ComparisonAllFailedError ? error.partial : undefined;
 }
 
-/** Enough for a difference of 5 % of the range to be settled nearly always. */
+/** Enough to decide a difference of 5 % of the range nearly always. */
 const DEFAULT_PAIRS = 2000;
 
 /**
@@ -117,11 +117,11 @@ function listPlayed({ baseline, baselineUri, baselineName, candidates }: Compari
 }
 
 interface CheckpointEpisodes extends FailedEpisodes {
-  /** As people say it. */
+  /** In words. */
   readonly whose: string;
 }
 
-/** Of each checkpoint, the baseline's first. */
+/** The episodes of each checkpoint, the baseline's first. */
 function listCheckpointEpisodes(
   { baselineUri, baselineName, candidates }: ComparisonRequest,
   official: OfficialComparison,
@@ -172,7 +172,7 @@ function getDigest(baseline: Baseline): StoredCheckpoint['digest'] {
   return baseline.kind === 'played' ? baseline.checkpoint.digest : baseline.digest;
 }
 
-/** A checkpoint against itself takes the whole budget to say nothing. */
+/** A checkpoint against itself would use the whole budget and decide nothing. */
 function assertDistinct({ baseline, baselineUri, baselineName, candidates }: ComparisonRequest): void {
   const seen = new Map([[getDigest(baseline), baselineName ?? baselineUri]]);
   for (const { checkpoint, uri, name = uri } of candidates) {

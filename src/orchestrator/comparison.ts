@@ -16,7 +16,7 @@ import type { Study, StudyEnd } from './arm/study.ts';
 import { getBlockSize } from './suite/play.ts';
 import { createEpisodePlanner, type SuiteDefinition } from './suite/suite-definition.ts';
 
-/** The baseline plays along, or was played before. */
+/** The baseline is played in this comparison, or was played before. */
 export type Baseline =
   { readonly kind: 'played'; readonly checkpoint: StoredCheckpoint } | ({ readonly kind: 'recorded' } & RecordedBaseline);
 
@@ -33,20 +33,20 @@ export interface ComparisonOptions {
   readonly config: ArmConfig;
   /** Gets the episodes of all arms, those of each in index order. */
   readonly sink: EpisodeSink | undefined;
-  /** Of each arm. */
+  /** By arm. */
   readonly journal?: ((arm: number) => EpisodeJournal) | undefined;
   readonly maxSandboxes: number;
 }
 
 /**
- * How far an arm may lead the pairs, for each sandbox and one more: few sandboxes take turns between the arms, and what they play ahead of the
- * others is lost when a verdict comes first; each turn costs loading a policy.
+ * How far an arm may lead the pairs, for each sandbox and one more. Few sandboxes take turns between the arms. Episodes that one arm plays
+ * ahead are wasted when a verdict comes first, but each turn costs loading a policy.
  */
 const LEAD_PER_SANDBOX = 32;
-/** One that is played, and one that is sent ahead of its turn. */
+/** One block that is played, and one that is sent ahead. */
 const BLOCKS_LEAD_PER_SANDBOX = 2;
 
-/** Recorded outcomes are handed over so many at a time: as many wait in the fold's buffer at most. */
+/** Recorded outcomes that are handed to the fold at a time, which bounds its buffer. */
 const RECORDED_AHEAD = 1024;
 
 /** Several checkpoints on the same episodes of one suite, each candidate against the baseline, until every verdict is reached. */
@@ -90,7 +90,7 @@ export class Comparison implements Study<RunningComparison> {
     return this.#fold.ended;
   }
 
-  /** Recorded outcomes that wait their turn were not played here. */
+  /** Waiting recorded outcomes were not played here, so they are not surplus. */
   get surplus(): number {
     return this.#fold.surplus - Math.max(0, this.#handedOver - this.#fold.folded);
   }
@@ -99,7 +99,7 @@ export class Comparison implements Study<RunningComparison> {
     return this.#fold.running();
   }
 
-  /** Once nothing more is offered. @param workOut works out here what takes long, when left out. */
+  /** Call it once no more episodes are offered. @param workOut computes what takes long; by default this thread does. */
   async official(workOut?: WorkOutImprovement): Promise<OfficialComparison> {
     return workOut ? this.#fold.officialBy(workOut) : this.#fold.official();
   }
@@ -139,7 +139,7 @@ export class Comparison implements Study<RunningComparison> {
     };
   }
 
-  /** Keeps the recorded baseline ahead of the candidates. */
+  /** Hands over recorded outcomes so that the baseline stays ahead of the candidates. */
   #handOver(): void {
     if (this.#fold.ended !== undefined) return;
     const end = Math.min(this.#recorded.length, this.#fold.folded + RECORDED_AHEAD);

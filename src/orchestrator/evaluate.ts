@@ -15,18 +15,18 @@ import type { Summary } from './results/summary.ts';
 
 export interface EvaluationRequest {
   readonly suite: SuiteDefinition;
-  /** The suite's own modules in the store, when it ships any. */
+  /** The suite's own modules in the store, if it ships any. */
   readonly suiteFiles: StoredCheckpoint | undefined;
   readonly checkpoint: StoredCheckpoint;
   /** The URI as the caller gave it. */
   readonly checkpointUri: string;
-  /** What messages call it in place of the URI. */
+  /** Replaces the URI in messages. */
   readonly checkpointName?: string | undefined;
 }
 
 export interface EvaluateOptions extends RunOptions<RunningStatistics> {
   readonly episodes?: EpisodeSink;
-  /** Makes the evaluation durable: it goes on from the episodes in the journal, and a new episode counts once it is in the journal. */
+  /** Makes the evaluation durable: it resumes from the episodes in the journal, and a new episode counts once it is in the journal. */
   readonly journal?: EpisodeJournal;
 }
 
@@ -36,7 +36,7 @@ export class EvaluationFailedError extends RunFailedError<Summary> {
   }
 }
 
-/** All episodes failed, and the suite does not say that this is an answer. */
+/** All episodes failed, and the suite does not accept that as an answer. */
 export class EvaluationAllFailedError extends AllFailedError<Summary> {}
 
 /** The partial summary that an error of `evaluate` carries. */
@@ -47,7 +47,8 @@ export function getPartialSummary(error: unknown): Summary | undefined {
 /**
  * Plays as many episodes of the suite as its stopping rule needs, on as many sandboxes as the pool may have.
  *
- * @throws InputError when checkpoint and suite do not fit together, as EvaluationAllFailedError when every episode failed; EvaluationFailedError when the infrastructure gave out.
+ * @throws InputError when checkpoint and suite do not fit together, as EvaluationAllFailedError when every episode failed;
+ * EvaluationFailedError when the infrastructure failed.
  */
 export async function evaluate(context: EvaluateContext, request: EvaluationRequest, options: EvaluateOptions = {}): Promise<Summary> {
   assertPriced(context, request.suite);

@@ -20,26 +20,26 @@ export interface CheckpointFile {
   readonly size: number;
   /** sha256 of the file's bytes. */
   readonly digest: Digest;
-  /** Where it was read from, when that was a bucket. */
+  /** The object that it was read from, if that was in a bucket. */
   readonly bucketObject?: BucketObject | undefined;
 }
 
-/** What had a file's bytes when they were read; by now it may be another version, or gone. */
+/** The object that had the file's bytes when they were read; it may have changed or be gone by now. */
 export interface BucketObject {
   /** `gs://bucket/name` or `s3://bucket/name`. */
   readonly uri: string;
-  /** Which version: a generation, an entity tag. */
+  /** The object's version: a generation or an entity tag. */
   readonly revision: string;
 }
 
-/** Where a checkpoint comes from, for people and for comparisons. Not part of its name: the bytes alone are. */
+/** Where a checkpoint comes from, for people and comparisons. It does not change the checkpoint's digest. */
 export interface CheckpointLabels {
   readonly run?: string;
   /** Training step. */
   readonly version?: number;
 }
 
-/** Weights in a format that is known to be data alone, and what lies beside such: nothing of it can be imported or run. */
+/** Formats of weights that are known to be data alone, and files beside them that cannot be imported or run. */
 const DATA = /\.(safetensors|safetensors\.index\.json|onnx|onnx\.data)$/;
 
 const WEIGHTS = /\.(safetensors|onnx|pt|ts|pth|keras|zip)$/;
@@ -48,12 +48,15 @@ export function isWeightsFile(path: string): boolean {
   return WEIGHTS.test(path);
 }
 
-/** Whether loading it may run code that came with it: whatever has a file that is not known to be data. A `muster.json` may name an entry. */
+/**
+ * Whether loading it may run code that came with it: true when it has a file that is not known to be data. A `muster.json` may name an
+ * entry.
+ */
 export function mayBringCode({ files }: Pick<Checkpoint, 'files'>): boolean {
   return !files.every(({ path }) => DATA.test(path));
 }
 
-/** A file's checkpoint bears the file's digest; a directory's bears the digest of its manifest. */
+/** A file's checkpoint has the file's digest; a directory's has the digest of its manifest. */
 export function digestCheckpoint(kind: CheckpointKind, files: readonly CheckpointFile[]): Digest {
   switch (kind) {
     case 'directory':
@@ -67,8 +70,8 @@ export function digestCheckpoint(kind: CheckpointKind, files: readonly Checkpoin
 }
 
 /**
- * What a directory is named by: the lines `<sha256 hex>  <path>\n`, sorted by path in byte order. Its sha256 can be had without Muster:
- * `find . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum -- | sha256sum`.
+ * The manifest of a directory: the lines `<sha256 hex>  <path>\n`, sorted by path in byte order. Without Muster its sha256 is: `find .
+ * -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum -- | sha256sum`.
  */
 export function formatManifest(files: readonly Pick<CheckpointFile, 'path' | 'digest'>[]): string {
   return sortByPath(files)
@@ -76,7 +79,7 @@ export function formatManifest(files: readonly Pick<CheckpointFile, 'path' | 'di
     .join('');
 }
 
-/** Byte order of the UTF-8 form, which is not the order of JavaScript strings beyond U+FFFF. */
+/** Byte order of the UTF-8 form, which differs from the order of JavaScript strings beyond U+FFFF. */
 export function sortByPath<Item extends { readonly path: string }>(items: readonly Item[]): readonly Item[] {
   return items
     .map((item) => ({ item, bytes: Buffer.from(item.path) }))
@@ -91,13 +94,13 @@ export function getDigestHex(digest: Digest): string {
 const MAX_PATH_BYTES = 1024;
 
 /**
- * Control characters and backslashes would make two different directories print the same manifest (and `sha256sum` prints
- * such names in another form); U+FFFD is what a name that is no UTF-8 turns into.
+ * Control characters and backslashes would let two different directories have the same manifest (and `sha256sum` prints such names in
+ * another form); U+FFFD replaces bytes that are no UTF-8.
  */
 const UNSAFE_IN_PATH = /[\p{Cc}\\\ufffd]/u;
 
 /**
- * The paths become file names in a sandbox's inbox, so nothing that could leave it gets through.
+ * Paths become file names in a sandbox's inbox, so one that could leave it is refused.
  *
  * @throws InputError `checkpoint.path`
  */

@@ -18,7 +18,7 @@ import { openProgressDisplay } from '../progress/progress-display.ts';
 import { reportFile } from './report-file.ts';
 import { addRunFlags, type RunFlags } from '../flags/run-flags.ts';
 
-/** What `muster compare` needs of the composition root. */
+/** What `muster compare` needs from the composition root. */
 export type OpenMuster = (options: {
   readonly config?: string;
   readonly sandboxes?: number;
@@ -83,7 +83,7 @@ async function runCompare(open: OpenMuster, suite: string, flags: CompareFlags):
   if (verdict.report !== undefined) await print(process.stderr, verdict.report);
   if (verdict.summary) await print(process.stdout, flags.json ? formatJson(verdict.summary) : formatText(verdict.summary));
   if (page && verdict.summary) await page.write({ kind: 'comparison', comparison: verdict.summary });
-  // Printing may have shown that stdout was closed.
+  // Printing may have revealed that stdout is closed.
   return interrupt.signal.aborted ? EXIT_CODES.interrupted : verdict.exitCode;
 }
 

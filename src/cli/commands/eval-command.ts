@@ -74,7 +74,7 @@ Example:
   muster eval examples/game/cartpole.yaml --checkpoint examples/game/checkpoints/late.safetensors --sandboxes 8
   muster eval examples/code/suite.yaml --agent oracle`;
 
-/** What came of one checkpoint. */
+/** The result for one checkpoint. */
 interface Verdict {
   readonly title: ProgressTitle;
   readonly summary?: Summary;
@@ -83,7 +83,7 @@ interface Verdict {
   readonly report?: string;
 }
 
-/** Stops at the first checkpoint that was not evaluated to its end; what there is by then is printed all the same. */
+/** Stops at the first checkpoint whose evaluation did not finish, and prints the results so far all the same. */
 async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: string, written: WrittenFlags): Promise<number> {
   using interrupt = watchInterruption(process);
   const page = written.report === undefined ? undefined : await reportFile(written.report);
@@ -96,7 +96,7 @@ async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: st
   let isEnding = false;
   let isLogged = true;
   for await (const verdict of evaluateInTurn(evaluator, flags, interrupt.signal)) {
-    // Errors of checkpoints whose turn did not come do not matter any more.
+    // Errors of checkpoints whose turn did not come no longer matter.
     if (isEnding && verdict.exitCode !== EXIT_CODES.interrupted) break;
     if (verdict.report !== undefined) await print(process.stderr, verdict.report);
     if (verdict.summary) {
@@ -104,7 +104,7 @@ async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: st
       const step = readStep(verdict.title.checkpoint, summaries.length);
       isLogged = (!log || (await log.hasLogged(verdict.title.checkpoint, verdict.summary, step))) && isLogged;
     }
-    // Who reads the document by a program would not see what the text says.
+    // A program that reads the document does not see the text's note.
     const unverified = flags.json ? (verdict.summary?.run.pool.unverified ?? []) : [];
     for (const sentence of unverified) await print(process.stderr, formatNotice(sentence));
     if (verdict.summary && !flags.json) await print(process.stdout, formatTitledSummary(verdict.summary, verdict.title));
@@ -112,7 +112,7 @@ async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: st
     if (exitCode !== EXIT_CODES.done) break;
     isEnding = interrupt.signal.aborted;
   }
-  // Printing may have shown that stdout was closed.
+  // Printing may have revealed that stdout is closed.
   if (exitCode === EXIT_CODES.done && interrupt.signal.aborted) exitCode = EXIT_CODES.interrupted;
   await printAll(flags, summaries);
   const [first] = summaries;
@@ -120,7 +120,7 @@ async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: st
   return exitCode === EXIT_CODES.done && !isLogged ? EXIT_CODES.infrastructure : exitCode;
 }
 
-/** Of the checkpoints of one command, each with its verdict: how it stands to the best one before it. */
+/** Logs the checkpoints of one command, each with its verdict against the best one before it. */
 class CheckpointLog {
   readonly #log: ResultLog;
   #best: Score | null = null;
@@ -129,7 +129,7 @@ class CheckpointLog {
     this.#log = log;
   }
 
-  /** A log that fails is reported, and takes nothing from the answer. */
+  /** A log that fails is reported and does not change the answer. */
   async hasLogged(name: string, summary: Summary, step: number): Promise<boolean> {
     const { reportPage } = await import('../../faces/report/page.ts');
     const score = buildScore(name, summary);
@@ -161,7 +161,7 @@ async function printAll(flags: EvalFlags, summaries: readonly Summary[]): Promis
   if (summaries.length > 1) await print(process.stdout, `${formatRanking(summaries).join('\n')}\n`);
 }
 
-/** While one checkpoint is played the next is made ready. */
+/** Prepares the next checkpoint while one is played. */
 function evaluateInTurn(evaluator: SuiteEvaluator, { checkpoint, out }: EvalFlags, signal: AbortSignal): AsyncGenerator<Verdict> {
   return runInTurn(checkpoint.length, (position, { after, abandoned }) =>
     evaluateCheckpoint(evaluator, checkpoint[position] ?? '', {
@@ -172,7 +172,7 @@ function evaluateInTurn(evaluator: SuiteEvaluator, { checkpoint, out }: EvalFlag
   );
 }
 
-/** Never rejects: what goes wrong with one checkpoint takes nothing from those before it. */
+/** Never rejects: a failure of one checkpoint does not affect those before it. */
 async function evaluateCheckpoint(
   evaluator: SuiteEvaluator,
   checkpoint: string,
@@ -201,7 +201,7 @@ function formatJson(checkpoints: number, summaries: readonly Summary[]): string 
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }
 
-/** Several checkpoints get a directory each, numbered in the order given: their base names may be the same. */
+/** Several checkpoints get a directory each, numbered in the given order, because their base names may be equal. */
 function chooseOutDirectory(out: string, checkpoints: readonly string[], position: number): string {
   return checkpoints.length === 1 ? out : join(out, `${position + 1}-${basename(checkpoints[position] ?? '')}`);
 }

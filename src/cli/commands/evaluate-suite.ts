@@ -4,7 +4,7 @@ import type { SuiteFlags } from '../flags/run-flags.ts';
 import type { StopFlags } from '../flags/stop-override.ts';
 import type { SuiteChangeFlags } from '../flags/suite-change-flags.ts';
 
-/** What `muster eval` needs of the composition root: a suite, ready to be played by one checkpoint after the other. */
+/** What `muster eval` needs from the composition root: a suite that is ready to be played by one checkpoint after the other. */
 export type EvaluateSuite = (request: SuiteRequest) => Promise<SuiteEvaluator>;
 
 export interface SuiteRequest extends StopFlags, SuiteChangeFlags, Pick<SuiteFlags, 'config' | 'sandboxes'> {
@@ -14,7 +14,7 @@ export interface SuiteRequest extends StopFlags, SuiteChangeFlags, Pick<SuiteFla
 
 export interface SuiteEvaluator extends AsyncDisposable {
   readonly suiteName: string;
-  /** The suite's own, which acts when no checkpoint and no agent is named. */
+  /** The suite's own agent, which plays when no checkpoint and no agent is named. */
   readonly agent: string | undefined;
   evaluate(checkpoint: string, options: CheckpointOptions): Promise<Summary>;
 }

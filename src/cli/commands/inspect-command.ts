@@ -6,13 +6,13 @@ import { formatInspection } from '../lines/inspection-lines.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 
-/** What `muster checkpoints inspect` needs of the composition root. */
+/** What `muster checkpoints inspect` needs from the composition root. */
 export type InspectCheckpoint = (path: string, terms: InspectTerms, signal: AbortSignal) => Promise<CheckpointInspection>;
 
 export interface InspectTerms {
   /** Path of a configuration file. */
   readonly config: string | undefined;
-  /** Read all of it also where it lies elsewhere. */
+  /** Read the whole checkpoint to get its digest, also from another machine. */
   readonly digest: boolean;
 }
 

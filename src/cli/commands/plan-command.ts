@@ -9,13 +9,13 @@ import { formatPlanLines } from '../lines/plan-lines.ts';
 import { addSuiteFlags, type SuiteFlags } from '../flags/run-flags.ts';
 import { addStopFlags, stopOverride, type StopFlags } from '../flags/stop-override.ts';
 
-/** What `muster plan` needs of the composition root. */
+/** What `muster plan` needs from the composition root. */
 export type PlanSuite = (request: PlanSuiteRequest, signal: AbortSignal) => Promise<EvaluationPlan>;
 
 export interface PlanSuiteRequest extends Pick<SuiteFlags, 'config' | 'sandboxes'> {
   /** Path of the suite file. */
   readonly suite: string;
-  /** In place of the suite's own. */
+  /** Replaces the suite's own rule. */
   readonly stop?: StopOverride;
   /** Path of an earlier evaluation's directory, or of its summary. */
   readonly baseline?: string;
@@ -56,7 +56,7 @@ async function runPlan(planSuite: PlanSuite, suite: string, flags: PlanFlags): P
   try {
     const plan = await planSuite({ ...flags, suite, ...(stop ? { stop } : {}) }, interrupt.signal);
     await print(process.stdout, flags.json ? `${JSON.stringify(plan, undefined, 2)}\n` : `${formatPlanLines(plan).join('\n')}\n`);
-    // Printing may have shown that stdout was closed.
+    // Printing may have revealed that stdout is closed.
     return interrupt.signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {
     if (!(interrupt.signal.aborted && error instanceof Error && error.name === 'AbortError')) throw error;

@@ -20,7 +20,7 @@ export interface ReplayRequest {
   readonly config?: string;
 }
 
-/** What `muster replay` needs of the composition root, for results of this machine. */
+/** What `muster replay` needs from the composition root, for results on this machine. */
 export type ReplayResults = (request: ReplayRequest, signal: AbortSignal) => Promise<ReplayDocument>;
 
 interface ReplayFlags extends ServerFlags {
@@ -28,7 +28,7 @@ interface ReplayFlags extends ServerFlags {
   readonly html?: string;
 }
 
-/** As a server names them. */
+/** Ids as servers make them. */
 const EVALUATION_ID = /^ev-[0-9a-z]+-[0-9a-f]+$/;
 
 export function createReplayCommand(replay: ReplayResults, connect: Connect): Command {

@@ -3,17 +3,17 @@ import { resolve } from 'node:path';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { ReportDocument } from '../../faces/report/document.ts';
 
-/** Where a command puts its page. */
+/** The destination of a command's page. */
 export interface ReportFile {
-  /** The page is there whole or not at all. @throws InfrastructureError when it cannot be written. */
+  /** Writes the whole page or nothing. @throws InfrastructureError when it cannot be written. */
   write(document: ReportDocument): Promise<void>;
 }
 
-/** @param flag that named the path. @throws InputError at once, before anything is played, when a page could not be put there. */
+/** @param flag that named the path. @throws InputError before anything is played when the page could not be written there. */
 export async function reportFile(path: string, flag = '--report'): Promise<ReportFile> {
   const target = resolve(path);
   try {
-    // A directory may refuse files although its mode allows them, as those of /proc do.
+    // Some directories refuse files although their mode allows them, such as those of /proc.
     await writeFile(createPartialPath(target), '');
     await rm(createPartialPath(target));
     const isDirectory = (await stat(target).catch(() => undefined))?.isDirectory();
@@ -31,7 +31,7 @@ export async function reportFile(path: string, flag = '--report'): Promise<Repor
 }
 
 async function write(what: string, target: string, document: ReportDocument): Promise<void> {
-  // What draws the page is read by those who ask for one.
+  // The module that draws the page is loaded only when a page is wanted.
   const { reportPage } = await import('../../faces/report/page.ts');
   const partial = createPartialPath(target);
   try {

@@ -29,7 +29,7 @@ export function createServeCommand(serve: (flags: ServeFlags) => Promise<Running
     .addHelpText('after', HELP)
     .action(async (flags: ServeFlags) => {
       using interrupt = watchInterruption(process, 'waiting for what is played (again to quit at once)', ['SIGINT', 'SIGTERM']);
-      // Before the server is open there is nothing to be read anew, and nothing to end for it either.
+      // Before the server is open, there is nothing to reload.
       using reloads = listenForHangUp();
       const server = await serve(flags);
       reloads.open(() => server.reload());
@@ -43,7 +43,7 @@ export function createServeCommand(serve: (flags: ServeFlags) => Promise<Running
     });
 }
 
-/** Aborted when the other end of the stream is closed, as it is when all processes that held it have ended. */
+/** Aborted when the other end of the stream closes: when all processes that held it have ended. */
 function watchForEnd(stdin: NodeJS.ReadStream): AbortSignal {
   const controller = new AbortController();
   for (const event of ['end', 'close', 'error']) stdin.once(event, () => controller.abort());
@@ -52,13 +52,13 @@ function watchForEnd(stdin: NodeJS.ReadStream): AbortSignal {
 }
 
 interface Reloads extends Disposable {
-  /** From now on the signal has an effect. */
+  /** Reloads on the signal from now on. */
   open(reload: () => Promise<Reload>): void;
-  /** Resolves when none is under way. */
+  /** Resolves when no reload is under way. */
   waitUntilSettled(): Promise<void>;
 }
 
-/** Reads the configuration anew at each SIGHUP, one at a time, and tells what came of it. */
+/** Reloads the configuration at each SIGHUP, one at a time, and reports the result. */
 function listenForHangUp(): Reloads {
   let reload: (() => Promise<Reload>) | undefined;
   let last: Promise<void> = Promise.resolve();

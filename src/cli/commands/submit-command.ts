@@ -29,13 +29,13 @@ interface SubmitFlags extends ServerFlags, StopFlags {
   readonly key?: string;
 }
 
-/** A suite that the server has a name for, or one to send. */
+/** The name of a suite on the server, or a suite to send. */
 export type SuiteToSend = (nameOrPath: string) => Promise<NewEvaluation['suite']>;
 
-/** What `muster submit` needs of the composition root. */
+/** What `muster submit` needs from the composition root. */
 export interface SubmitContext {
   readonly connect: Connect;
-  /** Reads the suite when it is a file. */
+  /** Reads the suite when the argument is a file. */
   readonly suiteToSend: SuiteToSend;
   readonly openBatch: (path: string) => Promise<OpenedBatch>;
 }
@@ -79,7 +79,7 @@ export function createSubmitCommand(context: SubmitContext): Command {
     });
 }
 
-/** A batch takes hours: a server may be replaced meanwhile. */
+/** A batch takes hours, during which a server may be replaced. */
 const BATCH_PATIENCE_SECONDS = 900;
 const SAID_BY_BATCH = ['checkpoint', 'cache', 'baseline', 'base', 'run', 'step', 'key', 'watch', 'episodes', 'halfWidth', 'rule'];
 
@@ -124,10 +124,9 @@ function selectKey({ key, checkpoint = [] }: SubmitFlags): string {
 }
 
 /**
- * A checkpoint as a request names it: one of this machine is brought there, with its progress on stderr.
+ * Returns a checkpoint as a request names it. Uploads a checkpoint of this machine, with progress on stderr.
  *
- * @param given path, URI or SHA-256.
- * @param base path of one that the server may have.
+ * @param given path, URI or SHA-256. @param base path of a checkpoint that the server may have.
  */
 async function bringCheckpoint(client: MusterClient, given: string, signal: AbortSignal, base?: string): Promise<NamedCheckpoint> {
   const named = nameCheckpoint(given);

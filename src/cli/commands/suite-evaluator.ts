@@ -4,8 +4,8 @@ import { stopOverride } from '../flags/stop-override.ts';
 import { readSuiteChanges } from '../flags/suite-change-flags.ts';
 
 /**
- * Reads the suite once: every checkpoint plays the same, whatever becomes of its files meanwhile. Muster is closed with the
- * evaluator, or at once if the suite cannot be read.
+ * Reads the suite once: every checkpoint plays the same suite, even if its files change meanwhile. Muster is closed with the evaluator, or
+ * at once if the suite cannot be read.
  */
 export async function openEvaluator(
   muster: Pick<Muster, 'loadSuite' | 'evaluateLoaded' | typeof Symbol.asyncDispose>,

@@ -9,13 +9,13 @@ import { alignColumns } from '../lines/columns.ts';
 import { formatNotice } from '../terminal/error-report.ts';
 import { print } from '../terminal/output.ts';
 
-/** What `muster token` needs of the composition root. */
+/** What `muster token` needs from the composition root. */
 export type OpenTokens = (flags: TokenFlags) => Promise<AsyncDisposable & { readonly office: TokenActions; readonly now: () => Date }>;
 
 interface TokenFlags {
   /** Path of the configuration file that says where the store is. */
   readonly config?: string;
-  /** Address of a server to ask in place of the store. */
+  /** Address of a server that is used instead of the store. */
   readonly server?: string;
   /** Whether the operator's token may travel to another machine without TLS. */
   readonly plainHttp?: true;
@@ -100,7 +100,7 @@ async function listAllTokens(office: TokenActions): Promise<readonly ListedToken
   return tokens;
 }
 
-/** A whole token in place of its id gets its own error: it must not go into anything that is kept. */
+/** A whole token in place of its id gets an error of its own, because it must not be stored or logged anywhere. */
 function parseIdArgument(text: string): TokenId {
   if (text.startsWith('muster_'))
     throw new InputError('token.id', 'expected the id of a token, not the token itself: the 16 digits after "muster_"');
@@ -139,7 +139,7 @@ function describeState({ expiresAt, revokedAt }: ListedToken, now: Date): string
   return expiresAt <= now ? `expired ${formatTime(expiresAt, now)}` : `until ${formatTime(expiresAt, now)}`;
 }
 
-/** Days tell apart what is far from now; within two days the time of day does, in UTC as all times of a server. */
+/** Dates for distant times; within two days the time of day, in UTC as all times of a server. */
 function formatTime(date: Date, now: Date): string {
   const isNear = Math.abs(date.getTime() - now.getTime()) < NEAR_MILLISECONDS;
   return isNear ? `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC` : date.toISOString().slice(0, 10);

@@ -12,9 +12,9 @@ interface TopFlags extends ServerFlags {
   readonly once?: true;
 }
 
-/** Open evaluations that are read at first; those that change later come by the stream. */
+/** Open evaluations that are read at first; later changes come by the stream. */
 const MOST_READ = 200;
-/** A terminal that is left open outlasts a server's upgrade. */
+/** A terminal may stay open during a server's upgrade. */
 const PATIENCE_SECONDS = 3600;
 const OPEN = ['waiting', 'running'] as const;
 
@@ -46,7 +46,7 @@ async function printBoard(client: MusterClient, { json }: ServerFlags, signal: A
   await print(process.stdout, `${lines.join('\n')}\n`);
 }
 
-/** Until a key or a signal ends it. @param client that answers at once or fails. @param patient that waits until a server is back. */
+/** Runs until a key or a signal ends it. @param client that answers at once or fails. @param patient that waits until a server is back. */
 async function followBoard(client: MusterClient, patient: MusterClient, signal: AbortSignal): Promise<void> {
   const quit = new AbortController();
   const ended = AbortSignal.any([signal, quit.signal]);

@@ -10,7 +10,7 @@ import { openProgressDisplay } from '../progress/progress-display.ts';
 import { addSuiteFlags, type SuiteFlags } from '../flags/run-flags.ts';
 import { formatTuning, tuningView } from '../lines/tuning-lines.ts';
 
-/** What `muster tune` needs of the composition root. */
+/** What `muster tune` needs from the composition root. */
 export type OpenTuner = (options: Pick<SuiteFlags, 'config' | 'sandboxes'>) => Promise<Pick<Muster, 'tune' | typeof Symbol.asyncDispose>>;
 
 interface TuneFlags extends SuiteFlags {
@@ -61,7 +61,7 @@ async function runTune(open: OpenTuner, suite: string, { checkpoint, seconds, js
       return await muster.tune({ suite, checkpoint, seconds }, { signal, onProgress: (progress) => display.show(progress) });
     })();
     await print(process.stdout, json ? `${JSON.stringify(tuning, undefined, 2)}\n` : `${formatTuning(tuning).join('\n')}\n`);
-    // Printing may have shown that stdout was closed.
+    // Printing may have revealed that stdout is closed.
     return signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {
     const { exitCode, report } = toFailedAttempt(error, signal, 'the last trial was over');

@@ -5,7 +5,7 @@ import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 
-/** What `muster checkpoints verify` needs of the composition root. */
+/** What `muster checkpoints verify` needs from the composition root. */
 export type OpenCheckpoints = (configFile: string | undefined) => Promise<{ verify(options: VerificationOptions): Promise<VerifiedStore> }>;
 
 interface VerifyFlags {

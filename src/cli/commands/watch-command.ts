@@ -34,11 +34,11 @@ interface WatchFlags extends ServerFlags, StopFlags, LogFlags {
   readonly every?: number;
   readonly once?: true;
   readonly webhook?: string;
-  /** True: beside the checkpoints. */
+  /** True: in the directory of the checkpoints. */
   readonly best?: string | true;
 }
 
-/** With a suite, the command watches the directory of a run; without one, an evaluation on a server. */
+/** With a suite, the command watches the directory of a training run; without one, an evaluation on a server. */
 export function createWatchCommand(connect: Connect, watchARun: WatchARun, openLog: OpenLog): Command {
   const command = new Command('watch')
     .summary('follow an evaluation on a server, or evaluate a run as it trains')
@@ -127,7 +127,7 @@ async function watchRun(watchARun: WatchARun, openLog: OpenLog, run: string, sui
   return await watchAndPrintRun(watchARun, request, flags.json === true, interrupt.signal, log);
 }
 
-/** @returns the exit code that says how it ended. */
+/** @returns the exit code for the evaluation's end. */
 export async function followEvaluation(client: MusterClient, id: string, json: boolean, signal: AbortSignal): Promise<number> {
   {
     using display = openProgressDisplay(createFiguresView(id), process.stderr);
@@ -162,7 +162,7 @@ export function getExitCodeOfState({ state, failure }: Pick<EvaluationResource, 
   }
 }
 
-/** What `muster watch --suite` needs of the composition root. */
+/** What `muster watch --suite` needs from the composition root. */
 type WatchARun = (request: RunWatchRequest & WatchRunSettings, hooks: RunWatchHooks) => Promise<WatchRecord>;
 
 export interface WatchRunSettings {

@@ -10,7 +10,7 @@ import { createDoctorCommand } from '../commands/doctor-command.ts';
 import { createReportCommand } from '../commands/report-command.ts';
 import { createSetupCommand } from '../commands/setup-command.ts';
 
-/** The commands that look after this machine, and at what is kept on it. */
+/** The commands that check this machine and show results that are stored on it. */
 
 export function composeReport(): Command {
   return createReportCommand(readResultDocument);

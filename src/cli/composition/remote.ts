@@ -9,7 +9,7 @@ import { createEpisodeCommand } from '../commands/tasks/episode-command.ts';
 import { createMcpCommand } from '../commands/tasks/mcp-command.ts';
 import { createRewardCommand } from '../commands/tasks/reward-command.ts';
 
-/** The commands that have a server do something. */
+/** The commands that use a server. */
 
 export function composeSubmit(): Command {
   return createSubmitCommand({ connect: createClient, suiteToSend: readSuiteToSend, openBatch });

@@ -16,7 +16,7 @@ import { createTaskCommand } from '../commands/tasks/task-command.ts';
 import type { HardenTask } from '../commands/tasks/task-harden-command.ts';
 import { createVerifySubmissionCommand } from '../commands/tasks/verify-submission-command.ts';
 
-/** The commands that make, grade and look at tasks for agents. */
+/** The commands that make, grade and show tasks for agents. */
 
 export function composeRollouts(): Command {
   return createRolloutsCommand(readKeptTrajectories, createClient);
@@ -72,7 +72,7 @@ const checkTasks: CheckTasks = async ({ tasks, times, seed, keep, config: file }
       );
       await onTask({ soundness, submissions });
     } catch (error) {
-      // One bad task does not keep the others from being checked.
+      // One invalid task does not prevent the others from being checked.
       if (!(error instanceof InputError)) throw error;
       refused.push(error.message);
     }

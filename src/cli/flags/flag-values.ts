@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { findConfidenceProblem } from '../../aggregation/intervals/confidence.ts';
 
-/** For a flag that may be given again. */
+/** For a flag that may be repeated. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
 }

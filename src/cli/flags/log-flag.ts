@@ -5,12 +5,12 @@ import { collect } from './flag-values.ts';
 
 /** Flags of the commands whose results can be logged. */
 export interface LogFlags {
-  /** Each a sink's name, or `name:directory`. */
+  /** A sink's name, or `name:directory`. */
   readonly log?: readonly string[];
 }
 
 const SINKS = ['tensorboard', 'wandb', 'mlflow', 'aim', 'csv'];
-/** Of the Python package; others keep theirs elsewhere. */
+/** Sinks of the Python package that take a directory; others store their logs elsewhere. */
 const WITH_DIRECTORY = new Set(['tensorboard', 'wandb', 'csv']);
 
 export function addLogFlag(command: Command): Command {
@@ -32,9 +32,9 @@ function parseSink(value: string): string {
 }
 
 /**
- * The step of a training that a checkpoint is of: the last whole number in its name, as in `step-4096.safetensors`.
+ * The training step of a checkpoint: the last whole number in its name, as in `step-4096.safetensors`.
  *
- * @param place that stands for it where the name has no number.
+ * @param place is used where the name has no number.
  */
 export function readStep(name: string, place: number): number {
   const base = name
@@ -46,7 +46,7 @@ export function readStep(name: string, place: number): number {
   return Number.isSafeInteger(step) ? step : place;
 }
 
-/** The logged fields of a result; unknown values are left out. @param standing to the best one before it. */
+/** The logged fields of a result, without unknown values. @param standing against the best checkpoint before it. */
 export function toFigures({ mean, interval, episodes }: LoggedResult, standing: Standing): Record<string, number> {
   return {
     ...(mean === null ? {} : { mean }),

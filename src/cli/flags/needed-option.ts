@@ -1,8 +1,8 @@
 import { Option, type Command } from 'commander';
 
 /**
- * An option that the command cannot do without. Commander's own check of mandatory options comes before the one for unknown options, so that
- * `--chekpoint FILE` would be answered by "--checkpoint is missing" alone; this one comes after it.
+ * A required option. Commander checks mandatory options before unknown ones, so that `--chekpoint FILE` would only be answered by
+ * "--checkpoint is missing"; this check comes after both.
  */
 export function addNeededOption(command: Command, option: Option): Command {
   return command.addOption(option).hook('preAction', (_, action) => {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { MusterClient } from '../../faces/client/muster-client.ts';
 
-/** Flags of the commands that speak to a server. */
+/** Flags of the commands that use a server. */
 export interface ServerFlags {
   /** Its address. */
   readonly server?: string;
@@ -12,7 +12,10 @@ export interface ServerFlags {
   readonly json?: true;
 }
 
-/** Opens a client for the flags. @param patienceSeconds how long trouble that passes is waited out, in place of a person's patience. */
+/**
+ * Opens a client for the flags. @param patienceSeconds how long to keep trying when a failure may pass; by default as long as a person
+ * would wait.
+ */
 export type Connect = (flags: ServerFlags & { readonly patienceSeconds?: number }) => MusterClient;
 
 export function addServerFlags(command: Command): Command {

@@ -8,9 +8,9 @@ const RULES = ['certified', 'approximate', 'asymptotic', 'fixed'] as const;
 /** Flags that replace the suite's stopping rule; its confidence stays. */
 export interface StopFlags {
   readonly rule?: (typeof RULES)[number];
-  /** For `fixed`, which it stands for by itself. */
+  /** For `fixed`, which it also selects. */
   readonly episodes?: number;
-  /** In units of the return. For the other rules; by itself it stands for `certified`. */
+  /** In units of the return. For the other rules; alone, it selects `certified`. */
   readonly halfWidth?: number;
 }
 
@@ -23,7 +23,7 @@ export function addStopFlags(command: Command): Command {
     );
 }
 
-/** Undefined when the flags leave the suite's rule as it is. @throws InputError `flags.stop` when they contradict each other. */
+/** Returns undefined when the flags do not change the suite's rule. @throws InputError `flags.stop` when they contradict each other. */
 export function stopOverride({ rule, episodes, halfWidth }: StopFlags): StopOverride | undefined {
   if (episodes !== undefined && halfWidth !== undefined)
     throw createInvalidError('--episodes and --half-width exclude each other: give a number of episodes or a precision');

@@ -16,7 +16,7 @@ export interface BatchProgress {
   readonly seconds: number;
 }
 
-/** Lines for what is under way; a terminal has room for so many. */
+/** Lines for running evaluations: as many as fit on a terminal. */
 const MOST_RUNNING = 8;
 
 export function createBatchView(name: string): ProgressView<BatchProgress> {
@@ -31,7 +31,7 @@ export function createBatchView(name: string): ProgressView<BatchProgress> {
   };
 }
 
-/** What became of each, as a table, and what was wrong with those that have no answer. */
+/** The result of each evaluation as a table, and the errors of those without an answer. */
 export function formatBatchLines(items: readonly BatchItem[]): readonly string[] {
   const rows = items.map((item) => [
     escapeUnprintableLine(item.checkpoint),
@@ -48,7 +48,7 @@ export function formatBatchLines(items: readonly BatchItem[]): readonly string[]
   return [...alignColumns([['checkpoint', 'suite', 'state', 'episodes', 'answer'], ...rows]), ...problems];
 }
 
-/** Exactly what programs get. */
+/** The document that programs get. */
 export function createBatchDocument(name: string, items: readonly BatchItem[]): object {
   return {
     schema: 'muster.batch/1',

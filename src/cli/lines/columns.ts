@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** Rows as lines, each column as wide as its widest cell. Colours take no room. */
+/** Rows as lines, each column as wide as its widest cell. Colours do not count as characters. */
 export function alignColumns(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => measureWidth(row[column] ?? ''))));
   return rows.map((row) =>
@@ -12,11 +12,11 @@ export function alignColumns(rows: readonly (readonly string[])[]): readonly str
 }
 
 export interface Fitting {
-  /** Characters of a line; Infinity for as many as there are. */
+  /** Characters of a line; Infinity for no limit. */
   readonly width: number;
-  /** Columns that are left out until the others fit, in this order. */
+  /** Columns that are omitted in this order until the others fit. */
   readonly omitted: readonly number[];
-  /** The column whose cells are cut before others are left out, down to `least` characters. Without colours. */
+  /** The column whose cells are shortened, to at least `least` characters, before others are omitted. Without colours. */
   readonly cut: number;
   readonly least: number;
 }

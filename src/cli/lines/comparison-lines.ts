@@ -12,7 +12,7 @@ type Candidate = ComparisonSummary['official']['candidates'][number];
 const MARKS = { promote: '▲', regress: '▼', equivalent: '=', inconclusive: '?' } as const;
 const COLOURS = { promote: 'green', regress: 'red', equivalent: 'cyan', inconclusive: 'yellow' } as const;
 
-/** A comparison as a person reads it: each verdict, then what it rests on. */
+/** A comparison for people: each verdict, then its basis. */
 export function formatComparison(summary: ComparisonSummary, suite: string): string[] {
   const { official } = summary;
   const title = `${suite} · against ${summary.baseline.uri}${summary.baseline.recorded ? ' (recorded)' : ''}`;
@@ -91,12 +91,12 @@ function formatCandidateRows(candidate: Candidate, { confidence, margin }: Compa
   return rows;
 }
 
-/** With a margin, or with several candidates, the interval has another confidence than the verdicts: docs/statistics.md says why. */
+/** With a margin, or with several candidates, the interval's confidence differs from the verdicts': docs/statistics.md explains why. */
 function formatVerdictConfidence(ofInterval: number, ofVerdicts: number): string {
   return ofInterval === ofVerdicts ? '' : `  ${styleText('dim', `verdicts hold with ${formatPercent(ofVerdicts)}`)}`;
 }
 
-/** 10^x as a person says it. */
+/** 10^x in words. */
 function formatOdds(log10: number): string {
   return log10 < 4 ? formatFigure(10 ** log10, 10 ** log10) : `10^${Math.floor(log10)}`;
 }

@@ -6,16 +6,16 @@ import { alignColumns } from './columns.ts';
 
 const HEADINGS = ['id', 'checkpoint', 'suite', 'state', 'answer', 'age'] as const;
 
-/** An evaluation in a list; with its summary where that says more than the latest figures. */
+/** An evaluation in a list, with its summary where that says more than the latest figures. */
 export type Listed = EvaluationItem & Pick<Partial<EvaluationResource>, 'summary'>;
 
-/** Evaluations and comparisons as a table. @param now for their ages. */
+/** Evaluations and comparisons as a table. @param now the time from which ages are counted. */
 export function formatEvaluationList(items: readonly Listed[], now: Date): readonly string[] {
   if (items.length === 0) return ['there are no evaluations'];
   return alignColumns([HEADINGS, ...items.map((item) => getCells(item, now))]);
 }
 
-/** Whether the answer of the item stands in its summary alone: it was known when it was asked for, or it is one of a comparison. */
+/** Whether only the summary has the item's answer: it was known when the evaluation was submitted, or it is a comparison. */
 export function isAnsweredElsewhere({ state, kind, running }: EvaluationItem): boolean {
   return state === 'finished' && (running === null || kind === 'comparison');
 }
@@ -41,7 +41,7 @@ export function formatCheckpoints({ checkpoints, run, version }: EvaluationItem)
   return escapeUnprintableLine(`${first}${others}${baseline === undefined ? '' : ` against ${getName(baseline)}`}${label}`);
 }
 
-/** What people know a checkpoint by: its name, the end of its path, or as much of its digest as tells it from others. */
+/** A short name for people: the checkpoint's name, the end of its path, or enough of its digest to be distinct. */
 function getName({ name, uri }: EvaluationItem['checkpoints'][number]): string {
   if (name !== undefined) return name;
   const digest = /^sha256:([0-9a-f]{12})[0-9a-f]{52}$/.exec(uri)?.[1];

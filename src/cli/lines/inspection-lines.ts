@@ -2,7 +2,7 @@ import type { CheckpointInspection, InspectedFile } from '../../policy-distribut
 import type { FileContents } from '../../policy-distribution/formats/file-contents.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
-/** For people; names and metadata are an outsider's, and shown as such. */
+/** For people. Names and metadata come from outside and are escaped. */
 export function formatInspection({ digest, kind, bytes, files }: CheckpointInspection): readonly string[] {
   const head = [
     digest ?? 'no digest: only what tells what it holds was read',
@@ -13,7 +13,7 @@ export function formatInspection({ digest, kind, bytes, files }: CheckpointInspe
   return [...head, ...files.flatMap((file) => ['', ...formatFileLines(file)])];
 }
 
-/** Of metadata, which may be whole documents. */
+/** Most characters of metadata, which may be whole documents. */
 const MOST_SHOWN = 400;
 
 function formatFileLines({ path, size, digest, contents }: InspectedFile): readonly string[] {
@@ -101,7 +101,7 @@ function formatAnyShape(shape: readonly (number | null)[]): string {
   return shapeText(shape.map((size) => size ?? 'any'));
 }
 
-/** The last column to the right, the others to the left. */
+/** Aligns the last column right, the others left. */
 function formatTable(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0));
   const padCell = (text: string, column: number, row: readonly string[]): string =>

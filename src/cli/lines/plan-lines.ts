@@ -6,7 +6,7 @@ import { formatTable, formatWarnings, type Row } from './table-lines.ts';
 
 type Spread = PlanForecast['episodes'];
 
-/** The plan as a person reads it: what was asked for, then what other rules would take, then what it rests on. */
+/** The plan for people: the request, then what other rules would need, then the basis. */
 export function formatPlanLines(plan: EvaluationPlan): string[] {
   const { suite, forecast, warnings } = plan;
   return [

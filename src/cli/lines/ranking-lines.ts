@@ -5,7 +5,10 @@ import { formatFigure } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { formatTable } from './table-lines.ts';
 
-/** Several evaluations in the order of their means, with the ranks that their intervals leave open; of one suite only: other means are of something else. */
+/**
+ * Several evaluations of one suite in order of their means, with the ranks that their intervals leave open. Means of different suites are
+ * not comparable.
+ */
 export function formatRanking(summaries: readonly Summary[]): string[] {
   const suites = new Set(summaries.map(({ official: { suite } }) => suite.digest));
   if (suites.size > 1)

@@ -9,7 +9,7 @@ import { formatTable, formatWarnings, type Row } from './table-lines.ts';
 
 type Interval = NonNullable<Summary['official']['interval']>;
 
-/** The summary as a person reads it: the answer first, then how sure it is, then what it took. */
+/** The summary for people: the answer first, then its certainty, then its cost. */
 export function formatSummary(summary: Summary, title: string): string[] {
   const { official, run } = summary;
   const names: Row[] = [
@@ -28,7 +28,7 @@ export function formatSummary(summary: Summary, title: string): string[] {
   ];
 }
 
-/** The scores of episodes that all failed would look like a result. */
+/** When all episodes failed, their scores would look like a result. */
 function formatRowsWithoutAnswer({ official, ended }: Summary): Row[] {
   return [
     ['mean return', styleText('bold', 'none')],
@@ -65,12 +65,12 @@ function formatMeanRows({ official, ended }: Summary): Row[] {
 
 const QUOTE_IT = 'quote this one: the returns decided when to stop';
 
-/** The mean without the bias of the stop, where the stop gave it one; null where the mean itself is the one to quote. */
+/** The mean without the bias of stopping, where the stop caused one; null where the mean itself is to be quoted. */
 function toQuote({ stop, endedBy, biasReducedMean }: Summary['official']): number | null {
   return stop.rule !== 'fixed' && endedBy === 'rule' ? biasReducedMean : null;
 }
 
-/** The interval's guarantee, short enough for a line; the whole of it is in the summary itself. */
+/** The interval's guarantee in one line; the summary has it in full. */
 function describePromise(method: Interval['method'], percent: string): string {
   switch (method) {
     case 'certified':
@@ -120,7 +120,7 @@ function formatMetricRows({ official }: Summary): Row[] {
   });
 }
 
-/** What it took. */
+/** What the run cost. */
 export function runRows(run: Summary['run']): Row[] {
   const { outcomes, recalled = 0 } = run;
   if (outcomes === 0 && recalled > 0) return [['played', `none: ${formatKnown(recalled)}`]];

@@ -12,19 +12,19 @@ export interface TopView {
   readonly url: string;
   readonly board: LiveBoard;
   readonly connection: 'live' | 'lost' | 'once';
-  /** Lines that there is room for. */
+  /** Lines that are available. */
   readonly rows: number;
   /** Characters of a line. */
   readonly columns: number;
 }
 
 const HEADINGS = ['state', 'checkpoint', 'suite', 'answer so far', 'episodes', 'rate', 'time', 'by'] as const;
-/** For terminals that are too narrow for all columns: the principal, the suite, the rate and the episodes are left out, in this order. */
+/** On narrow terminals the principal, the suite, the rate and the episodes are omitted, in this order. */
 const FITTING = { omitted: [7, 2, 5, 4], cut: 1, least: 20 } as const;
-/** Of evaluations that have ended; the others have what is left of the room. */
+/** Of ended evaluations; the others get the remaining room. */
 const MOST_ENDED = 5;
 const BAR_CELLS = 32;
-/** In the order in which a bar shows them. */
+/** In the order of a bar's cells. */
 const POOL_STATES = ['leased', 'idle', 'warming', 'creating', 'destroying'] as const;
 type PoolState = (typeof POOL_STATES)[number];
 const WORDS: Readonly<Record<PoolState, string>> = {
@@ -34,10 +34,10 @@ const WORDS: Readonly<Record<PoolState, string>> = {
   creating: 'creating',
   destroying: 'ending',
 };
-/** Different also without colours. */
+/** Distinct even without colours. */
 const CELLS: Readonly<Record<PoolState, string>> = { leased: '█', idle: '▒', warming: '░', creating: '░', destroying: '×' };
 
-/** The pools of a server and what it plays, as many evaluations as there is room for. */
+/** A server's pools and its evaluations, as many as fit. */
 export function formatTop({ url, board, connection, rows, columns }: TopView): readonly string[] {
   const all = [...board.evaluations.values()].sort(compareLatestFirst);
   const open = all.filter(isOpen).sort(compareByState);
@@ -47,7 +47,7 @@ export function formatTop({ url, board, connection, rows, columns }: TopView): r
   const head = `${styleText('bold', 'Muster')}${isWide ? ` ${url}` : ''} · ${state}`;
   const above = [head, '', ...board.pools.flatMap(formatPool), ''];
   if (all.length === 0) return [...above, 'there are no evaluations'];
-  // Beneath the pools: headings, and a line for those without room.
+  // The room below the pools: headings, and a line for evaluations that do not fit.
   const room = Math.max(1, rows - above.length - 2);
   const shown = [...open, ...all.filter((item) => !isOpen(item)).slice(0, MOST_ENDED)].slice(0, room);
   const left = open.length - shown.filter(isOpen).length;
@@ -61,7 +61,7 @@ const CONNECTIONS: Readonly<Record<TopView['connection'], string>> = {
   once: 'now',
 };
 
-/** What runs comes before what waits. */
+/** Running evaluations come before waiting ones. */
 function compareByState(a: EvaluationItem, b: EvaluationItem): number {
   return a.state === b.state ? 0 : a.state === 'running' ? -1 : 1;
 }
@@ -80,7 +80,7 @@ function formatPool({ name, phase, draining, max, sandboxes, waiting, obstacles,
   return [line, ...troubles.map((text) => styleText('yellow', `  ${escapeUnprintableLine(text)}`))];
 }
 
-/** Each state has its share of the cells; a state that occurs has at least one. */
+/** Each state gets its share of the cells, and at least one if it occurs. */
 function drawPool(sandboxes: Pool['sandboxes'], max: number): string {
   const most = Math.max(
     max,

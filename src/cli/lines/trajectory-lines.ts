@@ -2,7 +2,7 @@ import type { Trajectory, Turn } from '../../agents/rollouts/record/trajectory.t
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
 export const LIST_HEAD: readonly string[] = ['trajectory', 'task', 'reward', 'turns', 'tokens', 'ended by'];
-/** Characters of an observation that is shown. */
+/** Most characters of an observation that are shown. */
 const SHOWN = 2000;
 
 export function formatListLine({ trajectory, task, reward, turns, usage, stopReason }: Trajectory): readonly string[] {
@@ -10,7 +10,7 @@ export function formatListLine({ trajectory, task, reward, turns, usage, stopRea
   return [trajectory, task, rewarded, String(turns.length), String(usage.completionTokens), stopReason];
 }
 
-/** For people: all that was said, long observations cut. */
+/** For people: all messages, with long observations shortened. */
 export function describeTrajectory(trajectory: Trajectory): readonly string[] {
   const { task, model, reward, components, verdict, stopReason, segments, prompt, turns } = trajectory;
   const parts = Object.entries(components).map(([name, value]) => `${name} ${value}`);

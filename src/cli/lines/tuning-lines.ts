@@ -20,7 +20,7 @@ function formatUnderWay({ trial, trials, way }: TuningProgress): string {
   return `trial ${trial} of ${trials}: ${playText(way.play)} on ${formatSandboxes(way.sandboxes)}`;
 }
 
-/** The table of all trials, then the fastest as one would write it down. */
+/** The table of all trials, then the fastest one as a suite's setting. */
 export function formatTuning(tuning: Tuning): string[] {
   const { suite, processors, fastest, trials, warnings } = tuning;
   return [
@@ -37,7 +37,7 @@ function isUntimed({ episodesPerSecond, refusal, failed }: TuningTrialResult): b
   return episodesPerSecond === null && refusal === null && failed === 0;
 }
 
-/** Each once: what an environment lacks it lacks at every width. */
+/** Each refusal once: what an environment lacks, it lacks at every width. */
 function formatRefusalLines(trials: readonly TuningTrialResult[]): string[] {
   const lines = trials.flatMap(({ refusal, play }) => (refusal === null ? [] : [`  ${play.mode}: ${escapeUnprintableLine(refusal)}`]));
   return [...new Set(lines)];
@@ -82,7 +82,7 @@ function formatSandboxes(count: number): string {
   return count === 1 ? '1 sandbox' : `${formatCount(count)} sandboxes`;
 }
 
-/** As a suite has it, with what it may leave out left out. */
+/** As a suite has it, without what it may omit. */
 function formatPlay(play: PlayDeclaration): string {
   return play.mode === 'single' ? 'single' : `{ mode: ${play.mode}, width: ${play.width} }`;
 }

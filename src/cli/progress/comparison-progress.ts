@@ -12,7 +12,7 @@ type Candidate = RunningComparison['candidates'][number];
 export interface ComparisonTitle {
   readonly suite: string;
   readonly baseline: string;
-  /** In the order of the candidates. */
+  /** In order of the candidates. */
   readonly candidates: readonly string[];
 }
 

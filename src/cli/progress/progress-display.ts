@@ -1,12 +1,12 @@
 /** The display of running work. */
 export interface ProgressView<Shown> {
-  /** For a terminal, in place of those before. */
+  /** Replaces the previous lines on a terminal. */
   lines(progress: Shown): readonly string[];
   /** For a log. */
   line(progress: Shown): string;
 }
 
-/** Shows how a run goes: in place on a terminal, as a line now and then elsewhere. Always on stderr: stdout is for the result. */
+/** Shows the progress of a run: in place on a terminal, elsewhere as a line now and then. Always on stderr: stdout is for the result. */
 export interface ProgressDisplay<Shown> extends Disposable {
   show(progress: Shown): void;
 }
@@ -15,15 +15,15 @@ interface Timed {
   readonly seconds: number;
 }
 
-/** Between two lines where there is no terminal: a log wants signs of life, not a film. */
+/** Between two lines without a terminal: a log needs signs of life only. */
 const LINE_SECONDS = 5;
 
-/** Moves to the first of so many lines above the cursor, and erases everything from there on. */
+/** Moves the cursor up by `count` lines and erases everything below. */
 const formatEraseLines = (count: number): string => (count === 0 ? '' : `\x1b[${count}A\x1b[J`);
-/** Without wrapping the terminal cuts long lines itself: each line drawn is one line to erase. */
+/** Without wrapping, the terminal cuts long lines itself, so each drawn line is one line to erase. */
 const [WRAP_OFF, WRAP_ON] = ['\x1b[?7l', '\x1b[?7h'];
 
-/** Of a stream: what is needed here. */
+/** The part of a stream that the display needs. */
 export interface DisplayStream {
   readonly isTTY: boolean;
   /** Of a terminal. */
@@ -39,7 +39,7 @@ function createLiveDisplay<Shown>(view: ProgressView<Shown>, stream: DisplayStre
   let drawn = 0;
   return {
     show(progress) {
-      // What has left the screen at its top cannot be erased.
+      // Lines that have left the top of the screen cannot be erased.
       const lines = view.lines(progress).slice(0, Math.max(1, stream.rows - 1));
       stream.write(`${formatEraseLines(drawn)}${WRAP_OFF}${lines.map((line) => `${line}\n`).join('')}${WRAP_ON}`);
       drawn = lines.length;

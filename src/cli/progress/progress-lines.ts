@@ -4,7 +4,7 @@ import { formatCount, formatDuration, formatFigure, formatRate } from '../../ker
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { ProgressView } from './progress-display.ts';
 
-/** What the display says about an evaluation that runs. Pure: colours are added, or not, by `styleText`'s own rules. */
+/** Progress texts of a running evaluation. Pure: `styleText` decides whether to add colours. */
 export interface ProgressTitle {
   readonly suite: string;
   readonly checkpoint: string;
@@ -16,7 +16,7 @@ export function createEvaluationView(title: ProgressTitle): ProgressView<Progres
   return { lines: (progress) => formatProgressLines(title, progress), line: (progress) => formatProgressLine(title, progress) };
 }
 
-/** Four lines for a terminal, each cut to its width by the caller. */
+/** Four lines for a terminal; the caller cuts each to the terminal's width. */
 export function formatProgressLines(title: ProgressTitle, progress: Progress): string[] {
   return [
     `${styleText('bold', title.suite)} ${styleText('dim', '·')} ${escapeUnprintableLine(title.checkpoint)}`,
@@ -26,7 +26,7 @@ export function formatProgressLines(title: ProgressTitle, progress: Progress): s
   ];
 }
 
-/** One line for a log: the same facts without movement. */
+/** One line for a log, with the same facts. */
 export function formatProgressLine(title: ProgressTitle, progress: Progress): string {
   return `${title.suite} · ${escapeUnprintableLine(title.checkpoint)}: ${formatEpisodes(progress)}; mean ${formatMean(progress)}; sandboxes: ${formatPool(progress)}`;
 }
@@ -55,7 +55,7 @@ function formatEpisodes({ statistics, failed, episodesPerSecond, seconds, second
   return parts.join(' · ');
 }
 
-/** Of what came to an end, whether or not it counts by now: who waits for an environment that hangs is to know it early. */
+/** Counts finished episodes, whether or not they count yet, so that a hanging environment shows early. */
 export function formatFailed(failed: number): readonly string[] {
   return failed > 0 ? [styleText('yellow', `${formatCount(failed)} failed`)] : [];
 }

@@ -6,7 +6,7 @@ import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { ProgressView } from './progress-display.ts';
 import { drawBar } from './progress-lines.ts';
 
-/** What the display says about things that go on at a server. */
+/** Progress texts for work at a server. */
 
 export interface ShownUpload extends UploadProgress {
   /** Since it began. */

@@ -6,7 +6,7 @@ const EARLIER = {
   complete: (run: string) => `this ${run} is complete; its summary is shown again, and nothing is played`,
 } as const;
 
-/** What becomes of what `--out` holds already. @param run "evaluation" or "comparison". */
+/** Explains what happens to the present content of `--out`. @param run "evaluation" or "comparison". */
 export function formatEarlierRun(out: string, run: string, earlier: keyof typeof EARLIER): string {
   return formatNotice(`${out}: ${EARLIER[earlier](run)}`);
 }

@@ -1,24 +1,24 @@
 import { RefusedError } from '../../faces/client/client-errors.ts';
 import { MusterError } from '../../kernel/errors.ts';
 
-/** What a shell or a pipeline learns from how a command ends. */
+/** What a command's exit code tells a shell or a pipeline. */
 export const EXIT_CODES = {
   done: 0,
   /** A defect of Muster itself. */
   defect: 1,
-  /** A suite, checkpoint, configuration or flag is wrong; the message says which and how to mend it. */
+  /** A suite, checkpoint, configuration or flag is wrong; the message says which and how to correct it. */
   badInput: 2,
   /** The machine or a provider failed, or a quota is used up for now; the same command may succeed later. */
   infrastructure: 3,
   /** A comparison found every candidate worse than the baseline. */
   regress: 4,
-  /** A comparison came to no verdict within its budget. */
+  /** A comparison reached no verdict within its budget. */
   inconclusive: 5,
-  /** Of a batch: some of its evaluations were refused, failed or were cancelled. */
+  /** Some evaluations of a batch were refused, failed or were cancelled. */
   incomplete: 6,
-  /** An episode that was played again came to another outcome. */
+  /** An episode had another outcome when it was played again. */
   differs: 7,
-  /** Ctrl-C, as shells have it: 128 + SIGINT. */
+  /** Ctrl-C, as in shells: 128 + SIGINT. */
   interrupted: 130,
 } as const;
 
@@ -32,7 +32,7 @@ export function getExitCode(error: unknown): number {
   }
 }
 
-/** Whether time alone mends it: a quota of the day, or of what may wait. */
+/** Whether waiting is enough: a quota for a day, or for waiting evaluations. */
 function isPassing(error: MusterError): boolean {
   return error instanceof RefusedError && error.retryAfterSeconds !== undefined;
 }

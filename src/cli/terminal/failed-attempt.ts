@@ -1,14 +1,14 @@
 import { formatErrorReport, formatNotice } from './error-report.ts';
 import { EXIT_CODES, getExitCode } from './exit-code.ts';
 
-/** How a command that could not give its answer ends. */
+/** The end of a command that could not give its answer. */
 export interface FailedAttempt {
   readonly exitCode: number;
   /** For stderr. */
   readonly report: string;
 }
 
-/** @param before what an interruption came before, for the message. */
+/** @param before what the interruption prevented, for the message. */
 export function toFailedAttempt(error: unknown, signal: AbortSignal, before: string): FailedAttempt {
   if (signal.aborted && error instanceof Error && error.name === 'AbortError')
     return { exitCode: EXIT_CODES.interrupted, report: formatNotice(`interrupted before ${before}`) };

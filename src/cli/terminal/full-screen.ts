@@ -1,4 +1,4 @@
-/** Of a terminal: what is needed here. */
+/** The part of a terminal's streams that is needed. */
 export interface ScreenStreams {
   readonly stdin: {
     readonly isTTY: boolean;
@@ -17,7 +17,7 @@ export interface ScreenStreams {
 }
 
 export interface FullScreen extends Disposable {
-  /** Replaces all that is shown. */
+  /** Replaces everything on the screen. */
   show(lines: readonly string[]): void;
 }
 
@@ -27,13 +27,13 @@ export interface ScreenListeners {
   readonly onQuit: () => void;
 }
 
-/** The terminal's other screen, without a cursor and without wrapping: what stood on the terminal before is there again at the end. */
+/** The terminal's alternate screen, without a cursor and without wrapping; leaving it restores the previous content. */
 const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l';
 const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l';
 const [HOME, ERASE_TO_LINE_END, ERASE_BELOW] = ['\x1b[H', '\x1b[K', '\x1b[J'];
 const QUIT_KEYS: ReadonlySet<string> = new Set(['q', 'Q', '\x1b', '\x03', '\x04']);
 
-/** Takes the whole terminal until it is disposed of. Keys are read where stdin is a terminal, too. */
+/** Uses the whole terminal until it is disposed. Reads keys where stdin is a terminal, too. */
 export function openFullScreen({ stdin, stdout }: ScreenStreams, { onResize, onQuit }: ScreenListeners): FullScreen {
   const onData = (data: Buffer): void => {
     if (QUIT_KEYS.has(data.toString('latin1'))) onQuit();
@@ -48,7 +48,7 @@ export function openFullScreen({ stdin, stdout }: ScreenStreams, { onResize, onQ
   return {
     show(lines) {
       const shown = lines.slice(0, Math.max(1, stdout.rows));
-      // Before a line is written: after one that is as wide as the terminal, its last character would be erased.
+      // Erases before writing a line: after a line as wide as the terminal, its last character would be erased.
       stdout.write(HOME + shown.map((line, at) => `${at === shown.length - 1 ? ERASE_BELOW : ERASE_TO_LINE_END}${line}`).join('\r\n'));
     },
     [Symbol.dispose]() {

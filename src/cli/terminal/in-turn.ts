@@ -1,6 +1,6 @@
-/** What a task in a row knows of those before it. */
+/** What a task in a sequence knows of those before it. */
 export interface Turn {
-  /** Settles when it is the task's turn; until then it may get ready. */
+  /** Settles when it is the task's turn; until then the task may prepare. */
   readonly after: Promise<void>;
   /** Aborted when its turn will not come. */
   readonly abandoned: AbortSignal;
@@ -13,8 +13,8 @@ interface Begun<Result> {
 }
 
 /**
- * Does tasks in a row. Each is begun when the one before it has its turn, and has its own when the caller asks for its result. Who
- * stops asking abandons the one that was getting ready.
+ * Runs tasks in sequence. Each begins when the previous one has its turn, and gets its own turn when the caller asks for its result. A
+ * caller that stops asking abandons the task that was preparing.
  *
  * @param task must not reject.
  */

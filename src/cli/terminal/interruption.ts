@@ -1,14 +1,14 @@
 import { EXIT_CODES } from './exit-code.ts';
 
 /**
- * Ctrl-C and `kill` end the work, cleanly: the first signal aborts, so that a partial result can be given; the second
- * ends the process at once (sandboxes die with it). A closed stdout ends the work as well: the result could not be delivered.
+ * Ctrl-C and `kill` end the work cleanly: the first signal aborts, so that a partial result can be given; the second ends the process at
+ * once (sandboxes die with it). A closed stdout ends the work as well, as the result could not be delivered.
  */
 export interface Interruption extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** Why the work was ended; the message was printed. */
+/** The reason of an interruption whose message was already printed. */
 export class Interrupted extends DOMException {
   constructor(by: string) {
     super(by, 'AbortError');
@@ -23,7 +23,7 @@ interface Streams {
 type Ending = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 const SIGNALS: readonly Ending[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** @param meaning what the first signal does, for the person who sent it. @param signals which of them end it. */
+/** @param meaning what the first signal does, for the person who sent it. @param signals that end the work. */
 export function watchInterruption(
   { stdout, stderr }: Streams,
   meaning = 'finishing with what there is (again to quit at once)',

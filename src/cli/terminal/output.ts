@@ -3,17 +3,17 @@ import { formatNotice } from './error-report.ts';
 import { EXIT_CODES } from './exit-code.ts';
 import { hasErrno } from '../../kernel/errno.ts';
 
-/** Hands text to a stream. Resolves when it has been taken, or cannot be and the stream's error listeners have been called. */
+/** Writes text to a stream. Resolves when it has been written, or when writing failed and the stream's error listeners have been called. */
 export function print(stream: NodeJS.WritableStream, text: string): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  // A stream calls back before it tells of the error.
+  // A stream calls back before it emits the error.
   stream.write(text, () => setImmediate(resolve));
   return promise;
 }
 
 /**
- * Keeps a closed pipe from being taken for a defect. Without stderr the work goes on: the result is on stdout. A stdout that cannot be
- * written decides the exit code, whatever became of the work.
+ * Prevents a closed pipe from counting as a defect. Without stderr the work continues, as the result is on stdout. A stdout that cannot be
+ * written decides the exit code, whatever the result.
  */
 export function endOnClosedOutput(process: NodeJS.Process): void {
   process.stderr.on('error', () => undefined);

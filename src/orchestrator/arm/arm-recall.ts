@@ -7,18 +7,18 @@ import type { Dispatcher } from './dispatcher.ts';
 import type { RepeatedPlays } from './repeated-plays.ts';
 import { dropDetail } from './without-detail.ts';
 
-/** An episode that need not be played: its outcome is known. */
+/** An episode with a known outcome, which need not be played. */
 export interface RecalledEpisode {
   readonly stored: StoredEpisode;
   readonly planned: PlannedEpisode;
 }
 
-/** Brings what a journal knows of an arm's episodes into it, in place of playing them; what it does not know of their blocks goes out. */
+/** Adds the outcomes that a journal knows to an arm instead of playing their episodes; the unknown rest of their blocks is dispatched. */
 export class ArmRecall {
   readonly #dispatcher: Pick<Dispatcher, 'next' | 'passNext' | 'return'>;
   readonly #repeated: RepeatedPlays;
   readonly #onKnown: (episode: RecalledEpisode) => void;
-  /** Undefined once nothing more is known that was not played here: until then, only what it does not know goes out. */
+  /** Undefined once the journal knows nothing more. Until then only episodes that it does not know are dispatched. */
   #recall: Recall | undefined;
   #running: Promise<boolean> | undefined;
   #count = 0;
@@ -36,19 +36,19 @@ export class ArmRecall {
     this.#onKnown = onKnown;
   }
 
-  /** Whether all that the journal knows has been taken in. */
+  /** Whether all outcomes of the journal have been added. */
   get isOver(): boolean {
     return this.#recall === undefined;
   }
 
-  /** Episodes that were taken in. */
+  /** Episodes that were added. */
   get count(): number {
     return this.#count;
   }
 
   /**
-   * @param needed the first index that is not needed yet; it moves on with what is counted. @param isWanted whether more of it is.
-   * @returns whether anything was done.
+   * @param needed the first index that is not needed yet; it grows as episodes are counted. @param isWanted whether more outcomes are
+   * needed. @returns whether anything was done.
    */
   recallUpTo(needed: () => number, isWanted: () => boolean): Promise<boolean> {
     this.#running ??= this.#recallUpTo(needed, isWanted).finally(() => (this.#running = undefined));
@@ -66,7 +66,7 @@ export class ArmRecall {
     return this.#dispatcher.next > before;
   }
 
-  /** @param known of the indices from the dispatcher's next on and before `end`, by index. */
+  /** @param known episodes from the dispatcher's next index up to `end`, by index. */
   #takeIn(known: readonly StoredEpisode[], end: number, isWanted: () => boolean): void {
     let position = 0;
     while (this.#dispatcher.next < end && isWanted()) {
@@ -94,13 +94,13 @@ export class ArmRecall {
   }
 }
 
-/** Looked up at a time: a journal of a million is never in memory. */
+/** Indices that are looked up together: a journal of a million episodes is never in memory. */
 const PAGE = 1024;
 
-/** What a journal knows, taken from it range by range, from index 0 on. */
+/** The episodes of a journal, read in ranges from index 0 on. */
 class Recall {
   readonly #journal: EpisodeJournal;
-  /** Episodes of the last page; those before `#position` have been taken. */
+  /** The last page. Episodes before `#position` have been returned. */
   #page: readonly StoredEpisode[] = [];
   #position = 0;
   /** All indices before it have been looked up. */
@@ -112,12 +112,12 @@ class Recall {
     this.#journal = journal;
   }
 
-  /** Whether all that is known has been taken. */
+  /** Whether all known episodes have been returned. */
   get isExhausted(): boolean {
     return this.#next === undefined && this.#position === this.#page.length;
   }
 
-  /** Those known of the indices before `to` that have not been taken. `to` grows from call to call. */
+  /** The known episodes before index `to` that have not been returned. `to` grows from call to call. */
   async take(to: number): Promise<readonly StoredEpisode[]> {
     const taken: StoredEpisode[] = [];
     this.#takeInto(taken, to);

@@ -17,40 +17,40 @@ import { Settling, type SettledEpisode } from './settling.ts';
 import { toFoldedOutcome } from './without-detail.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 
-/** Least number of episodes that dispatch runs ahead of the fold, however soon the goal may be reached. */
+/** Fewest episodes that dispatch runs ahead of the fold, however soon the goal may be reached. */
 const LEAST_AHEAD = 8;
 
 /** A runner shares its sandbox with untrusted code, which may print much. */
 const MOST_REMARKS = 16;
 
 export interface ArmConfig extends DispatchConfig {
-  /** Most episodes that may be ahead of the fold, up to the end of a block: bounds memory, and what a stop may leave unused. */
+  /** Most episodes ahead of the fold, up to the end of a block: bounds memory, and the episodes that a stop leaves unused. */
   readonly window: number;
 }
 
 export interface ArmOptions {
   readonly suite: SuiteDefinition;
-  /** The suite's own modules in the store, when it ships any. */
+  /** The suite's own modules in the store, if it ships any. */
   readonly suiteFiles: StoredCheckpoint | undefined;
   readonly checkpoint: StoredCheckpoint;
   readonly goal: Goal;
-  /** Which episode an index below the goal's limit stands for. */
+  /** The episode of an index below the goal's limit. */
   readonly plan: (index: number) => PlannedEpisode;
   readonly config: ArmConfig;
   readonly sink?: EpisodeSink | undefined;
-  /** Episodes count once they are in it, and what is in it is not played. */
+  /** Episodes count once they are in the journal, and those in it are not played. */
   readonly journal?: EpisodeJournal | undefined;
 }
 
 /**
- * The episodes of one checkpoint in a study: which are out, which came back, what is kept of them. What they come to is the goal's
- * to say. Driven by an `EpisodeRun`; everything here happens at once, in memory.
+ * The episodes of one checkpoint in a study: which are dispatched, which have returned, and what is stored of them. The goal decides what
+ * they mean. An `EpisodeRun` drives it; everything here is synchronous and in memory.
  */
 export class Arm {
   readonly suite: SuiteDefinition;
   readonly suiteFiles: StoredCheckpoint | undefined;
   readonly checkpoint: StoredCheckpoint;
-  /** Set once a runner has taken the checkpoint: another one's refusal is then that runner's own trouble. */
+  /** Set once a runner has accepted the checkpoint: a later refusal is then a problem of that runner. */
   wasLoaded = false;
   readonly #goal: Goal;
   readonly #window: number;
@@ -87,22 +87,22 @@ export class Arm {
     return this.#dispatcher;
   }
 
-  /** Indices of which two plays came out differently: their results are not reproducible. */
+  /** Indices of which two plays had different outcomes: their results are not reproducible. */
   get differing(): readonly EpisodeIndex[] {
     return this.#repeated.differing;
   }
 
-  /** Episodes that failed with others of their block, for one cause. */
+  /** Episodes that failed together with others of their block, for one cause. */
   get sharedFailures(): number {
     return this.#settling.sharedFailures;
   }
 
-  /** Adds what a runner remarked on what it loaded or played. */
+  /** Adds a runner's remarks on what it loaded or played. */
   addRemarks(remarks: readonly string[]): void {
     for (const remark of remarks) if (this.#remarks.size < MOST_REMARKS) this.#remarks.add(remark);
   }
 
-  /** What runners said of what they loaded and played, each once. */
+  /** Remarks of runners on what they loaded and played, each once. */
   get remarks(): readonly string[] {
     return [...this.#remarks];
   }
@@ -112,7 +112,7 @@ export class Arm {
     return this.#failures.readUpTo(this.#goal.folded);
   }
 
-  /** Whether anything is kept of an episode beside what it counts for. */
+  /** Whether anything is stored of an episode beyond what counts. */
   get isKept(): boolean {
     return this.#held !== undefined || this.#journal !== undefined;
   }
@@ -122,13 +122,13 @@ export class Arm {
     return this.isOver ? 0 : this.#dispatcher.countAvailable(this.#computeHorizon(sandboxes));
   }
 
-  /** The next range for a runner; empty when there is nothing for it now. */
+  /** The next range for a runner; empty when it has no work now. */
   take(now: number, sandboxes: number, outstanding: DispatchView['outstanding'], capacity: number): readonly PlannedEpisode[] {
     if (this.isOver) return [];
     return this.#dispatcher.take({ now, horizon: this.#computeHorizon(sandboxes), sandboxes, outstanding, capacity });
   }
 
-  /** As `take`: a second copy of what has been out for long. */
+  /** As `take`, but a second copy of a straggler. */
   takeStraggler(now: number): readonly PlannedEpisode[] {
     return this.isOver ? [] : this.#dispatcher.takeStraggler(now);
   }
@@ -141,18 +141,18 @@ export class Arm {
     this.#dispatcher.giveBack(episodes);
   }
 
-  /** Whether all that the journal knows of the episodes that are needed has been taken in. */
+  /** Whether all needed episodes that the journal knows have been added. */
   get isRecalled(): boolean {
     return this.#recall?.isOver ?? true;
   }
 
-  /** Episodes that were taken from the journal, undefined without one. */
+  /** Episodes that were taken from the journal; undefined without one. */
   get recalled(): number | undefined {
     return this.#recall?.count;
   }
 
   /**
-   * Takes in what the journal knows of the episodes that could be dispatched now. When it knows still more, the fold has to move on first.
+   * Adds the outcomes that the journal knows of episodes that could be dispatched now. When it knows more, the fold has to advance first.
    *
    * @returns whether anything was done.
    */
@@ -164,10 +164,10 @@ export class Arm {
   }
 
   /**
-   * Takes results in.
+   * Adds results.
    *
-   * @returns a promise when the journal or the episode sink asks to wait: with a journal they count only then.
-   * @throws InfrastructureError `checkpoint.mismatch` when an episode was played with another checkpoint: none of them counts.
+   * @returns a promise when the journal or the episode sink asks to wait: with a journal, results count only after that. @throws
+   * InfrastructureError `checkpoint.mismatch` when an episode was played with another checkpoint: none of them counts.
    */
   record(played: readonly PlayedEpisode[]): Promise<void> | undefined {
     for (const episode of played) this.#assertPlayedWithIt(episode);
@@ -176,7 +176,7 @@ export class Arm {
     return this.#held?.emit(this.#goal.folded);
   }
 
-  /** Hands the surplus episodes to the sink, once the study is over. */
+  /** Writes the surplus episodes to the sink, once the study is over. */
   async finish(): Promise<void> {
     await this.#held?.emit(this.#goal.folded);
     await this.#held?.finish();
@@ -186,7 +186,7 @@ export class Arm {
     return this.isRecalled ? this.#findFirstUnneeded(sandboxes) : this.#dispatcher.next;
   }
 
-  /** The first index that is not needed yet, or never, and begins a block: one that is needed in part is played whole. */
+  /** The first index that is not needed, now or ever, and begins a block: a block that is needed in part is played whole. */
   #findFirstUnneeded(sandboxes: number): number {
     const { folded, limit } = this.#goal;
     const needed = Math.max(this.#goal.expectedRemaining(), LEAST_AHEAD, Math.ceil(sandboxes / 4));

@@ -3,16 +3,16 @@ import type { PlannedEpisode } from '../../runner/playlist.ts';
 import { NO_ATTEMPTS, type LostAttempts } from './retry.ts';
 
 /**
- * Consecutive indices that one runner plays together: a single one without batching. Outcomes depend on the whole of it, so it goes out whole, also when
- * some of its outcomes are known already: they stay what they are, and what comes again has to be the same.
+ * Consecutive indices that one runner plays together; without batching, a single one. Outcomes depend on the whole block, so it is
+ * dispatched whole even when some outcomes are known: these stay, and repeated ones have to be equal.
  */
 export class Block {
-  /** Blocks are counted from 0 on. */
+  /** Blocks are numbered from 0. */
   readonly number: number;
   readonly episodes: readonly PlannedEpisode[];
   attempts: LostAttempts = NO_ATTEMPTS;
   #unsettled: number;
-  /** By position; only where there is more than one. */
+  /** By position; used only for blocks of several episodes. */
   readonly #settled: boolean[] = [];
 
   constructor(number: number, episodes: readonly PlannedEpisode[]) {
@@ -26,7 +26,7 @@ export class Block {
     return this.#unsettled === 0;
   }
 
-  /** The episode has its outcome now. @returns undefined when it had one before. */
+  /** Records that the episode has its outcome. @returns undefined when it had one before. */
   settle(index: EpisodeIndex): PlannedEpisode | undefined {
     const position = index - this.number * this.episodes.length;
     if (this.#unsettled === 0 || this.#settled[position]) return undefined;
@@ -35,7 +35,7 @@ export class Block {
     return this.episodes[position];
   }
 
-  /** Those without an outcome. */
+  /** The episodes without an outcome. */
   listUnsettled(): readonly PlannedEpisode[] {
     return this.isSettled ? [] : this.episodes.filter((_, position) => !this.#settled[position]);
   }

@@ -11,11 +11,11 @@ import { decideAfterLoss } from './retry.ts';
 export interface DispatchConfig {
   /** How long a range should keep a runner busy. */
   readonly rangeMilliseconds: number;
-  /** A block is a straggler when it has been out for this many times what it and those before it usually take… */
+  /** A block is a straggler when it has been out for this many times the usual time of itself and the blocks before it… */
   readonly stragglerFactor: number;
   /** …and at least this long. */
   readonly stragglerMilliseconds: number;
-  /** How often a block is played in all before what has no outcome counts as unresolved. */
+  /** Most plays of a block; episodes that then have no outcome are unresolved. */
   readonly maxAttempts: number;
 }
 
@@ -24,23 +24,23 @@ export interface DispatchView {
   readonly now: number;
   /** First index that may not be dispatched yet, unless its block begins before it. */
   readonly horizon: number;
-  /** That share the episodes, those yet to come included. */
+  /** Sandboxes that share the episodes, including those that are being created. */
   readonly sandboxes: number;
-  /** Ranges, and episodes in them, that the asking runner has not finished. */
+  /** Ranges, and their episodes, that this runner has not finished. */
   readonly outstanding: { readonly ranges: number; readonly episodes: number };
-  /** Most episodes that the asking runner may still be given; a block that begins within it is given whole. */
+  /** Most episodes that this runner may still get; a block that begins within it is included whole. */
   readonly capacity: number;
 }
 
-/** What becomes of a block whose sandbox was lost. */
+/** What happens to a block whose sandbox was lost. */
 export type LossDecision =
   | { readonly kind: 'again' }
-  /** Of the episodes without an outcome, which are yet to be settled. */
+  /** The episodes without an outcome, which are still to be settled. */
   | { readonly kind: 'final'; readonly outcome: Outcome; readonly episodes: readonly PlannedEpisode[] };
 
 export interface Settled {
   readonly episode: PlannedEpisode;
-  /** Episodes of its block may be played again, or are just being: the block has not come to its end, or another copy of it is out. */
+  /** Whether episodes of its block may be played again or are being played: the block is not complete, or another copy of it is out. */
   readonly mayComeAgain: boolean;
 }
 
@@ -48,9 +48,9 @@ export interface Settled {
 const SMOOTHING = 0.1;
 
 /**
- * Which episodes go out next. They go out in blocks; without batching each is a block of its own. A block is *new*, then *in flight* in one
- * copy (two for a straggler), then *settled*; a copy that is lost or handed back makes it *returned*, and returned ones go out before new ones.
- * No I/O, no clock of its own.
+ * Decides which episodes are dispatched next. They are dispatched in blocks; without batching, a block is one episode. A block is *new*,
+ * then *in flight* in one copy (two for a straggler), then *settled*; a copy that is lost or given back makes it *returned*, and returned
+ * blocks are dispatched before new ones. It does no I/O and has no clock.
  */
 export class Dispatcher {
   readonly #plan: (index: number) => PlannedEpisode;
@@ -70,12 +70,12 @@ export class Dispatcher {
     this.#blockSize = blockSize;
   }
 
-  /** Times that a block was dispatched again because its sandbox was lost. */
+  /** How often a block was dispatched again because its sandbox was lost. */
   get retried(): number {
     return this.#retried;
   }
 
-  /** Stragglers that were given a second copy. */
+  /** Stragglers that got a second copy. */
   get duplicated(): number {
     return this.#duplicated;
   }
@@ -85,29 +85,29 @@ export class Dispatcher {
     return this.#flights.size * this.#blockSize;
   }
 
-  /** The first index that is new; a block begins there. */
+  /** The first new index, where a block begins. */
   get next(): number {
     return this.#next * this.#blockSize;
   }
 
-  /** Takes the next new block off: it goes out when it is returned, and need not when its outcomes are known. */
+  /** Removes the next new block. It is dispatched only if it is returned later; not when all its outcomes are known. */
   passNext(): Block {
     const start = this.next;
     const episodes = Array.from({ length: this.#blockSize }, (_, position) => this.#plan(start + position));
     return new Block(this.#next++, episodes);
   }
 
-  /** The block goes out before new ones. */
+  /** Dispatches the block before new ones. */
   return(block: Block): void {
     this.#returned.push(block);
   }
 
-  /** Blocks that could go out now: as many runners could have something to do. */
+  /** Blocks that could be dispatched now: as many runners could get work. */
   countAvailable(horizon: number): number {
     return this.#returned.length + Math.max(0, Math.ceil(horizon / this.#blockSize) - this.#next);
   }
 
-  /** The next range for a runner that asks: whole blocks, or nothing when there is nothing for it. */
+  /** The next range for a runner: whole blocks, or nothing when there is no work for it. */
   take(view: DispatchView): readonly PlannedEpisode[] {
     const { ranges, episodes } = view.outstanding;
     const size = chooseRangeSize({
@@ -124,7 +124,7 @@ export class Dispatcher {
     return range;
   }
 
-  /** The straggler that the fold waits for first, as a second copy for a free sandbox; empty when there is none. */
+  /** A second copy, for a free sandbox, of the straggler that the fold waits for first; empty when there is none. */
   takeStraggler(now: number): readonly PlannedEpisode[] {
     const candidate = this.#flights.findFirstSingle();
     if (!candidate || now < this.#measureDelay(candidate)) return [];
@@ -139,7 +139,7 @@ export class Dispatcher {
     return candidate && this.#measureDelay(candidate);
   }
 
-  /** What one runner was sent and has not played to its end, for no fault of its own. It costs the blocks no attempt. */
+  /** Returns episodes that a runner was sent and has not finished, through no fault of its own. This does not count as an attempt. */
   giveBack(episodes: readonly PlannedEpisode[]): void {
     let last: number | undefined;
     for (const { index } of episodes) {
@@ -149,7 +149,10 @@ export class Dispatcher {
     }
   }
 
-  /** A copy of the episode's block whose sandbox was lost. Undefined: another copy is still being played, and decides. */
+  /**
+   * Records that the sandbox of one copy of the episode's block was lost. Returns undefined when another copy is still being played, which
+   * decides.
+   */
   recordLoss(index: EpisodeIndex, detail: string, killed: Killed): LossDecision | undefined {
     const flight = this.#flights.get(this.#getBlockNumber(index));
     if (!flight) return undefined;
@@ -171,7 +174,7 @@ export class Dispatcher {
   settle(index: EpisodeIndex, milliseconds: number): Settled | undefined {
     const number = this.#getBlockNumber(index);
     const flight = this.#flights.get(number);
-    // What came of a block before its runner's end may be reported after the block has been handed back.
+    // An outcome from before its runner's end may arrive after the block was given back.
     const block = flight?.block ?? this.#returned.find((returned) => returned.number === number);
     const episode = block?.settle(index);
     if (!block || !episode) return undefined;

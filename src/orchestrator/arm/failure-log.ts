@@ -1,46 +1,46 @@
 import { buildErrorKey, type Failed } from '../../kernel/outcome.ts';
 import type { EpisodeIndex } from '../../kernel/ids.ts';
 
-/** Failed episodes of the result that have one error. */
+/** Failed episodes of the result that have the same error. */
 export interface ErrorGroup {
   readonly cause: Failed['cause'];
   readonly episodes: number;
   readonly firstIndex: EpisodeIndex;
-  /** Of the first of them, shortened. */
+  /** Detail of the first of them, shortened. */
   readonly detail: string;
 }
 
 export interface LoggedErrors {
-  /** The first distinct ones, in the order in which the indices met them. */
+  /** The first distinct errors, in order of index. */
   readonly groups: readonly ErrorGroup[];
-  /** Failed episodes with an error that is in none of the groups. */
+  /** Failed episodes whose error is in none of the groups. */
   readonly others: number;
 }
 
-/** A reader looks at the first few; the rest is in the episodes. */
+/** A reader looks at the first few; the episodes have the rest. */
 const MOST_GROUPS = 8;
-/** Of a detail's characters: its beginning says what was raised, its end where. */
+/** Characters of a detail that are kept: its beginning names the error, its end the position. */
 const [HEAD, TAIL] = [1200, 700];
-/** Failures that wait for earlier indices are looked through when there are so many, and when there are twice as many as were left. */
+/** Pending failures are cleaned up when there are this many, and when their number has doubled since. */
 const LEAST_PENDING = 1024;
 
-/** What failures with one error share: the detail of the one with the lowest index. */
+/** Shared by failures with the same error: the detail of the one with the lowest index. */
 interface SharedError {
   readonly cause: Failed['cause'];
   index: EpisodeIndex;
   detail: string;
 }
 
-/** Gathers the errors of an arm's failed episodes. Episodes come in any order; what is said of them depends on the indices alone. */
+/** Collects the errors of an arm's failed episodes. Episodes come in any order; the report depends on the indices alone. */
 export class FailureLog {
   readonly #groups = new Map<SharedError, { episodes: number }>();
-  /** One for each error, so that a thousand failures do not hold their text a thousand times. */
+  /** One object for each error, so that a thousand failures do not hold their text a thousand times. */
   #errors = new Map<string, SharedError>();
   #pending: { readonly index: EpisodeIndex; readonly error: SharedError }[] = [];
   #enough = LEAST_PENDING;
   #others = 0;
 
-  /** @param folded all indices before it are part of the result for good. */
+  /** @param folded all indices before it belong to the result for good. */
   note(index: EpisodeIndex, failed: Failed, folded: number): void {
     this.#pending.push({ index, error: this.#shareError(index, failed) });
     if (this.#pending.length < this.#enough) return;
@@ -48,7 +48,7 @@ export class FailureLog {
     this.#enough = Math.max(LEAST_PENDING, 2 * this.#pending.length);
   }
 
-  /** Of the episodes before index `folded`. */
+  /** The errors of episodes before index `folded`. */
   readUpTo(folded: number): LoggedErrors {
     this.#settle(folded);
     const groups = [...this.#groups].map(([{ cause, index, detail }, { episodes }]) => ({ cause, episodes, firstIndex: index, detail }));

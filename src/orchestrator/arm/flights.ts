@@ -1,20 +1,20 @@
 import type { Block } from './block.ts';
 
-/** A block that is out with a runner. */
+/** A block that a runner is playing or about to play. */
 export interface Flight {
   readonly block: Block;
   /** Milliseconds on the clock. */
   readonly since: number;
-  /** Episodes that its runner has to play before it. */
+  /** Episodes that its runner has to play first. */
   readonly behind: number;
   copies: number;
-  /** Another copy has used the attempts up: this one decides, and gets no further copy beside it. */
+  /** Another copy has used up the attempts: this one decides and gets no further copy. */
   isLast?: boolean;
 }
 
 /**
- * The blocks in flight, by number. They lie close together, between the first that is missing and the last that was sent, so a ring
- * serves: hundreds of thousands may be out at once, and a hash of them would cost an episode more than all else that dispatch does.
+ * The blocks in flight, by number. Their numbers are close together, so a ring is enough: hundreds of thousands may be in flight, and a
+ * hash table would cost an episode more than all other work of dispatch.
  */
 export class Flights {
   #slots = createSlots(1024);
@@ -50,7 +50,7 @@ export class Flights {
     while (this.#start < this.#end && this.get(this.#start) === undefined) this.#start += 1;
   }
 
-  /** The lowest number of which one copy is out, and another may be: what the fold waits for. */
+  /** The lowest number with one copy in flight and room for another: the one that the fold waits for. */
   findFirstSingle(): Flight | undefined {
     for (let number = this.#start; number < this.#end; number += 1) {
       const flight = this.get(number);

@@ -6,11 +6,11 @@ import type { PlannedEpisode } from '../../runner/playlist.ts';
 import type { EpisodeRecord, EpisodeSink } from './episode-record.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 
-/** Logs and details that wait with their episodes for an earlier one, in characters; more are dropped, and that is said in their place. */
+/** Most characters of logs and details that wait with their episodes for an earlier one; further ones are replaced by a note. */
 const MAX_HELD_TEXT = 32 * 1024 * 1024;
 const TEXT_DROPPED = '(dropped: too much text was waiting for an earlier episode)';
 
-/** Records on their way to the sink, which gets them in index order: those that came ahead of their turn wait here. */
+/** Records on their way to the sink, which gets them in index order: early ones wait here. */
 export class HeldEpisodes {
   readonly #suite: SuiteDefinition;
   readonly #checkpoint: Digest;
@@ -29,7 +29,7 @@ export class HeldEpisodes {
 
   add(episode: PlayedEpisode, planned: PlannedEpisode, outcome: Outcome): void {
     const text = countText(outcome, episode.log);
-    // The errors of the first decide whether the evaluation goes on: what takes it up has to find the same.
+    // The errors of the first episodes decide whether the evaluation continues, so a resumed evaluation has to find the same ones.
     const keepsText = episode.index < FAILING_START || this.#text + text <= MAX_HELD_TEXT;
     const log = keepsText ? episode.log : episode.log && TEXT_DROPPED;
     if (keepsText) this.#text += text;
@@ -47,7 +47,7 @@ export class HeldEpisodes {
     });
   }
 
-  /** Hands over the official ones before index `folded`. @returns a promise when the sink asks to wait. */
+  /** Writes the official records before index `folded`. @returns a promise when the sink asks to wait. */
   emit(folded: number): Promise<void> | undefined {
     let wait: Promise<void> | undefined;
     for (; this.#emitted < folded; this.#emitted += 1) {
@@ -60,7 +60,7 @@ export class HeldEpisodes {
     return wait;
   }
 
-  /** Hands over what is left, as surplus. */
+  /** Writes the remaining records as surplus. */
   async finish(): Promise<void> {
     const surplus = [...this.#held.values()].sort((a, b) => a.index - b.index);
     this.#held.clear();

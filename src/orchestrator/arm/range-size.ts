@@ -1,22 +1,22 @@
 export interface RangeSituation {
-  /** Blocks that may be dispatched now; without batching each episode is one. */
+  /** Blocks that may be dispatched now; without batching, a block is one episode. */
   readonly available: number;
   /** Sandboxes that share them. */
   readonly sandboxes: number;
-  /** Of one block: measured, smoothed; undefined before the first outcome. */
+  /** Time of one block, measured and smoothed; undefined before the first outcome. */
   readonly blockMilliseconds: number | undefined;
   /** How long a range should keep a runner busy. */
   readonly rangeMilliseconds: number;
-  /** Ranges that this runner has already been sent and has not finished. */
+  /** Ranges that this runner has been sent and has not finished. */
   readonly outstanding: number;
-  /** Most blocks that may travel together. */
+  /** Most blocks in one range. */
   readonly most: number;
 }
 
 /**
- * How many blocks to send to a runner that asks for work (guided self-scheduling): enough to fill `rangeMilliseconds`,
- * never more than a fair share of what is left, so that ranges shrink to single blocks at the tail and no runner is left
- * with a heap while others idle. Nothing is sent ahead once there is no more than one block a sandbox.
+ * How many blocks to send to a runner that asks for work (guided self-scheduling): enough to fill `rangeMilliseconds`, but never more than
+ * a fair share of the rest. So ranges shrink to single blocks at the end, and no runner has many left while others idle. Nothing is sent
+ * ahead once there is at most one block a sandbox.
  */
 export function chooseRangeSize(situation: RangeSituation): number {
   const { available, sandboxes, outstanding, most } = situation;

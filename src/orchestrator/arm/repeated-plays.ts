@@ -2,36 +2,36 @@ import { formatCanonicalJson } from '../../kernel/canonical-json.ts';
 import type { EpisodeIndex } from '../../kernel/ids.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
 
-/** Holds what an episode comes to when it is played again against what it came to first. It changes nothing but what is said about reproducibility. */
+/** Compares the outcomes of repeated plays with the first. It only affects what is reported about reproducibility. */
 export class RepeatedPlays {
-  /** Of episodes that may be played again. */
+  /** First outcomes of episodes that may be played again. */
   readonly #first = new Map<number, Outcome>();
   readonly #differing: EpisodeIndex[] = [];
 
-  /** Indices of which two plays came out differently: their results are not reproducible. */
+  /** Indices of which two plays had different outcomes: their results are not reproducible. */
   get differing(): readonly EpisodeIndex[] {
     return this.#differing;
   }
 
-  /** The episode may be played again. */
+  /** Call it when the episode may be played again. */
   keep(index: EpisodeIndex, outcome: Outcome): void {
     this.#first.set(index, outcome);
   }
 
-  /** Episodes `from` … `to` − 1 are not played any more. */
+  /** Episodes `from` … `to` − 1 will not be played again. */
   forget(from: number, to: number): void {
     if (this.#first.size === 0) return;
     for (let index = from; index < to; index += 1) this.#first.delete(index);
   }
 
-  /** A further outcome of an index. */
+  /** Compares a further outcome of an index. */
   compare(index: EpisodeIndex, outcome: Outcome): void {
     const first = this.#first.get(index);
     if (first !== undefined && digestOutcome(first) !== digestOutcome(outcome)) this.#differing.push(index);
   }
 }
 
-/** What two plays of the same episode must agree on. A failure's detail may name addresses and times, so it does not count. */
+/** What two plays of an episode must agree on. A failure's detail may name addresses and times, so it is excluded. */
 function digestOutcome(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'completed':

@@ -1,10 +1,10 @@
 import type { Outcome } from '../../kernel/outcome.ts';
 import type { Killed } from '../../runner/played-episode.ts';
 
-/** How often an index was tried in vain. */
+/** How often an episode's sandbox was lost. */
 export interface LostAttempts {
   readonly lost: number;
-  /** Attempts among them in which the runner was killed while it played this very episode. */
+  /** Attempts in which the runner was killed while it played this very episode. */
   readonly killed: number;
 }
 
@@ -14,9 +14,8 @@ export type RetryDecision =
   { readonly kind: 'again'; readonly attempts: LostAttempts } | { readonly kind: 'final'; readonly outcome: Outcome };
 
 /**
- * What becomes of an episode whose sandbox was lost. It is played again on another sandbox until `maxAttempts`; then it
- * is unresolved, unless its runner was killed in every attempt: an episode that ends every runner which plays it is the
- * cause, and is scored as the crash that it is.
+ * Decides what happens to an episode whose sandbox was lost. It is played again on another sandbox until `maxAttempts`. Then it is
+ * unresolved, unless its runner was killed in every attempt: an episode that kills every runner is the cause, and is scored as a crash.
  */
 export function decideAfterLoss(attempts: LostAttempts, detail: string, killed: Killed, maxAttempts: number): RetryDecision {
   const next = { lost: attempts.lost + 1, killed: attempts.killed + (killed ? 1 : 0) };

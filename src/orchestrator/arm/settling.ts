@@ -30,12 +30,12 @@ export class Settling {
     this.#bounds = bounds;
   }
 
-  /** Episodes that failed with others of their block, for one cause. */
+  /** Episodes that failed together with others of their block, for one cause. */
   get sharedFailures(): number {
     return this.#sharedFailures;
   }
 
-  /** Empty when this outcome is not the final one; several episodes when a block is given up. */
+  /** Returns nothing when this outcome is not final, and several episodes when a block is given up. */
   settle(played: PlayedEpisode): readonly SettledEpisode[] {
     const { index, outcome } = played;
     if (outcome.kind === 'lost') return this.#onLoss(played, outcome.detail);
@@ -51,7 +51,7 @@ export class Settling {
     return [{ played, planned: settled.episode, outcome: judged }];
   }
 
-  /** The episode's block is played again, another copy of it decides, or the loss is final for those of its episodes that have no outcome. */
+  /** Plays the episode's block again, leaves the decision to another copy, or makes the loss final for its episodes without an outcome. */
   #onLoss(played: PlayedEpisode, detail: string): readonly SettledEpisode[] {
     const decision = this.#dispatcher.recordLoss(played.index, detail, played.killed);
     if (decision?.kind !== 'final') return [];
@@ -69,7 +69,7 @@ export class Settling {
     else this.#forgetAtEnd(episode.index);
   }
 
-  /** A copy of a block is over with the last of its episodes. */
+  /** A copy of a block ends with the last of its episodes. */
   #forgetAtEnd(index: EpisodeIndex): void {
     const end = index + 1;
     if (end % this.#blockSize === 0) this.#repeated.forget(end - this.#blockSize, end);

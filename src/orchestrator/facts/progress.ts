@@ -6,27 +6,27 @@ import type { RunningReturns } from '../../aggregation/results/running-returns.t
 import type { RunningFigures, Study } from '../arm/study.ts';
 import { SandboxTimeline, type SandboxTimelineDocument } from './sandbox-timeline.ts';
 
-/** A study at a glance, while it runs. */
+/** A summary of a running study. */
 export interface Progress<Running extends RunningFigures = RunningStatistics> {
   readonly statistics: Running;
-  /** Episodes that came to an end, folded or not. */
+  /** Episodes that have ended, folded or not. */
   readonly outcomes: number;
-  /** Of these. */
+  /** Failed ones among `outcomes`. */
   readonly failed: number;
   readonly inFlight: number;
   readonly surplus: number;
   /** Since the first outcome. */
   readonly episodesPerSecond: number;
   readonly seconds: number;
-  /** Until the rule is likely to be satisfied; undefined while nothing can be said. */
+  /** Until the rule is likely to be satisfied; undefined while that cannot be estimated. */
   readonly secondsLeft: number | undefined;
   readonly pool: PoolState;
   readonly look: RunLook;
 }
 
-/** A study that runs, looked at more closely than ten times a second, at any time. */
+/** A closer look at a running study, which callers may take at any time. */
 export interface RunLook {
-  /** Undefined of a comparison. */
+  /** Returns undefined for a comparison. */
   returns(): RunningReturns | undefined;
   sandboxes(): SandboxTimelineDocument;
 }
@@ -37,16 +37,16 @@ export interface Timings {
   readonly firstEpisodeSeconds: number | undefined;
   readonly episodesPerSecond: number;
   readonly outcomes: number;
-  /** Undefined while no episode has come to an end. */
+  /** Undefined while no episode has ended. */
   readonly episodeSeconds: EpisodeSeconds | undefined;
-  /** Of the time of episodes whose runner measures it: what the policy's forward passes took. Undefined while there is none. */
+  /** Share of the episodes' time that the policy's forward passes took, over runners that measure it. Undefined when none does. */
   readonly forwardShare: number | undefined;
 }
 
-/** Reports are for people: ten times a second looks alive, and costs nothing. */
+/** Reports are for people: ten a second look live and cost nothing. */
 const INTERVAL_MILLISECONDS = 100;
 
-/** Watches a study and tells its caller how it goes. */
+/** Observes a study and reports its progress to the caller. */
 export class ProgressReporter<Running extends RunningFigures> {
   readonly #clock: Clock;
   readonly #study: Study<Running>;
@@ -73,7 +73,7 @@ export class ProgressReporter<Running extends RunningFigures> {
     this.#look = { returns: () => study.returns?.(), sandboxes: () => timeline.read(clock.now()) };
   }
 
-  /** The study has a sandbox until it is disposed of. */
+  /** The study holds the sandbox until the result is disposed. */
   hold(sandbox: string): Disposable {
     this.#timeline.begin(sandbox, this.#clock.now());
     return { [Symbol.dispose]: () => this.#timeline.end(sandbox, this.#clock.now()) };
@@ -91,7 +91,7 @@ export class ProgressReporter<Running extends RunningFigures> {
     if (this.#outcomes > 0) this.#firstOutcome ??= this.#clock.now();
   }
 
-  /** From here on time counts. Reports ten times a second until disposed. */
+  /** Starts the clock, and reports ten times a second until disposed. */
   start(): Disposable {
     this.#startedAt = this.#clock.date();
     this.#start = this.#clock.now();
@@ -146,12 +146,12 @@ export class ProgressReporter<Running extends RunningFigures> {
   }
 }
 
-/** How much of the episodes' time the policy's forward passes took, as runners measured it. */
+/** Share of the episodes' time that the policy's forward passes took, as runners measured it. */
 class ForwardTime {
   #seconds = 0;
   #forward = 0;
 
-  /** Of one episode. */
+  /** Adds one episode. */
   add(seconds: number, forwardSeconds: number): void {
     this.#seconds += seconds;
     this.#forward += forwardSeconds;
@@ -170,14 +170,14 @@ interface EpisodeSeconds {
   readonly max: number;
 }
 
-/** Shortest time that is distinguished from none; in seconds. */
+/** Shortest time that differs from none; in seconds. */
 const SHORTEST = 1e-6;
 /** Buckets for each doubling of the time: quantiles are exact to 2^(1/32), which is 2.2 %. */
 const PER_DOUBLING = 32;
 /** Up to 2⁴⁰ µs, twelve days. */
 const DOUBLINGS = 40;
 
-/** How long episodes took, in constant memory. */
+/** Distribution of episodes' times, in constant memory. */
 export class EpisodeTimes {
   readonly #buckets = new Uint32Array(PER_DOUBLING * DOUBLINGS + 1);
   #count = 0;
@@ -199,7 +199,7 @@ export class EpisodeTimes {
     return { mean: this.#sum / this.#count, p50: this.#computeQuantile(0.5), p95: this.#computeQuantile(0.95), max: this.#max };
   }
 
-  /** Upper end of the bucket that holds it. */
+  /** Upper end of the quantile's bucket. */
   #computeQuantile(share: number): number {
     const rank = Math.max(1, Math.ceil(share * this.#count));
     let seen = 0;

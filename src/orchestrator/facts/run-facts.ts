@@ -25,7 +25,7 @@ const poolFactsSchema = z.strictObject({
   swept: z.int(),
 });
 
-/** What time and place have a part in: beside the official result, never in it. */
+/** Facts that depend on time and machine: beside the official result, never in it. */
 export const runFactsSchema = z.strictObject({
   startedAt: z.iso.datetime(),
   seconds: z.number().describe('wall clock, from the request to the summary'),
@@ -140,10 +140,10 @@ function toPoolFacts({ provider, template, sandboxesMax, pool, poolBefore }: Run
   };
 }
 
-/** From this share of the time on, a warning says that forward passes could be batched. */
+/** From this share of the time on, a warning recommends batching forward passes. */
 const MUCH_FORWARD = 0.5;
 
-/** What a reader of the result must know about the run, each a sentence. */
+/** Warnings that a reader of the result needs, each a sentence. */
 export function runWarnings(ending: string, facts: RunFacts, { play }: Pick<SuiteDefinition, 'play'>): string[] {
   const warnings: string[] = [];
   if (ending === 'seconds' || ending === 'cost')

@@ -32,11 +32,11 @@ export const sandboxTimelineSchema = z
 
 export type SandboxTimelineDocument = z.infer<typeof sandboxTimelineSchema>;
 
-/** Of the whole time. When it is over so many, two become one. */
+/** Slices of the whole time. Beyond so many, pairs of slices are merged. */
 const MOST_SLICES = 120;
-/** A slice is never shorter. */
+/** Shortest slice. */
 const FIRST_SLICE_SECONDS = 0.5;
-/** Sandboxes that have a lane. Of further ones only how often the evaluation got one is counted. */
+/** Sandboxes with a lane of their own. For further ones only the number of leases is counted. */
 const MOST_LANES = 500;
 
 interface Slice {
@@ -54,19 +54,19 @@ interface Lane {
   readonly slices: Map<number, Slice>;
 }
 
-/** Which sandbox of an evaluation has played when, in slices of time: it takes the same memory however many episodes there are. */
+/** When each sandbox of an evaluation played, in slices of time; memory does not depend on the number of episodes. */
 export class SandboxTimeline {
   readonly #start: number;
   readonly #lanes = new Map<string, Lane>();
   #left = 0;
   #sliceSeconds = FIRST_SLICE_SECONDS;
 
-  /** @param start milliseconds on the clock, as all times. */
+  /** @param start milliseconds on the clock, as all times here. */
   constructor(start: number) {
     this.#start = start;
   }
 
-  /** The evaluation has the sandbox from now on. One that comes again goes on. */
+  /** The evaluation holds the sandbox from now on. A sandbox that returns continues its lane. */
   begin(name: string, now: number): void {
     const known = this.#lanes.get(name);
     if (known) known.until = undefined;
@@ -80,7 +80,7 @@ export class SandboxTimeline {
     if (lane) lane.until = this.#sinceStart(now);
   }
 
-  /** What a sandbox reports at once was played one after the other, as far as is known, and has just ended. */
+  /** Episodes that a sandbox reports together count as played one after the other, the last of them ending now. */
   note(name: string, played: readonly Pick<PlayedEpisode, 'outcome' | 'seconds' | 'usage'>[], now: number): void {
     const lane = this.#lanes.get(name);
     if (!lane) return;
@@ -139,7 +139,7 @@ export class SandboxTimeline {
     return slice;
   }
 
-  /** @param seconds since the start; the sum of rounded ones may lie a little below the border of a slice. */
+  /** @param seconds since the start; a sum of rounded times may be slightly below the border of a slice. */
   #indexOf(seconds: number): number {
     return Math.floor(seconds / this.#sliceSeconds + 1e-9);
   }

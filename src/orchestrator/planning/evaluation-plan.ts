@@ -43,7 +43,7 @@ const returnsSchema = z
   })
   .describe('distribution of the simulated returns');
 
-/** What an evaluation will take, as far as chance lets one say: a function of suite, stopping rule, baseline and configuration alone. */
+/** What an evaluation is expected to take: a function of suite, stopping rule, baseline and configuration alone. */
 export const planSchema = z
   .strictObject({
     schema: z.literal('muster.plan/1'),

@@ -11,25 +11,25 @@ import { readRecordedOutcomes, type RecordedFiles } from '../results/recorded-ba
 import { assertPlayedOn, parseRecord, recordedSummarySchema } from '../results/recorded-summary.ts';
 import type { AllocationDeclaration, SuiteDefinition } from '../suite/suite-definition.ts';
 
-/** An evaluation that was kept: with its episodes, or its summary alone. Unchecked. */
+/** A stored evaluation, with its episodes or its summary alone. Unchecked. */
 export type RecordedEvaluation = Pick<RecordedFiles, 'summaryFile' | 'summary'> & Partial<RecordedFiles>;
 
-/** What an earlier evaluation tells of the next one on the same suite. */
+/** What an earlier evaluation tells about the next one on the same suite. */
 export interface PlanBaseline {
   readonly file: string;
   readonly checkpoint: string;
-  /** What the returns were taken from. */
+  /** The source of the returns. */
   readonly from: 'episodes' | 'histogram' | 'moments';
   readonly returns: SimulatedReturns;
   /** Mean time of an episode in its sandbox; undefined when it was not measured. */
   readonly episodeSeconds: number | undefined;
-  /** Names of the suite's tasks of which nothing was recorded. */
+  /** Names of the suite's tasks without a recorded episode. */
   readonly unseenTasks: readonly string[];
 }
 
-/** More would make a forecast no better. */
+/** More would not improve a forecast. */
 const MOST_EPISODES = 100_000;
-/** Without two there is no spread. */
+/** Fewer have no spread. */
 const FEWEST_EPISODES = 2;
 
 const summarySchema = recordedSummarySchema.extend({
@@ -49,7 +49,7 @@ const summarySchema = recordedSummarySchema.extend({
 
 type RecordedSummary = z.infer<typeof summarySchema>;
 
-/** @throws InputError when the evaluation was of another suite, or its files are not what `muster eval` leaves. */
+/** @throws InputError when the evaluation was of another suite, or its files are not those of `muster eval`. */
 export async function planBaseline(recorded: RecordedEvaluation, suite: SuiteDefinition): Promise<PlanBaseline> {
   const summary = parseRecord(summarySchema, recorded.summary, recorded.summaryFile, {
     code: 'plan.baseline',
@@ -77,7 +77,7 @@ function simulateSummaryReturns({ official }: RecordedSummary): Pick<PlanBaselin
   return { from: 'moments', returns: matchReturns({ ...official, count: official.resolved }) };
 }
 
-/** Lost episodes have no score; a plan supposes that none will be lost. */
+/** Lost episodes have no score; a plan assumes that none will be lost. */
 async function readEpisodeReturns(
   files: Pick<RecordedFiles, 'episodesFile' | 'episodes'>,
   suite: SuiteDefinition,

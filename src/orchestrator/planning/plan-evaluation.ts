@@ -22,7 +22,7 @@ export interface PlanRequest {
 type Distribution = Pick<PlanBaseline, 'from' | 'returns'> | { readonly from: 'bounds'; readonly returns: SimulatedReturns };
 
 /**
- * Forecasts the suite's stopping rule, and others for comparison, on what is known of the returns. Takes some seconds at most.
+ * Forecasts the suite's stopping rule, and others for comparison, from what is known of the returns. Takes some seconds at most.
  *
  * @throws InputError when nothing is known of the returns and the rule depends on them; the signal's reason when it is aborted.
  */
@@ -52,7 +52,7 @@ export async function planEvaluation(request: PlanRequest, signal: AbortSignal):
   return { ...plan, warnings: planWarnings(plan, suite.allocation, baseline?.unseenTasks ?? []) };
 }
 
-/** The baseline's, or the worst that the bounds allow: returns on both of them, as often as not, vary more than any others. */
+/** The baseline's distribution, or the worst that the bounds allow: returns on each bound with probability ½ have the largest variance. */
 function getDistribution({ suite, baseline }: PlanRequest): Distribution | undefined {
   if (baseline) return baseline;
   if (suite.bounds) return { from: 'bounds', returns: createTwoValuedReturns(suite.bounds.low, suite.bounds.high, 0.5) };
@@ -78,7 +78,7 @@ async function forecastStop(
   const { bounds, budget } = request.suite;
   const simulation = new EpisodeSimulation({ stop, bounds, returns, budgetEpisodes: budget.episodes });
   while (!simulation.isDone) {
-    // A signal is heard only between two turns of the event loop.
+    // A signal arrives only between two turns of the event loop.
     await setImmediate();
     signal.throwIfAborted();
     simulation.run();
@@ -100,7 +100,7 @@ function forecastFixed(
   return { stop, halfWidth, episodes, shareCut: isCut ? 1 : 0, shareGivenUp: 0, simulation: null, ...computeCosts(episodes, request) };
 }
 
-/** The rules that could aim at the same half-width, with their defaults. */
+/** The rules that can aim at the same half-width, with their defaults. */
 function listOtherStops({ stop: { rule, confidence }, bounds }: SuiteDefinition, halfWidth: number | null): StopDeclaration[] {
   if (halfWidth === null || halfWidth === 0) return [];
   const isWithinReach = bounds !== undefined && findHalfWidthProblem(halfWidth, bounds) === undefined;

@@ -1,10 +1,10 @@
 import type { EvaluationPlan } from './evaluation-plan.ts';
 import type { AllocationDeclaration } from '../suite/suite-definition.ts';
 
-/** A record of fewer episodes may well lack returns that one in fifty has. */
+/** With fewer recorded episodes, returns that one in fifty has are likely missing. */
 const FEW_EPISODES = 100;
 
-/** What a reader of a plan must know, each a sentence. @param unseenTasks names of tasks of which the baseline has no episode. */
+/** Warnings that a reader of a plan needs, each a sentence. @param unseenTasks names of tasks without an episode in the baseline. */
 export function planWarnings(
   plan: Omit<EvaluationPlan, 'warnings'>,
   allocation: AllocationDeclaration,

@@ -7,7 +7,7 @@ import { createEpisodePlanner, type SuiteDefinition } from '../suite/suite-defin
 import { outcomeSchema } from '../results/recorded-episodes.ts';
 import { digestSchema } from '../results/summary.ts';
 
-/** An episode of an evaluation beside the same episode, played again. */
+/** An episode of an evaluation beside a replay of it. */
 export const replaySchema = z
   .strictObject({
     schema: z.literal('muster.replay/1'),
@@ -38,7 +38,7 @@ export interface ReplayedEpisode {
   readonly index: number;
   /** Position in the suite's list of tasks. */
   readonly task: number;
-  /** Of the evaluation. */
+  /** The outcome in the evaluation. */
   readonly recorded: Outcome;
 }
 
@@ -64,7 +64,7 @@ export function buildReplayDocument({ suite, checkpoint, index, task, recorded }
   };
 }
 
-/** The part of an outcome that a replay must repeat. It leaves out the text of a failure, which may name addresses and times. */
+/** The part of an outcome that a replay must repeat. It excludes a failure's text, which may name addresses and times. */
 function formatDecisive(outcome: Outcome): string {
   return formatCanonicalJson(outcome.kind === 'failed' ? { cause: outcome.cause } : { ...outcome });
 }

@@ -10,12 +10,12 @@ import type { Slot } from '../run/slot-share.ts';
 
 export interface ReplayRequest extends LoadedContent {
   readonly index: EpisodeIndex;
-  /** Position in the suite's list of tasks, as it was played; the index alone does not tell it where tasks were drawn adaptively. */
+  /** Position in the suite's list of tasks, as it was played; with adaptive allocation it does not follow from the index. */
   readonly task: number;
 }
 
 /**
- * Plays one episode of an evaluation again, with the task and the seeds that it had, and records it.
+ * Plays one episode of an evaluation again, with the same task and seeds, and records it.
  *
  * @throws InputError when checkpoint or suite are refused; InfrastructureError when no sandbox could play it; the signal's reason.
  */

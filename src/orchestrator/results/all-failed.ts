@@ -4,24 +4,26 @@ import type { LoggedErrors } from '../arm/failure-log.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 import type { Ending } from './summary.ts';
 
-/** What came of one checkpoint's episodes. */
+/** Counts of one checkpoint's episodes. */
 export interface FailedEpisodes {
   readonly failures: Failures;
   /** With a score. */
   readonly resolved: number;
 }
 
-/** Whether it ended without an answer, because all episodes failed and the suite does not say that this is one. */
+/** Whether the run ended without an answer: all episodes failed, and the suite does not accept that as an answer. */
 export function isAllFailed(suite: Pick<SuiteDefinition, 'failures'>, ending: Ending, episodes: FailedEpisodes): boolean {
   return ending !== 'interrupted' && ending !== 'failed' && isWithoutAnswer(suite, episodes);
 }
 
-/** Whether all episodes until now failed, so that their mean is one of scores alone, and the suite does not say that failing is an answer. */
+/**
+ * Whether all episodes so far failed, so that their mean is only one of failure scores, and the suite does not accept that as an answer.
+ */
 export function isWithoutAnswer({ failures: policy }: Pick<SuiteDefinition, 'failures'>, { failures, resolved }: FailedEpisodes): boolean {
   return policy !== 'scored' && resolved > 0 && countFailed(failures) === resolved;
 }
 
-/** How many failed, and with which error, in full. @param whose as people say it: `episodes`, `episodes of NAME`. */
+/** How many failed and with which error, in full. @param whose in words: `episodes`, `episodes of NAME`. */
 export function describeAllFailed({ resolved }: FailedEpisodes, { groups, others }: LoggedErrors, whose: string): string {
   const [first] = groups;
   const isSame = groups.length === 1 && others === 0;
@@ -29,10 +31,10 @@ export function describeAllFailed({ resolved }: FailedEpisodes, { groups, others
   return `all ${resolved} ${whose} that were played failed, ${how} (${first?.cause ?? 'unknown'}):\n${first?.detail ?? ''}`;
 }
 
-/** Share of failed episodes from which on a reader is warned. */
+/** Share of failed episodes from which on a warning is given. */
 const MANY_FAILED = 0.05;
 
-/** What a reader must know of failed episodes. @param whose as in `describeAllFailed`. */
+/** The warning about failed episodes. @param whose as in `describeAllFailed`. */
 export function warnOfFailures(
   { failureScores, declaredScores }: Pick<SuiteDefinition, 'failureScores' | 'declaredScores'>,
   { failures, resolved }: FailedEpisodes,

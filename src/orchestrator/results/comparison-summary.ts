@@ -4,8 +4,8 @@ import { runFactsSchema } from '../facts/run-facts.ts';
 import { checkpointFactsSchema, digestSchema, ENDINGS } from './summary.ts';
 
 /**
- * The answer of a comparison. As in the summary of an evaluation, `official` is a function of checkpoints, suite and terms alone, byte
- * for byte the same whatever the concurrency. Candidates are named there by their digests; `candidates` beside it says where they came from.
+ * The answer of a comparison. As in the summary of an evaluation, `official` is a function of checkpoints, suite and terms alone, byte for
+ * byte the same whatever the concurrency. It names candidates by their digests; `candidates` beside it says where they came from.
  */
 export const comparisonSummarySchema = z
   .strictObject({

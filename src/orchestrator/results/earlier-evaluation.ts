@@ -3,11 +3,11 @@ import { formatCanonicalJson } from '../../kernel/canonical-json.ts';
 import { type ComparisonSummary, comparisonSummarySchema } from './comparison-summary.ts';
 import { type Summary, summarySchema } from './summary.ts';
 
-/** What decides which episodes a run plays and what becomes of them, as `config.json` keeps it. */
+/** All that decides which episodes a run plays and their outcomes, as `config.json` stores it. */
 interface RunFacts {
   readonly config: { readonly templates: Readonly<Record<string, object>> };
   readonly suite: { readonly template: string } & Readonly<Record<string, unknown>>;
-  /** That the suite ships. */
+  /** Modules that the suite ships. */
   readonly modules?: readonly RecordedModule[] | undefined;
   /** See `STATISTICS_VERSION`. */
   readonly statistics: number;
@@ -18,21 +18,21 @@ export interface EvaluationFacts extends RunFacts {
 }
 
 export interface ComparisonFacts extends RunFacts {
-  /** One that was evaluated before: where that was kept, and how many episodes it has. */
+  /** A baseline that was evaluated before: where its results are stored, and how many episodes it has. */
   readonly baseline: { readonly digest: string; readonly recorded?: string; readonly episodes?: number | undefined };
   readonly candidates: readonly { readonly digest: string }[];
   readonly terms: object;
 }
 
-/** What an earlier run in a results directory is to the one that is asked for now. */
+/** How an earlier run in a results directory relates to the requested one. */
 export type EarlierRunKind<Document> =
-  /** The same one, complete. */
+  /** The same run, complete. */
   | { readonly kind: 'complete'; readonly summary: Document }
-  /** The same one, cut short: it can go on. */
+  /** The same run, interrupted: it can resume. */
   | { readonly kind: 'interrupted' }
-  /** The same one, in which every episode failed. What made them fail may be mended outside of suite and checkpoint: it begins anew. */
+  /** The same run, in which every episode failed. The cause may have been corrected outside of suite and checkpoint, so it starts again. */
   | { readonly kind: 'all-failed' }
-  /** Another one. @param difference completes the sentence "it holds …". */
+  /** Another run. @param difference completes the sentence "it holds …". */
   | { readonly kind: 'other'; readonly difference: string };
 
 /** Content of `config.json` and `summary.json`, unchecked; the summary is undefined where there is none. */
@@ -106,19 +106,19 @@ function pickTemplate({ config, suite }: RunFacts): object | undefined {
   return config.templates[suite.template];
 }
 
-/** A suite's modules, as a results directory keeps them. */
+/** A suite's module as a results directory stores it. */
 interface RecordedModule {
   readonly path: string;
   readonly digest: string;
 }
 
-/** A suite as it was kept, with its modules where they are known. */
+/** A suite as it was stored, with its modules where they are known. */
 export interface RecordedSuite {
   readonly suite: Readonly<Record<string, unknown>>;
   readonly modules?: readonly RecordedModule[] | undefined;
 }
 
-/** Where a suite file says what the definition has under another name; what follows from the rest is left out. */
+/** Keys of suite files whose name differs in the definition. Keys that follow from others are left out. */
 const WRITTEN: Readonly<Record<string, readonly string[]>> = {
   digest: [],
   filesDigest: [],
@@ -130,7 +130,7 @@ const WRITTEN: Readonly<Record<string, readonly string[]>> = {
 
 const MOST_TOLD = 4;
 
-/** What differs between two suites, as a reader finds it in their files: keys, and modules by their paths. Empty when nothing does. */
+/** The differences between two suites, as a reader finds them in their files: keys, and paths of modules. Empty when there are none. */
 export function listSuiteDifferences(earlier: RecordedSuite, asked: RecordedSuite): readonly string[] {
   const names = [...new Set([...Object.keys(earlier.suite), ...Object.keys(asked.suite)])];
   const keys = names.filter((name) => !isSame(earlier.suite[name], asked.suite[name])).flatMap((name) => WRITTEN[name] ?? [name]);
@@ -138,7 +138,7 @@ export function listSuiteDifferences(earlier: RecordedSuite, asked: RecordedSuit
   return hasOtherFiles ? [...keys, ...listModuleDifferences(earlier.modules, asked.modules)] : keys;
 }
 
-/** For a message: the first few. */
+/** The first few, for a message. */
 export function listFirst(differences: readonly string[]): string {
   const more = differences.length - MOST_TOLD;
   return `${differences.slice(0, MOST_TOLD).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;

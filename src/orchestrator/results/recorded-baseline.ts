@@ -5,22 +5,22 @@ import { readRecordedEpisodes, type EpisodeLines } from './recorded-episodes.ts'
 import { assertPlayedOn, parseRecord, NOT_KEPT, recordedSummarySchema } from './recorded-summary.ts';
 import type { AllocationDeclaration, SuiteDefinition } from '../suite/suite-definition.ts';
 
-/** An evaluation as it was kept, unchecked. */
+/** A stored evaluation, unchecked. */
 export interface RecordedFiles extends EpisodeLines {
   readonly summaryFile: string;
   readonly summary: unknown;
 }
 
-/** A baseline that was played before: its outcomes stand in for playing it again. */
+/** A baseline that was played before: its outcomes replace playing it again. */
 export interface RecordedBaseline {
   readonly digest: Digest;
-  /** Of the indices 0, 1, … without a gap. */
+  /** For the indices 0, 1, … without a gap. */
   readonly outcomes: readonly { readonly task: number; readonly outcome: Outcome }[];
 }
 
 /**
- * @throws InputError when the files are not what `--out` writes, or were played on another suite or with adaptive allocation: every index must
- * have had the task and the seeds that it has in this suite, whatever its returns.
+ * @throws InputError when the files are not written by `--out`, or were played on another suite or with adaptive allocation: every index
+ * must have had the task and the seeds that it has in this suite, whatever its returns.
  */
 export async function readRecordedBaseline(files: RecordedFiles, suite: SuiteDefinition): Promise<RecordedBaseline> {
   const { official } = parseRecord(recordedSummarySchema, files.summary, files.summaryFile, NOT_KEPT);
@@ -38,10 +38,10 @@ export async function readRecordedBaseline(files: RecordedFiles, suite: SuiteDef
 }
 
 /**
- * Outcomes of an evaluation on this suite, with the tasks that the indices had in it.
+ * Outcomes of an evaluation on this suite, with the tasks of their indices.
  *
- * @param allocation of that evaluation: with adaptive allocation any task of the suite may stand at an index.
- * @throws InputError as `readRecordedBaseline` does.
+ * @param allocation of that evaluation: with adaptive allocation any task of the suite may be at an index. @throws InputError as
+ * `readRecordedBaseline` does.
  */
 export async function readRecordedOutcomes(
   files: EpisodeLines,
@@ -50,7 +50,7 @@ export async function readRecordedOutcomes(
 ): Promise<RecordedBaseline['outcomes']> {
   const outcomes: RecordedBaseline['outcomes'][number][] = [];
   for await (const { where, index, task, outcome, isOfSuite } of readRecordedEpisodes(files, suite, allocation)) {
-    // Surplus episodes come last and may leave gaps: what follows one has no use.
+    // Surplus episodes come last and may leave gaps; what follows a gap is of no use.
     if (index > outcomes.length) break;
     if (index !== outcomes.length || task === undefined || !isOfSuite) throw createDiffersError(where, index);
     outcomes.push({ task, outcome });

@@ -25,12 +25,12 @@ export interface RecordedEpisode {
   readonly seconds: number;
   readonly log: string | undefined;
   readonly usage: SandboxUsage | undefined;
-  /** Whether the suite plays this task with these seeds at this index. With adaptive allocation any task of the suite may stand there. */
+  /** Whether the suite plays this task with these seeds at this index. With adaptive allocation any task of the suite may be there. */
   readonly isOfSuite: boolean;
 }
 
 export const outcomeSchema = z.discriminatedUnion('kind', [
-  // JSON has no infinite numbers: a return that was none is null there, and failed as what it was.
+  // JSON has no infinite numbers, so such a return is null; the episode failed because of it.
   z.object({ kind: z.literal('completed'), return: z.number(), length: z.int(), metrics: z.record(z.string(), z.number()) }),
   z.object({ kind: z.literal('failed'), cause: z.enum(FAILURE_CAUSES), detail: z.string() }),
   z.object({ kind: z.literal('lost'), detail: z.string() }),
@@ -54,7 +54,7 @@ const episodeSchema = z.object({
     .optional(),
 });
 
-/** Checks each line and says whether it is an episode of this suite. @throws InputError for a line that is not what `--out` writes. */
+/** Checks each line and says whether it is an episode of this suite. @throws InputError for a line that `--out` did not write. */
 export async function* readRecordedEpisodes(
   files: EpisodeLines,
   suite: SuiteDefinition,

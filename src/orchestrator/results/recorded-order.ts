@@ -9,12 +9,12 @@ import { digestSuite, type SuiteDefinition } from '../suite/suite-definition.ts'
 import { NOT_KEPT, parseRecord } from './recorded-summary.ts';
 import { digestSchema } from './summary.ts';
 
-/** What was played, as `config.json` of a results directory keeps it. */
+/** What was played, as `config.json` of a results directory stores it. */
 export interface RecordedOrder {
   readonly suite: SuiteDefinition;
-  /** Of the suite's own modules or tasks. */
+  /** The suite's own modules or tasks. */
   readonly suiteFiles: Checkpoint | undefined;
-  /** That of an evaluation, or the baseline and then the candidates of a comparison. A recorded baseline has no files. */
+  /** The checkpoint of an evaluation, or the baseline and then the candidates of a comparison. A recorded baseline has no files. */
   readonly checkpoints: readonly Checkpoint[];
 }
 
@@ -74,7 +74,7 @@ const keptSchema = z.object({
   candidates: z.array(checkpointSchema).default([]),
 });
 
-/** @param where the file. @throws InputError `results.invalid` when it is not what `--out` writes, or was changed since. */
+/** @param where the file. @throws InputError `results.invalid` when `--out` did not write it, or it was changed since. */
 export function readRecordedOrder(configuration: unknown, where: string): RecordedOrder {
   const { suite, modules, checkpoint, baseline, candidates } = parseRecord(keptSchema, configuration, where, NOT_KEPT);
   if (digestSuite(suite) !== suite.digest)

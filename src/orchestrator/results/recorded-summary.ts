@@ -6,26 +6,26 @@ import { allocationSchema } from '../suite/suite.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 import { digestSchema } from './summary.ts';
 
-/** What every reader of a kept summary needs; of the rest it takes what it needs, so that summaries of other versions will do. */
+/** What every reader of a stored summary needs. It ignores the rest, so that summaries of other versions are accepted. */
 export const recordedSummarySchema = z.object({
   schema: z.literal('muster.summary/1'),
   official: z.object({
     suite: z.object({ digest: digestSchema }),
     checkpoint: z.object({ digest: digestSchema }),
-    // Summaries of versions that knew one way only do not say it.
+    // Missing in summaries of versions that had only this allocation.
     allocation: allocationSchema.default('proportional'),
   }),
 });
 
 type RecordedSummary = z.infer<typeof recordedSummarySchema>;
 
-/** How a reader says that something which was kept will not do: a stable code, and what should have been given. */
+/** How a reader refuses a stored document: a stable code, and what should have been given. */
 export interface Refusal {
   readonly code: string;
   readonly remedy: string;
 }
 
-/** For what should be as `--out` wrote it. */
+/** For documents that should be as `--out` wrote them. */
 export const NOT_KEPT: Refusal = {
   code: 'results.invalid',
   remedy: 'expected what "muster eval --out" writes; record the evaluation again',
@@ -40,7 +40,7 @@ export function parseRecord<Value>(schema: z.ZodType<Value>, value: unknown, whe
   throw new InputError(code, `${problems.join('\n')}\n${remedy}`);
 }
 
-/** @throws InputError when it was played on another suite, whose episodes are others. */
+/** @throws InputError when it was played on another suite, whose episodes differ. */
 export function assertPlayedOn(
   { digest }: Pick<SuiteDefinition, 'digest'>,
   { suite }: RecordedSummary['official'],

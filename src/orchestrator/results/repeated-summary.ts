@@ -4,12 +4,12 @@ import { comparisonSummarySchema } from './comparison-summary.ts';
 import type { RunFacts } from '../facts/run-facts.ts';
 import { summarySchema, type CheckpointFacts } from './summary.ts';
 
-/** All of it is looked at: an answer that another Muster has put together may lack what this one says, or say more. */
+/** Checked in full: an answer of another version of Muster may lack fields or have more of them. */
 const givenSchema = z.discriminatedUnion('schema', [summarySchema, comparisonSummarySchema]);
 
 type Given = z.infer<typeof givenSchema>;
 
-/** Values that stay the same are read once. */
+/** Repeated values are parsed once. */
 const looked = new WeakMap<object, Given>();
 
 function parseGiven(given: unknown): Given | undefined {
@@ -20,7 +20,7 @@ function parseGiven(given: unknown): Given | undefined {
   return data;
 }
 
-/** Where the checkpoints of the question come from this time; the member of the summary is that of its kind. */
+/** The origins of the question's checkpoints in this request; the summary's member depends on its kind. */
 export type QuestionCheckpoints =
   | { readonly checkpoint: CheckpointFacts }
   | { readonly baseline: CheckpointFacts & { readonly recorded: false }; readonly candidates: readonly CheckpointFacts[] };
@@ -28,10 +28,10 @@ export type QuestionCheckpoints =
 export type RepeatedRun = Pick<RunFacts, 'startedAt' | 'seconds'>;
 
 /**
- * An answer for another caller with the same question: the official part stays the same, byte for byte, with what was said of the episodes; the run is
- * one that took all of them from the store.
+ * An answer for another caller with the same question. The official part, and the remarks on episodes, stay the same byte for byte; the run
+ * says that all episodes came from the store.
  *
- * @param given a summary as it was stored. @returns undefined when it is no whole one that this Muster would give.
+ * @param given a stored summary. @returns undefined when it is not a complete summary of this version of Muster.
  */
 export function repeatSummary(given: unknown, asked: QuestionCheckpoints, { startedAt, seconds }: RepeatedRun): object | undefined {
   const data = parseGiven(given);
@@ -52,7 +52,7 @@ export function repeatSummary(given: unknown, asked: QuestionCheckpoints, { star
     retried: 0,
     duplicated: 0,
     nonDeterministic: run.nonDeterministic,
-    // Where the episodes were played, and what was enforced there.
+    // The machine where the episodes were played, and the limits that were enforced there.
     pool: { ...run.pool, created: 0, destroyed: 0, died: 0, failed: 0, swept: 0 },
   };
   return { ...given, ...asked, run: repeated };

@@ -4,7 +4,7 @@ import { parseRecord, type Refusal } from './recorded-summary.ts';
 import { summariesSchema } from './summaries.ts';
 import { summarySchema, type Summary } from './summary.ts';
 
-/** The document that several kept summaries give together. */
+/** The document that several stored summaries make together. */
 export type ResultDocument =
   | { readonly kind: 'evaluation'; readonly summary: Summary }
   | { readonly kind: 'evaluations'; readonly summaries: readonly Summary[] }
@@ -13,8 +13,8 @@ export type ResultDocument =
 const OTHER: Refusal = { code: 'results.invalid', remedy: 'expected a summary of this version of Muster; evaluate again' };
 
 /**
- * @param kept at least one summary, unvalidated, with its file.
- * @throws InputError when one is not a summary of this version, or a comparison stands beside others.
+ * @param kept at least one summary, unvalidated, with its file. @throws InputError when one is not a summary of this version, or a
+ * comparison is beside others.
  */
 export function toResultDocument(kept: readonly { readonly file: string; readonly summary: unknown }[]): ResultDocument {
   const [first] = kept;

@@ -31,7 +31,7 @@ export function summarise({ suite, checkpoint, checkpointUri, official, ending, 
     ended: ending,
     partial: ending !== 'rule',
     ...(allFailed ? { allFailed } : {}),
-    // Where every episode failed there is no mean for them to count in.
+    // When every episode failed there is no mean that failures could have changed.
     warnings: [...(allFailed ? [] : warnOfFailures(suite, official, 'episodes')), ...runWarnings(ending, facts, suite)],
     checkpoint: toCheckpointFacts(checkpoint, checkpointUri),
     run: facts,

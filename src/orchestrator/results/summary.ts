@@ -18,8 +18,8 @@ export const checkpointFactsSchema = z.strictObject({
 });
 
 /**
- * The answer of an evaluation. `official` is a function of checkpoint, suite and stopping rule alone, byte for byte the same
- * whatever the concurrency; everything that time and place have a part in stands under `run`.
+ * The answer of an evaluation. `official` is a function of checkpoint, suite and stopping rule alone, byte for byte the same whatever the
+ * concurrency; `run` holds everything that depends on time and machine.
  */
 export const summarySchema = z
   .strictObject({

@@ -9,15 +9,15 @@ import type { Arm } from '../arm/arm.ts';
 import { awaitWork } from './await-work.ts';
 import type { Duty, Players, Replay, ReplayOrder } from './players.ts';
 
-/** Acts on the tasks of a suite as an agent, and has each submission graded. */
+/** Plays the tasks of a suite as an agent, and has each submission graded. */
 export interface AgentStage {
   /** Of the workspaces and the grading sandboxes. */
   state(): PoolState;
   /**
-   * One episode, from an untouched workspace to the verdict. `lost` when there is no verdict, and the agent did not cause that.
+   * Plays one episode, from an untouched workspace to the verdict. `lost` when there is no verdict and the agent did not cause that.
    *
-   * @param agent digest. @param isKept whether there is a place for a transcript.
-   * @throws InputError when the task, its verifier or the agent is broken, naming it; the signal's reason.
+   * @param agent digest. @param isKept whether a transcript is stored. @throws InputError when the task, its verifier or the agent is
+   * broken, naming it; the signal's reason.
    */
   play(agent: string, episode: PlannedEpisode, isKept: boolean, signal: AbortSignal): Promise<StagedEpisode>;
 }
@@ -29,7 +29,7 @@ interface StagedEpisode {
   readonly transcript: object | undefined;
 }
 
-/** Agents, whose episodes take a workspace and grading sandboxes each: nothing is held from one episode to the next. */
+/** Agents, whose episodes each take a workspace and grading sandboxes: nothing is held between episodes. */
 export class AgentPlayers implements Players {
   readonly #stage: AgentStage;
   readonly #clock: Clock;
@@ -65,7 +65,7 @@ export class AgentPlayers implements Players {
         await duty.turns?.next();
         await duty.record([played]);
         if (played.outcome.kind !== 'lost') outcomes += 1;
-        // Counts as an unusable sandbox does: repeated failures end the run.
+        // Counts like an unusable sandbox: repeated failures end the run.
         else if (outcomes === 0) throw new InfrastructureError('sandbox.lost', played.outcome.detail);
         else return;
       }
@@ -82,7 +82,7 @@ export class AgentPlayers implements Players {
 
   [Symbol.dispose](): void {}
 
-  /** One episode, the first that is due or one that others are slow with. */
+  /** One episode: the first that is due, or a straggler. */
   #take(duty: Duty): readonly PlannedEpisode[] {
     const now = this.#clock.now();
     const due = duty.arm.take(now, duty.countSandboxes(), { ranges: 0, episodes: 0 }, 1);

@@ -1,6 +1,6 @@
 import type { Arm } from '../arm/arm.ts';
 
-/** Who works for which arm of a study. */
+/** Assigns workers to the arms of a study. */
 export class ArmShifts {
   readonly #arms: readonly Arm[];
   readonly #counts = new Map<Arm, number>();
@@ -11,18 +11,18 @@ export class ArmShifts {
     this.#arms = arms;
   }
 
-  /** A sandbox that works for the arm until it is disposed of. */
+  /** Counts a sandbox for the arm until the result is disposed. */
   begin(arm: Arm): Disposable {
     this.#count(arm, 1);
     return { [Symbol.dispose]: () => this.#count(arm, -1) };
   }
 
-  /** The arm with the most to do for each sandbox that works for it already. */
+  /** The arm with the most work for each sandbox that already plays for it. */
   findNeediest(): Arm {
     return this.#arms.reduce((best, arm) => (this.#computeNeed(arm) > this.#computeNeed(best) ? arm : best));
   }
 
-  /** Sandboxes that share an arm's episodes, those on their way included. @param workers those at work for any arm. */
+  /** Sandboxes that share an arm's episodes, including those that are being created. @param workers at work for any arm. */
   countSandboxes(arm: Arm, workers: number): number {
     const live = this.#arms.length === 1 ? 1 : this.#arms.filter(({ isOver }) => !isOver).length;
     return Math.max(1, this.#countShifts(arm), Math.ceil(workers / Math.max(1, live)));

@@ -1,7 +1,10 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Duty } from './players.ts';
 
-/** Resolves when there may be work again: something came back, the fold advanced, an episode has become a straggler, or the signal is aborted. */
+/**
+ * Resolves when there may be work again: an outcome arrived, the fold advanced, an episode has become a straggler, or the signal is
+ * aborted.
+ */
 export async function awaitWork(
   { arm, idle, slot }: Pick<Duty, 'idle' | 'slot'> & { readonly arm: Pick<Duty['arm'], 'nextStragglerAt'> },
   clock: Clock,
@@ -12,7 +15,7 @@ export async function awaitWork(
     stragglesAt === undefined || stragglesAt === Number.POSITIVE_INFINITY
       ? undefined
       : clock.after(Math.max(1, stragglesAt - clock.now()), () => idle.wake(1));
-  // One worker has to look after stragglers; the other idle ones are of more use to other runs.
+  // One worker has to watch for stragglers; other runs make better use of the other idle ones.
   using _spare = idle.count > 0 ? slot?.offerSlot() : undefined;
   await idle.wait(leave);
 }

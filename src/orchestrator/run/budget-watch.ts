@@ -9,10 +9,10 @@ export interface BudgetWatch {
   readonly onSpent: (what: 'seconds' | 'cost') => void;
 }
 
-/** Between two looks at the cost, which grows with the sandboxes that are leased. */
+/** Pause between two computations of the cost, which take longer with more leased sandboxes. */
 const LOOK_MILLISECONDS = 250;
 
-/** Tells when the budget of time or money is spent, until disposed. */
+/** Calls back when the budget of time or money is spent, until disposed. */
 export function watchBudget({ clock, seconds, cost, spent, onSpent }: BudgetWatch): Disposable {
   const deadline = seconds === undefined ? undefined : clock.after(seconds * 1000, () => onSpent('seconds'));
   const look = (): void => {

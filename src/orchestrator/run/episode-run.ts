@@ -18,37 +18,37 @@ import { Places } from './places.ts';
 import { Waiters } from './waiters.ts';
 
 export interface RunOptions<Running extends RunningFigures> {
-  /** Aborting it ends the run with what there is. */
+  /** Aborting it ends the run with the results so far. */
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress<Running>) => void;
   /**
-   * Leases sandboxes that no other run needs, and loads them at once; the first episode, the clock and the budget begin when
-   * this has been fulfilled or rejected.
+   * Leases sandboxes that no other run needs, and loads them at once. The first episode, the clock and the budget wait until this promise
+   * has settled.
    */
   readonly after?: Promise<unknown>;
-  /** Takes in what the journals know, plays nothing and ends as interrupted: for the remains of a run that was cancelled. */
+  /** Only adds the outcomes that the journals know, and ends as interrupted: for the result of a run that was cancelled. */
   readonly recallOnly?: boolean;
 }
 
 export interface RunResult {
   readonly ending: Ending;
-  /** What made it fail: an InfrastructureError with `ending` 'failed', or anything else, which the caller throws. */
+  /** Why it failed: an InfrastructureError with `ending` 'failed', or any other error, which the caller throws. */
   readonly failure: Error | undefined;
   readonly facts: RunFacts;
 }
 
-/** One for all runs: a new error would record a stack that is never read, which takes as long as some episodes. */
+/** One for all runs: recording the stack of a new error, which is never read, takes as long as some episodes. */
 const OVER = new DOMException('the evaluation is over', 'AbortError');
 
 /**
  * Plays the episodes of a study until it needs no more, on as many sandboxes as the pool may have.
  *
- * As many *workers* are started as there are blocks of episodes waiting, at most one for each sandbox that the pool may have. A worker leases
- * one sandbox after the other and plays with each (`Players`), for the arm that has the most to do. With several arms a shift that
- * finds nothing more to do ends when another arm has work.
+ * It starts as many *workers* as there are blocks of episodes waiting, at most one for each sandbox that the pool may have. A worker leases
+ * one sandbox after the other and plays with each (`Players`), for the arm with the most work. With several arms, a shift without work ends
+ * when another arm has some.
  *
- * The file is long because each step may be the one that ends the run: its budget, its progress, its journals and its workers share one end and
- * one failure. What needs neither stands beside it: who plays for which arm (arm-shifts.ts), slots (workers.ts), sandbox time, the budget's timer.
+ * The file is long because each step may end the run: its budget, its progress, its journals and its workers share one end and one failure.
+ * What needs neither is in other files: who plays for which arm (arm-shifts.ts), slots (workers.ts), sandbox time, the budget's timer.
  */
 export class EpisodeRun<Running extends RunningFigures> {
   readonly #context: EvaluateContext;
@@ -88,7 +88,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     if (this.#caller?.aborted) onAbort();
     this.#caller?.addEventListener('abort', onAbort, { once: true });
     if (this.#after) await this.#prepare(this.#after);
-    // Of what has not begun there is nothing to tell.
+    // A run that has not begun has no results.
     if (this.#caller?.aborted && this.#after) this.#fail(createAbortError(this.#caller));
     using _budget = this.#watchBudget();
     using _progress = this.#progress.start();
@@ -104,7 +104,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     return { ending: this.#failure ? 'failed' : this.#ending, failure: this.#failure, facts: this.#getFacts() };
   }
 
-  /** Loads policies into sandboxes where no other run plays, until it is this run's turn. */
+  /** Loads policies into sandboxes that no other run uses, until it is this run's turn. */
   async #prepare(after: Promise<unknown>): Promise<void> {
     using _back = this.#context.share?.standBack();
     const turn = Promise.allSettled([after]);
@@ -113,7 +113,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     await raceWithAbort(turn, this.#over.signal).catch(() => undefined);
   }
 
-  /** What the run is to share is being loaded, and others play with what sandboxes are made with now. */
+  /** The content that the run shares is being loaded, while others play with the present content. */
   async #waitForSharing(): Promise<void> {
     await this.#context.players.waitUntilShared(this.#over.signal);
   }
@@ -141,7 +141,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     });
   }
 
-  /** A listener that throws, called from a timer, would end the whole process; it ends the run. */
+  /** A listener that throws in a timer would end the whole process; here it ends the run. */
   #guardListener(listener: RunOptions<Running>['onProgress']): RunOptions<Running>['onProgress'] {
     return (
       listener &&
@@ -173,7 +173,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     this.#end('failed');
   }
 
-  /** Takes in what the journals know already of the episodes that are needed, as far as the study gets by it. */
+  /** Adds the outcomes that the journals know of needed episodes, as far as the study gets with them. */
   async #recall(): Promise<void> {
     const { arms } = this.#study;
     if (arms.every(({ isRecalled }) => isRecalled)) return;
@@ -219,7 +219,7 @@ export class EpisodeRun<Running extends RunningFigures> {
               this.#context.log.warn({ error: error.message, retriesLeft }, 'a sandbox was of no use');
           },
         });
-        // One worker is enough to look after stragglers; slots are taken again when there is work.
+        // One worker is enough to watch for stragglers; slots are taken again when there is work.
         if (this.#countAvailable() === 0 && this.#idle.count > 0) return;
       }
     } catch (error) {
@@ -228,9 +228,9 @@ export class EpisodeRun<Running extends RunningFigures> {
   }
 
   /**
-   * The time of a worker with one sandbox.
+   * One worker's time with one sandbox.
    *
-   * @throws InfrastructureError when nothing came of it that an episode can be held to account for.
+   * @throws InfrastructureError when it gave no result that an episode can be held responsible for.
    */
   async #shift(): Promise<void> {
     using slot = await this.#workers.takeSlot(this.#over.signal);
@@ -265,7 +265,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     };
   }
 
-  /** Results that cannot be kept end the run: no retry would bring them back. */
+  /** Results that cannot be stored end the run: no retry would recover them. */
   async #record(arm: Arm, sandbox: string, played: readonly PlayedEpisode[]): Promise<void> {
     this.#progress.countOutcomes(sandbox, played);
     try {
@@ -273,7 +273,7 @@ export class EpisodeRun<Running extends RunningFigures> {
       this.#onRecorded();
       if (!wait) return;
       await wait;
-      // Only now do those count that had to be stored first, and what follows them may be known.
+      // Results that had to be stored first count only now, and the journal may know those that follow.
       await this.#recall();
       this.#onRecorded();
     } catch (error) {
@@ -284,7 +284,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   #onRecorded(): void {
     if (this.#study.ended) return this.#end(this.#study.ended);
     this.#putToWork();
-    // At the tail one looks, though nothing is waiting: there may be a straggler that has only one copy left.
+    // At the tail one worker checks even without waiting blocks: there may be a straggler with only one copy.
     this.#idle.wake(Math.max(1, this.#countAvailable()));
   }
 }

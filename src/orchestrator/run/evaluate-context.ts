@@ -11,17 +11,17 @@ import type { SuiteDefinition } from '../suite/suite-definition.ts';
 
 /** What a study needs to be played. */
 export interface EvaluateContext {
-  /** Disposed of by the caller. */
+  /** Disposed by the caller. */
   readonly players: Players;
   /** The provider of the sandboxes, for the summary. */
   readonly provider: string;
-  /** Most sandboxes that the pool may have: no more leases are asked for. */
+  /** Most sandboxes of the pool: the run asks for no more leases. */
   readonly maxSandboxes: number;
   /** The study's share of the sandboxes while others play, too. */
   readonly share?: SlotShare | undefined;
-  /** In the currency that budgets are written in; undefined when the template has no price. */
+  /** In the currency of the budgets; undefined when the template has no price. */
   readonly costPerSandboxHour?: number | undefined;
-  /** Computes figures outside of the event loop. Left out: they are computed in it. */
+  /** Computes figures outside of the event loop; in it when left out. */
   readonly workOut?: WorkOut | undefined;
   /** The same for candidates of comparisons. */
   readonly workOutImprovement?: WorkOutImprovement | undefined;
@@ -33,22 +33,22 @@ export interface EvaluateContext {
 }
 
 export interface EvaluationRunConfig extends ArmConfig {
-  /** Failures of infrastructure in a row, without an outcome in between, that a sandbox's slot may have. */
+  /** Failures of infrastructure in a row, without an outcome in between, that a sandbox's slot tolerates. */
   readonly infrastructureRetries: number;
-  /** Before the first of these retries; doubled for each further one. */
+  /** Pause before the first of these retries; doubled for each further one. */
   readonly retryMilliseconds: number;
   readonly renewMilliseconds: number;
   readonly beginMilliseconds: number;
   readonly loadMilliseconds: number;
 }
 
-/** Fewer episodes than these in the window and ranges get so short that messages, not episodes, take the time. */
+/** With a smaller window, ranges get so short that messages take more time than episodes. */
 const WINDOW_PER_SANDBOX = 64;
 
-/** Fewer blocks than these and a sandbox waits for the fold while another is slow with an earlier block. */
+/** With fewer blocks, a sandbox waits for the fold while another is slow with an earlier block. */
 const BLOCKS_IN_WINDOW_PER_SANDBOX = 4;
 
-/** The window that is used: the configured one, or a larger one that this number of sandboxes needs. */
+/** The configured window, or a larger one if this number of sandboxes needs it. */
 export function getWindow(
   { config, maxSandboxes }: Pick<EvaluateContext, 'config' | 'maxSandboxes'>,
   { play }: Pick<SuiteDefinition, 'play'>,

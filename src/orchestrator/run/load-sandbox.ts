@@ -12,13 +12,13 @@ import type { SuiteDefinition } from '../suite/suite-definition.ts';
 /** What a sandbox plays. */
 export interface LoadedContent {
   readonly suite: SuiteDefinition;
-  /** The suite's own modules, when it ships any. */
+  /** The suite's own modules, if it ships any. */
   readonly suiteFiles: StoredCheckpoint | undefined;
   readonly checkpoint: StoredCheckpoint;
 }
 
 export interface LoadContext {
-  /** What the content exposes the sandbox to; the lease was taken for it. */
+  /** What the content exposes the sandbox to; the lease was taken for this. */
   readonly exposure: Exposure;
   readonly distributor: Distributor;
   readonly clock: Clock;
@@ -26,17 +26,17 @@ export interface LoadContext {
 }
 
 export interface LoadWishes {
-  /** Whether this very policy was loaded elsewhere on the machine, and verified there. */
+  /** Whether this very policy was loaded elsewhere on the machine and verified there. */
   readonly isVerified?: boolean;
   /** Environment seed of the episode to record. */
   readonly recordedSeed?: number;
 }
 
 /**
- * Delivers a policy and a suite's modules into a leased sandbox, and has its runner load them.
+ * Delivers a policy and a suite's modules into a leased sandbox and has its runner load them.
  *
- * @returns the runner's warnings, as text.
- * @throws InputError when the runner refuses them; InfrastructureError when it takes longer than it may; the signal's reason.
+ * @returns the runner's warnings, as text. @throws InputError when the runner refuses them; InfrastructureError when it takes longer than
+ * it may; the signal's reason.
  */
 export async function loadSandbox(
   lease: Lease<RunnerSession>,
@@ -64,7 +64,7 @@ export async function loadSandbox(
   );
 }
 
-/** A policy that is played apart has files of its own, which the environment does not see. */
+/** A policy that is played apart has its own files, which the environment does not see. */
 export function getPolicyInbox({ sandbox }: Lease<RunnerSession>): Inbox {
   return sandbox.capabilities?.policy ?? sandbox;
 }

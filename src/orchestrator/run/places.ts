@@ -1,4 +1,4 @@
-/** Numbers for workers, from 1 on: the lowest that is free, so that there are no more of them than workers at a time. */
+/** Numbers for workers from 1 on: always the lowest free one, so that there are no more numbers than workers at a time. */
 export class Places {
   readonly #taken = new Set<number>();
 

@@ -11,63 +11,67 @@ import type { LoadedContent } from './load-sandbox.ts';
 import type { Slot } from './slot-share.ts';
 import type { Waiters } from './waiters.ts';
 
-/** What a worker of a run plays for, and what it needs of the run. */
+/** What a worker of a run plays for, and what it needs from the run. */
 export interface Duty {
   readonly arm: Arm;
   /** Workers without work; woken when there may be some. */
   readonly idle: Waiters;
   /** Aborted when the run needs no more episodes. */
   readonly over: AbortSignal;
-  /** Recalled when another study is to have the sandbox. */
+  /** Recalled when another study should get the sandbox. */
   readonly slot: Slot | undefined;
   /** Resolves when episodes may be played. */
   readonly begun: Promise<void>;
-  /** Of a process that has others to answer while it plays. */
+  /** For a process that answers requests while it plays. */
   readonly turns: Turns | undefined;
-  /** How many sandboxes share the arm's episodes, those on their way included. */
+  /** How many sandboxes share the arm's episodes, including those that are being created. */
   countSandboxes(): number;
   /** Whether another arm has work that this worker could do. */
   isWantedElsewhere(): boolean;
   record(played: readonly PlayedEpisode[]): Promise<void>;
-  /** Says, until it is disposed of, that the worker holds a sandbox. @param sandbox its id, where it plays all episodes of the worker. */
+  /** Declares, until it is disposed, that the worker holds a sandbox. @param sandbox its id, where it plays all episodes of the worker. */
   hold(sandbox?: SandboxId): Disposable;
 }
 
-/** An episode that was played once more, by itself. */
+/** An episode that was played again, separately. */
 export interface Replay {
   /** Never `lost`: a lost episode is played again. */
   readonly outcome: Outcome;
   /** Wall-clock seconds. */
   readonly seconds: number;
-  /** What the environment and the policy printed, shortened. */
+  /** Output of the environment and the policy, shortened. */
   readonly log: string | undefined;
-  /** Empty where the runner records none, and of agents. */
+  /** Empty for agents, and where the runner records nothing. */
   readonly recording: Recording;
 }
 
-/** The episodes that `Players` play for a replay: the wanted one, and those of its block, on which its outcome may depend. */
+/** The episodes that `Players` play for a replay: the requested one, and those of its block, on which its outcome may depend. */
 export interface ReplayOrder extends LoadedContent {
   readonly episode: PlannedEpisode;
   readonly block: readonly PlannedEpisode[];
 }
 
-/** Plays the episodes of a run: policies on runners in leased sandboxes, or agents in workspaces. All else of a run is the same for both. */
+/**
+ * Plays the episodes of a run: policies on runners in leased sandboxes, or agents in workspaces. The rest of a run is the same for both.
+ */
 export interface Players extends Disposable {
-  /** Of the sandboxes that are played in. */
+  /** State of the sandboxes. */
   state(): PoolState;
   readonly deliveries: RunFacts['deliveries'];
-  /** Resolves, also when that fails, when sandboxes are made with all that they are to share. */
+  /** Resolves when new sandboxes have all content that they share, or when sharing has failed. */
   waitUntilShared(signal: AbortSignal): Promise<void>;
   /**
-   * Plays for an arm until it is over, another has more to do, the slot is recalled or the sandbox is used up.
+   * Plays for an arm until it is over, another has more work, the slot is recalled or the sandbox is used up.
    *
-   * @throws InputError for what no further attempt would mend; InfrastructureError when nothing came of it that an episode can be held to account for.
+   * @throws InputError for a problem that a further attempt would not solve; InfrastructureError when it gave no result that an episode can
+   * be held responsible for.
    */
   work(duty: Duty): Promise<void>;
   /**
-   * Plays one episode again, and records it.
+   * Plays one episode again and records it.
    *
-   * @throws InputError when what is played is refused; InfrastructureError when there is no outcome through no fault of its own; the signal's reason.
+   * @throws InputError when the content is refused; InfrastructureError when there is no outcome through no fault of the episode; the
+   * signal's reason.
    */
   replay(order: ReplayOrder, signal: AbortSignal): Promise<Replay>;
 }

@@ -2,7 +2,7 @@ import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import { isWeightsFile, type Checkpoint } from '../../policy-distribution/checkpoint.ts';
 
-/** In a directory, it says which file is the policy. */
+/** File of a directory that says which file is the policy. */
 const DESCRIPTION = 'muster.json';
 
 /** A runner has refused a checkpoint: it is broken, or does not fit the suite. */
@@ -15,10 +15,10 @@ export class RefusedCheckpointError extends InputError {
   }
 }
 
-/** Files in a message. */
+/** Most files in a message. */
 const MOST_NAMED = 8;
 
-/** What Muster's runner refuses for its files alone, before there is a sandbox. @throws RefusedCheckpointError */
+/** Refuses, before there is a sandbox, what Muster's runner refuses because of its files alone. @throws RefusedCheckpointError */
 export function assertOnePolicy({ digest, files }: Pick<Checkpoint, 'digest' | 'files'>): void {
   const weights = files.map(({ path }) => path).filter(isWeightsFile);
   if (weights.length < 2 || files.some(({ path }) => path === DESCRIPTION)) return;
@@ -28,14 +28,14 @@ export function assertOnePolicy({ digest, files }: Pick<Checkpoint, 'digest' | '
 }
 
 interface Named {
-  /** As the caller gave it. */
+  /** As the caller wrote it. */
   readonly uri: string;
-  /** What messages call it in place of the URI. */
+  /** Replaces the URI in messages. */
   readonly name?: string | undefined;
   readonly checkpoint: { readonly digest: Digest };
 }
 
-/** The error with the name of the checkpoint that it is about: a caller may have given several. */
+/** The error with the name of its checkpoint, as a caller may have given several. */
 export function nameCheckpoint(error: Error, given: readonly Named[]): Error {
   if (!(error instanceof RefusedCheckpointError)) return error;
   const named = given.find(({ checkpoint }) => checkpoint.digest === error.digest);

@@ -1,10 +1,10 @@
 import { InfrastructureError, InputError } from '../../kernel/errors.ts';
 
-/** The infrastructure gave out before a run was over, or all of it was kept. What had been folded by then is in `partial`. */
+/** The infrastructure failed before a run was over or all of it was stored. `partial` holds what had been folded by then. */
 export class RunFailedError<Document> extends InfrastructureError {
   readonly partial: Document;
 
-  /** @param played how much of it, as people say it: `12 episodes`. */
+  /** @param played how much was played, in words: `12 episodes`. */
   constructor(run: 'evaluation' | 'comparison', played: string, partial: Document & { readonly partial: boolean }, cause: Error) {
     const how = partial.partial ? 'was given up' : 'could not be kept whole, though it was over';
     super(`${run}.failed`, `the ${run} ${how} after ${played}: ${cause.message}`, { cause });
@@ -12,10 +12,10 @@ export class RunFailedError<Document> extends InfrastructureError {
   }
 }
 
-/** Codes of `AllFailedError`, for code that sees the code of an error only. */
+/** Codes of `AllFailedError`, for callers that see only the code of an error. */
 export const ALL_FAILED = { evaluation: 'evaluation.all-failed', comparison: 'comparison.all-failed' } as const;
 
-/** Every episode of a checkpoint failed, and the suite does not say that this is an answer. What had been folded by then is in `partial`. */
+/** Every episode of a checkpoint failed, and the suite does not accept that as an answer. `partial` holds what had been folded by then. */
 export class AllFailedError<Document> extends InputError {
   readonly partial: Document;
 

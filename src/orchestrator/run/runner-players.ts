@@ -20,7 +20,7 @@ export interface RunnerPlayersOptions {
   readonly principal: string;
   readonly pool: Pool<RunnerSession>;
   readonly distributor: Distributor;
-  /** What new sandboxes have in memory from their start, if anything. It is disposed of with the players. */
+  /** What new sandboxes have in memory from their start, if anything. Disposed with the players. */
   readonly sharing?: Sharing | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -47,7 +47,7 @@ export class RunnerPlayers implements Players {
     await this.#options.sharing?.waitUntilIncluded(signal).catch(() => undefined);
   }
 
-  /** The time with one lease. */
+  /** Works with one lease. */
   async work(duty: Duty): Promise<void> {
     const { principal, pool, clock, config } = this.#options;
     const { arm, over } = duty;
@@ -79,7 +79,7 @@ export class RunnerPlayers implements Players {
   }
 }
 
-/** Waits for all episodes of a block, and takes the outcome of one. */
+/** Waits for all episodes of a block, and returns the outcome of one. */
 async function collectEpisode(session: RunnerSession, index: EpisodeIndex, episodes: number, signal: AbortSignal): Promise<PlayedEpisode> {
   let found: PlayedEpisode | undefined;
   for (let left = episodes; left > 0;) {
@@ -93,7 +93,7 @@ async function collectEpisode(session: RunnerSession, index: EpisodeIndex, episo
   return found;
 }
 
-/** Renews a lease while its holder is alive and has not released it. A lost lease is not renewed: its holder notices the loss. */
+/** Renews a lease until its holder releases it. A lost lease is not renewed: its holder notices the loss. */
 function keepRenewed(lease: Lease<unknown>, clock: Clock, everyMilliseconds: number): Disposable {
   let timer = clock.after(everyMilliseconds, renew);
   function renew(): void {

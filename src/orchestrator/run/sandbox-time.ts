@@ -1,4 +1,4 @@
-/** Adds up for how long sandboxes have been leased: what an evaluation is charged for. */
+/** Adds up how long sandboxes have been leased, which decides the cost of an evaluation. */
 export class SandboxTime {
   #ended = 0;
   #running = 0;

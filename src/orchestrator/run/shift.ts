@@ -13,7 +13,7 @@ import type { Duty } from './players.ts';
 import { UsageMeter } from './usage-meter.ts';
 import { RefusedCheckpointError } from './refused-checkpoint-error.ts';
 
-/** What a shift needs of its run. */
+/** What a shift needs from its run. */
 export interface ShiftContext extends LoadContext {
   readonly duty: Duty;
   readonly sharing?: Sharing | undefined;
@@ -24,7 +24,7 @@ export interface ShiftContext extends LoadContext {
 /** Ranges that a runner is sent before it has finished the first, so that it never waits for a round trip. */
 const RANGES_AHEAD = 2;
 
-/** The time that an arm has with one leased sandbox: loads the policy, then, once the run has begun, plays ranges until there are no more. */
+/** An arm's time with one leased sandbox: loads the policy, then, once the run has begun, plays ranges until there are no more. */
 export class Shift {
   readonly #lease: Lease<RunnerSession>;
   readonly #session: RunnerSession;
@@ -33,7 +33,7 @@ export class Shift {
   readonly #meter: UsageMeter;
   /** The run is over, or the lease is lost. */
   readonly #stop: AbortSignal;
-  /** It is stopped, or is to come to an end once what is under way has been played. */
+  /** The shift is stopped, or should end once its work under way has been played. */
   readonly #leave: AbortSignal;
 
   constructor(lease: Lease<RunnerSession>, context: ShiftContext) {
@@ -47,11 +47,11 @@ export class Shift {
   }
 
   /**
-   * Resolves when the run or the arm is over, the sandbox is wanted elsewhere or recalled, has played its share, or came to an end in the course of its
+   * Resolves when the run or the arm is over, the sandbox is needed elsewhere or recalled, has played its share, or has ended during its
    * work.
    *
-   * @throws InputError when the runner refuses the policy; InfrastructureError when nothing came of the shift that an
-   * episode can be held to account for.
+   * @throws InputError when the runner refuses the policy; InfrastructureError when the shift gave no result that an episode can be held
+   * responsible for.
    */
   async work(): Promise<void> {
     await this.#duty.turns?.next();
@@ -67,8 +67,8 @@ export class Shift {
   }
 
   /**
-   * Whether the sandbox was made before what it needs was shared, and one that is made anew is the better one: that costs some milliseconds, and
-   * loading it here may take seconds, and memory.
+   * Whether to replace a sandbox that was made before its content was shared. A new one takes some milliseconds; loading the content here
+   * may take seconds, and memory.
    */
   async #isToMakeRoom(): Promise<boolean> {
     const { sharing, clock, config } = this.#context;
@@ -77,7 +77,7 @@ export class Shift {
     using deadline = new Deadline(clock, config.loadMilliseconds, () => createLoadTimeout(config.loadMilliseconds), this.#stop);
     for (const digest of sharing.digests.filter((each) => this.#isMissing(each))) {
       const isLight = arm.checkpoint.kind === 'file' && (await sharing.isLight(digest, deadline.signal));
-      // What cannot be shared, as it may have turned out, is loaded here all the same.
+      // Content that cannot be shared is loaded here all the same.
       if (!isLight) return sharing.isOn;
     }
     return false;
@@ -87,7 +87,7 @@ export class Shift {
     return this.#lease.sandbox.shares?.has(digest) !== true;
   }
 
-  /** Whether this very file was loaded elsewhere on the machine, and verified there, and is light enough to be loaded here, too. */
+  /** Whether this very file was loaded and verified elsewhere on the machine, and is small enough to be loaded here, too. */
   get #isVerified(): boolean {
     const { sharing } = this.#context;
     const { digest } = this.#duty.arm.checkpoint;
@@ -95,8 +95,8 @@ export class Shift {
   }
 
   /**
-   * The runner refuses the checkpoint: so will every other, unless one has taken it already. Anything else is this sandbox's own trouble. Either
-   * way the sandbox is not used again: content that was loaded in part may have run, with unknown effects.
+   * When the runner refuses the checkpoint, every other runner will, unless one has accepted it already. Any other failure is a problem of
+   * this sandbox. In both cases the sandbox is not used again: partly loaded content may have run, with unknown effects.
    */
   async #onFailedLoad(error: unknown): Promise<unknown> {
     if (this.#duty.over.aborted) return error;
@@ -119,11 +119,11 @@ export class Shift {
     const { distributor } = this.#context;
     const isVerified = this.#isVerified;
     this.#duty.arm.addRemarks(await loadSandbox(this.#lease, this.#duty.arm, this.#context, this.#stop, { isVerified }));
-    // The runner has mapped the file. Otherwise the store would keep every checkpoint that a lasting sandbox has played.
+    // The runner has mapped the file. Otherwise the store would keep every checkpoint that a long-lived sandbox has played.
     if (isVerified) await distributor.withdraw(this.#duty.arm.checkpoint, getPolicyInbox(this.#lease));
   }
 
-  /** Reads the session to its end, also when the lease is lost: only then is it known what was not played. */
+  /** Reads the session to its end, even when the lease is lost: only then is it known what was not played. */
   async #play(): Promise<void> {
     let outcomes = 0;
     while (!this.#duty.over.aborted) {
@@ -144,7 +144,7 @@ export class Shift {
         );
       }
       await this.#duty.record(await this.#addUsage(played, closed !== undefined));
-      // The pool notices and counts the end of a runner before the lease is released.
+      // The pool notices and counts the runner's end before the lease is released.
       if (closed) await waitForAbort(this.#stop);
       if (closed && outcomes === 0) throw new InfrastructureError('sandbox.lost', closed.reason);
       if (closed) return;
@@ -159,7 +159,7 @@ export class Shift {
     return usage ? played.map((episode) => ({ ...episode, usage })) : played;
   }
 
-  /** A lease that was lost meanwhile has nothing to count. The end of the session, which follows, gives the reason. */
+  /** A lost lease has nothing to count. The session's end, which follows, gives the reason. */
   #count(episodes: number): void {
     try {
       this.#lease.countEpisodes(episodes);

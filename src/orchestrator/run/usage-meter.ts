@@ -5,8 +5,8 @@ import type { Sandbox, SandboxCapabilities } from '../../pool/ports/sandbox.ts';
 import type { SandboxUsage } from '../../kernel/sandbox-usage.ts';
 
 /**
- * Milliseconds between two looks at a sandbox for each sandbox that plays, for whatever evaluation: a hundred looks a second over all of them,
- * which cost the main thread some per cent at most, however quick episodes are.
+ * Milliseconds between two measurements of a sandbox for each playing sandbox: a hundred measurements a second over all of them, which cost
+ * the main thread a few per cent at most, however short episodes are.
  */
 const PAUSE_PER_SANDBOX = 10;
 /** Least time between two measurements of one sandbox, in milliseconds. */
@@ -14,10 +14,10 @@ const LEAST_PAUSE = 100;
 
 type Metered = Pick<Sandbox, 'id'> & { readonly capabilities?: Pick<SandboxCapabilities, 'usage'> };
 
-/** A sandbox plays many short evaluations within one such pause: each goes on with the meter of the one before. */
+/** A sandbox plays many short evaluations within one such pause, so each uses the meter of the previous one. */
 const meters = new WeakMap<Metered, UsageMeter>();
 
-/** What one sandbox has used so far, as of the last look. */
+/** What one sandbox has used so far, as of the last measurement. */
 export class UsageMeter {
   readonly #sandbox: Metered;
   #latest: SandboxUsage | undefined;
@@ -27,7 +27,7 @@ export class UsageMeter {
     this.#sandbox = sandbox;
   }
 
-  /** There is one for each sandbox. */
+  /** Returns the sandbox's only meter. */
   static of(sandbox: Metered): UsageMeter {
     const known = meters.get(sandbox);
     if (known) return known;
@@ -36,7 +36,10 @@ export class UsageMeter {
     return meter;
   }
 
-  /** @param sandboxes that play. @param isOver the sandbox's program has ended, or is about to: what is known now is final. @returns undefined where usage is not measured. */
+  /**
+   * @param sandboxes that play. @param isOver the sandbox's program has ended or is about to: the present figures are final. @returns
+   * undefined where usage is not measured.
+   */
   async read(sandboxes: number, isOver: boolean, { clock, log }: MeterContext): Promise<SandboxUsage | undefined> {
     const now = clock.now();
     if (!isOver && now - this.#lookedAt < Math.max(LEAST_PAUSE, PAUSE_PER_SANDBOX * sandboxes)) return this.#latest;

@@ -6,7 +6,7 @@ export class Waiters {
     return this.#waiting.size;
   }
 
-  /** Resolves when woken or, without an error, when the signal is aborted: the caller looks again either way. */
+  /** Resolves when woken or when the signal is aborted; the caller checks again either way. */
   wait(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     if (signal.aborted) {

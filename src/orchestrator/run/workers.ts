@@ -6,7 +6,7 @@ export class Workers {
   #size = 0;
   #withoutSlot = 0;
 
-  /** @param share what they may have of the pool, when others want its sandboxes, too. */
+  /** @param share of the pool, when others want its sandboxes, too. */
   constructor(share: SlotShare | undefined) {
     this.#share = share;
   }
@@ -15,18 +15,18 @@ export class Workers {
     return this.#size;
   }
 
-  /** Workers that share the work. Workers that wait for a slot do not count: the run may end before they get one. */
+  /** Workers that share the work. Those that wait for a slot do not count: the run may end before they get one. */
   get atWork(): number {
     return this.#size - this.#withoutSlot;
   }
 
-  /** One more, until it is disposed of. */
+  /** Adds a worker until the result is disposed. */
   add(): Disposable {
     this.#size += 1;
     return { [Symbol.dispose]: () => (this.#size -= 1) };
   }
 
-  /** Undefined where there is no share to keep to. @throws as `SlotShare.take` does. */
+  /** Returns undefined where no share applies. @throws as `SlotShare.take` does. */
   async takeSlot(signal: AbortSignal): Promise<Slot | undefined> {
     if (!this.#share) return undefined;
     this.#withoutSlot += 1;

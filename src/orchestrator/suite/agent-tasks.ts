@@ -4,23 +4,26 @@ import { isDigest, type Digest } from '../../kernel/ids.ts';
 import type { TaskEnvironment } from '../../runner/frames.ts';
 import type { ListedTask, ParsedSuite, TaskSource, WrittenSuite } from './suite.ts';
 
-/** Tasks for agents as tasks of a suite: what an agent acts in is the environment, so they are drawn, weighted, named and folded as all others are. */
+/**
+ * Tasks for agents as tasks of a suite: the agent's workspace is the environment, so these tasks are drawn, weighted, named and folded like
+ * all others.
+ */
 
 const ENTRY = 'task:';
 
 const agentTaskSchema = z.strictObject({
   digest: z.custom<Digest>((value) => typeof value === 'string' && isDigest(value), 'expected the digest of a task'),
-  /** Of the suite's files; empty where they are the task's own. */
+  /** Directory of the suite's files; empty where these are the task's own. */
   directory: z.string(),
-  /** Of that directory where the task lay, after which a task is called that gives itself no name. */
+  /** Name of the task's directory, which names a task without a name of its own. */
   called: z.string(),
-  /** The store keeps no modes. */
+  /** Paths of executable files: the store keeps no modes. */
   executable: z.array(z.string()),
-  /** Version of the code that judges. */
+  /** Version of the grading code. */
   verifier: z.int(),
 });
 
-/** Where a task for agents lies among the suite's files, and what it has to be. */
+/** Where a task for agents is among the suite's files, and what it must contain. */
 export type AgentTask = z.infer<typeof agentTaskSchema>;
 
 type Environment = TaskEnvironment['environment'];
@@ -29,7 +32,7 @@ export function describeAgentEnvironment(name: string, task: AgentTask): ListedT
   return { entry: `${ENTRY}${name}`, kwargs: { ...task }, wrappers: [] };
 }
 
-/** @returns undefined for an environment that a policy plays in. @throws InputError `suite.task` for one that says what no Muster has written. */
+/** @returns undefined for an environment that a policy plays. @throws InputError `suite.task` for an entry that Muster did not write. */
 export function getAgentTask({ entry, kwargs }: Pick<Environment, 'entry' | 'kwargs'>): AgentTask | undefined {
   if (!entry.startsWith(ENTRY)) return undefined;
   const parsed = agentTaskSchema.safeParse(kwargs);
@@ -37,12 +40,12 @@ export function getAgentTask({ entry, kwargs }: Pick<Environment, 'entry' | 'kwa
   throw new InputError('suite.task', `${entry}: expected "tasks: { from: DIRECTORY }": only Muster itself writes tasks for agents out`);
 }
 
-/** Whether agents play it, and not policies. */
+/** Whether agents play the suite, and not policies. */
 export function isPlayedByAgents({ tasks }: { readonly tasks: readonly { readonly environment: Pick<Environment, 'entry'> }[] }): boolean {
   return tasks.some(({ environment }) => environment.entry.startsWith(ENTRY));
 }
 
-/** The directory that a suite takes its tasks from, when it does. */
+/** The directory that a suite takes its tasks from, if it does. */
 export function getTaskSource({ tasks }: Pick<WrittenSuite, 'tasks'>): TaskSource | undefined {
   return tasks === undefined || Array.isArray(tasks) ? undefined : tasks;
 }
@@ -54,7 +57,10 @@ export function withTasks(suite: WrittenSuite, tasks: readonly ListedTask[]): Pa
 
 const REWARD = 'a reward is a number from 0 to 1';
 
-/** What is known of the rewards of agents need not be declared: their bounds, what succeeds, and what a verdict consists of. */
+/**
+ * Adds what is known of agents' rewards, so that suites need not declare it: their bounds, the threshold of success, and the parts of a
+ * verdict.
+ */
 export function withKnownRewards(suite: WrittenSuite): WrittenSuite {
   const listed = Array.isArray(suite.tasks) ? suite.tasks : [];
   if (getTaskSource(suite) === undefined && !isPlayedByAgents({ tasks: listed })) return suite;
@@ -66,7 +72,7 @@ export function withKnownRewards(suite: WrittenSuite): WrittenSuite {
   };
 }
 
-/** What contradicts that agents play the suite, or that they do not: the path of a key, and a sentence. */
+/** Settings that contradict the suite's kind of player, agents or policies: the path of a key, and a sentence. */
 export function findAgentContradictions(
   suite: WrittenSuite,
 ): readonly { readonly path: readonly (string | number)[]; readonly text: string }[] {

@@ -12,7 +12,7 @@ import type { ParsedSuite } from './suite.ts';
 /** Entries in one error message. */
 const MOST_PROBLEMS = 50;
 
-/** `module:name`, as entries are written and as libraries take the names of functions. */
+/** `module:name`, as entries and libraries name functions. */
 const CALLABLE = /^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$/;
 
 interface Found extends Pick<Problem, 'path' | 'text'> {
@@ -20,8 +20,7 @@ interface Found extends Pick<Problem, 'path' | 'text'> {
 }
 
 /**
- * @param modules that callers may name, with all modules below them.
- * @throws InputError `suite.entry`, a line for each that is not allowed.
+ * @param modules that callers may name, with all modules below them. @throws InputError `suite.entry`, a line for each that is not allowed.
  */
 export function assertInlineEntries(suite: Pick<ParsedSuite, 'environment' | 'tasks'>, modules: readonly string[]): void {
   const refused = [
@@ -39,7 +38,7 @@ function isWithin(module: string, allowed: string): boolean {
   return module === allowed || module.startsWith(`${allowed}.`);
 }
 
-/** All that names a module, but for what Gymnasium has registered and known wrappers. */
+/** Everything that names a module, except environments that Gymnasium has registered and known wrappers. */
 function* listEntries({ environment, tasks }: Pick<ParsedSuite, 'environment' | 'tasks'>): Generator<Found> {
   if (environment) yield* listOfEnvironment(environment, ['environment']);
   for (const [i, task] of (tasks ?? []).entries()) yield* listOfEnvironment(task.environment, ['tasks', i, 'environment']);
@@ -68,7 +67,7 @@ function* listOfEnvironment({ entry, kwargs, wrappers }: Environment, path: Sett
   }
 }
 
-/** Texts among arguments that could be looked up and called. */
+/** Texts among arguments that a library could look up and call. */
 function* findCallables(value: unknown, path: SettingPath): Generator<Found> {
   if (typeof value === 'string') {
     if (CALLABLE.test(value))

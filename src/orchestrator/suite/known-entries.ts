@@ -1,8 +1,8 @@
 /** Environments and wrappers of which it is known that making and playing them runs nothing that a suite could choose. */
 
 /**
- * What Gymnasium registers itself, in the versions that the runner plays. A list, because code can register more under any name. Those that are
- * compiled by JAX are not among them.
+ * What Gymnasium registers itself, in the versions that the runner supports. A list, because code can register more under any name.
+ * Environments that JAX compiles are not included.
  */
 const ENVIRONMENTS: ReadonlySet<string> = new Set([
   ...listVersions('Acrobot', 1),
@@ -53,7 +53,7 @@ const WRAPPERS: ReadonlySet<string> = new Set([
   'TimeLimit',
 ]);
 
-/** Texts that an environment chooses among built-in things by. Any other may be a path, or name something that is then called. */
+/** Texts that select built-in parts of an environment. Any other text may be a path, or name something that is then called. */
 const TEXTS: ReadonlySet<string> = new Set(['map_name 4x4', 'map_name 8x8', 'render_mode ansi', 'render_mode rgb_array']);
 
 /** @param entry as a suite has it. */
@@ -68,7 +68,7 @@ export function isKnownWrapper(entry: string): boolean {
   return module === 'gymnasium.wrappers' && WRAPPERS.has(name);
 }
 
-/** Whether a keyword argument cannot make anything be called or read. */
+/** Whether a keyword argument cannot cause a call or a file access. */
 export function isHarmlessArgument(name: string, value: unknown): boolean {
   switch (typeof value) {
     case 'number':

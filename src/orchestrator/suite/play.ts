@@ -3,7 +3,7 @@ import { MAX_RANGE_EPISODES, MAX_WIDTH, type Batching } from '../../runner/frame
 
 /** How a runner plays the episodes of a suite: one after the other, or in blocks of consecutive indices whose forward passes are batched. */
 
-/** A row plays four episodes on average, so that at the end of a block few rows are empty for long. */
+/** A row plays four episodes on average, so that few rows are empty for long at the end of a block. */
 const EPISODES_PER_ROW = 4;
 
 const width = z.int().min(1).max(MAX_WIDTH);
@@ -15,7 +15,7 @@ const single = z.strictObject({ mode: z.literal('single') });
 const lockstep = z.strictObject({ mode: z.literal('lockstep'), width: lockstepWidth, block: block.describe('episodes played together') });
 const vector = z.strictObject({ mode: z.literal('vector'), width: vectorWidth });
 
-/** With nothing left out. */
+/** Complete, with nothing left out. */
 export const playDeclarationSchema = z.discriminatedUnion('mode', [single, lockstep, vector]);
 
 export type PlayDeclaration = z.infer<typeof playDeclarationSchema>;
@@ -68,7 +68,7 @@ export function getBlockSize(play: PlayDeclaration): number {
   }
 }
 
-/** For a runner's `load`. Undefined: one after the other. @param episodeSeconds time limit of an episode. */
+/** For a runner's `load`. Returns undefined for one episode after the other. @param episodeSeconds time limit of an episode. */
 export function getBatching(play: PlayDeclaration, episodeSeconds: number): Batching | undefined {
   if (play.mode === 'single') return undefined;
   return { form: play.mode, width: play.width, episodes: getBlockSize(play), episodeSeconds };

@@ -7,7 +7,7 @@ import type { WrittenSuite } from './suite.ts';
 type BoundedStop = Extract<WrittenSuite['stop'], { rule: 'certified' | 'approximate' }>;
 type Ends = NonNullable<WrittenSuite['reward']['bounds']>;
 
-/** Finds settings that are valid alone, but contradict the rest of the suite. */
+/** Finds settings that are valid alone but contradict the rest of the suite. */
 export function findSuiteContradictions(suite: WrittenSuite): readonly Problem[] {
   return [
     ...findTaskProblems(suite),
@@ -30,7 +30,7 @@ function findTaskProblems({ tasks, environment }: WrittenSuite): Problem[] {
 }
 
 function findAllocationProblems({ allocation, tasks }: WrittenSuite): Problem[] {
-  // How many there are in a directory is known once it has been read.
+  // The number of tasks in a directory is known once it has been read.
   const isSeveral = Array.isArray(tasks) ? tasks.length > 1 : getTaskSource({ tasks }) !== undefined;
   if (allocation === 'proportional' || isSeveral) return [];
   const text = `expected "proportional", got "${allocation}": it shares episodes out between tasks, and this suite has one only; give "tasks" with several, or leave "allocation" out`;

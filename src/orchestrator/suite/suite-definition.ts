@@ -24,10 +24,12 @@ export interface SuiteTask extends TaskEnvironment {
   readonly weight: number;
 }
 
-/** A suite with every default filled in and every cross-reference checked: all that an evaluation needs to know of it. */
+/** A suite with every default filled in and every cross-reference checked: all that an evaluation needs to know about it. */
 export interface SuiteDefinition {
   readonly name: string;
-  /** Of everything that decides an episode's outcome: tasks, seed, actions, bounds, scores, limits, way of playing, metrics, files. */
+  /**
+   * Digest of everything that decides an episode's outcome: tasks, seed, actions, bounds, scores, limits, way of playing, metrics, files.
+   */
   readonly digest: Digest;
   readonly tasks: readonly SuiteTask[];
   /** How an evaluation draws tasks; `adaptive` only with several of them. A comparison draws them by weight. */
@@ -36,30 +38,30 @@ export interface SuiteDefinition {
   readonly actions: 'deterministic' | 'stochastic';
   readonly bounds: Bounds | undefined;
   readonly failureScores: { readonly timeout: number; readonly crash: number };
-  /** Which of the scores the suite itself gives: the others are the lower bound. */
+  /** The failure scores that the suite itself declares; the others are the lower bound. */
   readonly declaredScores: readonly ('timeout' | 'crash')[];
   readonly failures: FailurePolicy;
   readonly episodeSeconds: number;
-  /** One after the other, or in blocks that a runner plays batched. */
+  /** One after the other, or in blocks that a runner plays as a batch. */
   readonly play: PlayDeclaration;
   readonly metrics: readonly string[];
-  /** An episode succeeds whose return is at least `threshold`; `k` ascends without repetition. */
+  /** An episode succeeds when its return is at least `threshold`; `k` ascends without repetition. */
   readonly success: { readonly threshold: number; readonly k: readonly number[] } | undefined;
   readonly stop: StopDeclaration;
   readonly budget: { readonly episodes: number | undefined; readonly seconds: number | undefined; readonly cost: number | undefined };
   readonly template: string;
-  /** Of the suite's own modules, or of its tasks for agents, if it ships any. */
+  /** Digest of the suite's own modules, or of its tasks for agents, if it ships any. */
   readonly filesDigest: Digest | undefined;
 }
 
 const KNOWN = new KnownSettings(suiteSchema);
 
-/** Where a suite that was not read from a file says that its problems are. */
+/** The location in messages for a suite that was not read from a file. */
 export function createInlineLayer(value: unknown): Layer {
   return { value, findOrigin: () => 'suite' };
 }
 
-/** A stopping rule asked for in place of the suite's own, whose confidence it keeps unless it says another. */
+/** A stopping rule that replaces the suite's own; it keeps the suite's confidence unless it states another. */
 export type StopOverride = z.input<typeof stoppingSchema>;
 
 export function overrideStop(layer: Layer, stop: StopOverride): Layer {
@@ -72,7 +74,7 @@ export function overrideStop(layer: Layer, stop: StopOverride): Layer {
   };
 }
 
-/** Single settings asked for in place of the suite's own. */
+/** Single settings that replace the suite's own. */
 export interface SuiteChanges {
   readonly seed?: number | undefined;
   readonly actions?: SuiteDefinition['actions'] | undefined;
@@ -100,8 +102,8 @@ export function overrideSettings(layer: Layer, { seed, actions, confidence }: Su
 }
 
 /**
- * @param layer the suite as written, and where in it things stand.
- * @throws InputError `suite.invalid` that lists every problem: where, path, what was expected, what was found.
+ * @param layer the suite as written, and the positions of its parts. @throws InputError `suite.invalid` that lists every problem: position,
+ * path, what was expected, what was found.
  */
 export function parseWrittenSuite(layer: Layer): WrittenSuite {
   if (isMapping(layer.value) && Object.keys(layer.value).length === 0)
@@ -114,7 +116,7 @@ export function parseWrittenSuite(layer: Layer): WrittenSuite {
   return assertSound(layer, withKnownRewards(parsed.data));
 }
 
-/** As `parseWrittenSuite`, for one that brings no tasks of a directory. @throws InputError `suite.tasks` also, for one that does. */
+/** As `parseWrittenSuite`, for a suite without tasks from a directory. @throws InputError `suite.tasks` also, when it has some. */
 export function parseSuite(layer: Layer): ParsedSuite {
   const written = parseWrittenSuite(layer);
   const { tasks, ...rest } = written;
@@ -126,7 +128,7 @@ export function parseSuite(layer: Layer): ParsedSuite {
   );
 }
 
-/** The suite with the tasks that were found where it takes them from. @throws InputError `suite.invalid` when they contradict the rest of it. */
+/** The suite with the tasks of its directory. @throws InputError `suite.invalid` when they contradict the rest of it. */
 export function addTasks(layer: Layer, written: WrittenSuite, found: readonly ListedTask[]): ParsedSuite {
   const suite = withTasks(written, found);
   assertSound(layer, suite);
@@ -173,7 +175,7 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
   };
 }
 
-/** The suite, played in another way: another suite, with the same distribution of returns. */
+/** The suite with another way of playing: a different suite with the same distribution of returns. */
 export function replacePlay(suite: SuiteDefinition, play: PlayDeclaration): SuiteDefinition {
   return { ...suite, play, digest: digestSuite({ ...suite, play }) };
 }
@@ -183,21 +185,21 @@ type Decisive = Pick<
   'tasks' | 'seed' | 'actions' | 'bounds' | 'failureScores' | 'episodeSeconds' | 'metrics' | 'filesDigest' | 'play'
 >;
 
-/** Of everything that decides outcomes. Playing one after the other is the plain definition of them, and is not named. */
+/** Digest of everything that decides outcomes. Playing one after the other is the default and not part of it. */
 export function digestSuite({ tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play }: Decisive): Digest {
   const named = play.mode === 'single' ? undefined : play;
   const all = { tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play: named };
   return digestBytes(formatCanonicalJson(all));
 }
 
-/** Position of the task that an index plays. `draw` is uniform in [0, 1) and belongs to the index alone. */
+/** Position of the task of an index. `draw` is uniform in [0, 1) and belongs to the index alone. */
 export type DrawTask = (index: number, draw: number) => number;
 
 /**
- * Which episode an index stands for: its seeds and a uniform draw come from the index alone, and the draw picks the task.
+ * The episode of an index: its seeds and a uniform draw come from the index alone, and the draw picks the task.
  *
- * By default it does so in proportion to the weights, independently for each index, so that the returns are independent and identically
- * distributed with the suite's weighted mean as their expectation.
+ * By default tasks are picked in proportion to the weights, independently for each index, so that the returns are independent and
+ * identically distributed with the suite's weighted mean as their expectation.
  */
 export function createEpisodePlanner(
   { seed, tasks }: Pick<SuiteDefinition, 'seed' | 'tasks'>,

@@ -23,7 +23,7 @@ const entrySchema = z
   })
   .describe('"gymnasium:CartPole-v1" for a registered environment, "module:factory" for one from the suite\'s files');
 
-/** Anything that JSON can say. */
+/** Any JSON value. */
 export const jsonValue = z.json();
 const kwargsSchema = z.record(z.string(), jsonValue).default({}).describe('keyword arguments');
 
@@ -42,7 +42,7 @@ const environmentSchema = z
   .describe('an environment: its entry alone, or entry, kwargs and wrappers');
 
 const nameSchema = z.string().regex(/^[\w.-]{1,64}$/, 'expected 1 to 64 letters, digits, ".", "_" or "-"');
-/** Tasks for agents may be called `org/name`. */
+/** Tasks for agents may have names such as `org/name`. */
 const taskNameSchema = z
   .string()
   .regex(
@@ -113,7 +113,7 @@ export const stoppingSchema = z
     'when to stop: after a fixed number of episodes, or as soon as a certified, approximate or asymptotic interval is narrow enough',
   );
 
-/** A rule in place of a suite's own, whose confidence it keeps unless it says another. */
+/** A rule that replaces a suite's own; it keeps the suite's confidence unless it states another. */
 export const stopOverrideSchema = z
   .discriminatedUnion('rule', [
     stoppingSchema.options[0].extend({ confidence: confidence.unwrap().optional() }),
@@ -207,5 +207,5 @@ export type WrittenSuite = z.infer<typeof suiteSchema>;
 export type TaskSource = z.infer<typeof taskSourceSchema>;
 export type ListedTask = z.infer<typeof taskSchema>;
 
-/** The same with all of its tasks: those of a directory have been found. */
+/** The suite with all of its tasks, including those of a directory. */
 export type ParsedSuite = Omit<WrittenSuite, 'tasks'> & { readonly tasks?: ListedTask[] | undefined };

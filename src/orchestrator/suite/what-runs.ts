@@ -5,12 +5,12 @@ import { isGymnasiumEnvironment, isHarmlessArgument, isKnownWrapper } from './kn
 import type { SuiteDefinition } from './suite-definition.ts';
 
 /**
- * What runs in the sandboxes of an evaluation. `data`: environments that Gymnasium registers itself, wrappers that are known to run nothing else, and
- * policies that are data. `code`: anything else, which may have changed the process that it ran in, and so all that came out of it afterwards.
+ * What runs in the sandboxes of an evaluation. `data`: environments that Gymnasium registers itself, wrappers that are known to run nothing
+ * else, and policies that are data. `code`: anything else, which may have changed its process, and so all later results from it.
  */
 export type WhatRuns = 'data' | 'code';
 
-/** @param checkpoints all that are played on the suite's sandboxes. */
+/** @param checkpoints that are played on the suite's sandboxes. */
 export function describeWhatRuns(
   { tasks, filesDigest }: Pick<SuiteDefinition, 'tasks' | 'filesDigest'>,
   checkpoints: readonly Pick<Checkpoint, 'files'>[],
@@ -33,7 +33,7 @@ export function describeExposure(
   }
 }
 
-/** Making it runs nothing but what its environment and wrappers are known to be. */
+/** Whether creating the task runs nothing but known environments and wrappers. */
 function hasNoCalls({ environment: { entry, kwargs, wrappers } }: { readonly environment: TaskEnvironment['environment'] }): boolean {
   return (
     isGymnasiumEnvironment(entry) &&

@@ -13,23 +13,23 @@ export interface TuningRequest {
   readonly suite: SuiteDefinition;
   readonly suiteFiles: StoredCheckpoint | undefined;
   readonly checkpoint: StoredCheckpoint;
-  /** As the caller gave it. */
+  /** As the caller wrote it. */
   readonly checkpointUri: string;
-  /** Of this machine. */
+  /** Processors of this machine. */
   readonly processors: number;
   /** For all trials together. When they are over, no further trial begins; the first may take longer, until it has played an episode. */
   readonly seconds: number;
 }
 
-/** What is being tried. */
+/** The trial under way. */
 export interface TuningProgress {
   readonly seconds: number;
   readonly way: Way;
   /** From 1 on. */
   readonly trial: number;
-  /** That are planned by now. */
+  /** Planned so far. */
   readonly trials: number;
-  /** What came of those before. */
+  /** Results of the trials before. */
   readonly results: readonly TuningTrialResult[];
 }
 
@@ -38,19 +38,20 @@ export interface TuneOptions {
   readonly onProgress?: (progress: TuningProgress) => void;
 }
 
-/** A trial without enough outcomes ends after this many times the time that it should take, not counting its start. */
+/** A trial without enough outcomes ends after this many times its planned time, not counting its start. */
 const PATIENCE = 4;
-/** The first trial shows what a start takes, of sandboxes and up to an outcome; others may take this many times as long. */
+/** The first trial shows how long a start takes, up to the first outcome; others may take this many times as long. */
 const START_PATIENCE = 2;
-/** A trial's start is taken off its share of the time, down to this part of the share. */
+/** A trial's start is deducted from its share of the time, down to this part of the share. */
 const LEAST_OF_SHARE = 0.25;
-/** With more failures than this among its episodes a way is not timed: failing may be quick. */
+/** A way with a larger share of failed episodes is not timed: failing may be quick. */
 const MOST_FAILED = 0.5;
 
 /**
- * Plays a suite in several ways, each for a few seconds, and says how fast each of them is.
+ * Plays a suite in several ways, each for a few seconds, and reports how fast each is.
  *
- * @throws InputError when the suite cannot be played at all; InfrastructureError when the machine fails; the signal's reason when it is aborted.
+ * @throws InputError when the suite cannot be played at all; InfrastructureError when the machine fails; the signal's reason when it is
+ * aborted.
  */
 export async function tune(context: EvaluateContext, request: TuningRequest, options: TuneOptions): Promise<Tuning> {
   const { clock, maxSandboxes } = context;
@@ -107,7 +108,7 @@ function getMostEpisodes({ stop, budget }: SuiteDefinition): number {
 
 interface TrialTerms {
   readonly way: Way;
-  /** To be timed for, after its start. */
+  /** Time to measure after the start. */
   readonly milliseconds: number;
   readonly startMilliseconds: number;
   /** Milliseconds in which it has to end. */
@@ -155,7 +156,7 @@ function createTooSlowError(): Error {
   return new DOMException('it took too long', 'AbortError');
 }
 
-/** @param first result of all, which is that of playing one after the other. */
+/** @param first the result of playing one after the other. */
 function addRatio(result: TuningTrialResult, first: TuningTrialResult = result): TuningTrialResult {
   if (result.episodesPerSecond === null || first.episodesPerSecond === null) return result;
   return { ...result, timesSingle: result.episodesPerSecond / first.episodesPerSecond };

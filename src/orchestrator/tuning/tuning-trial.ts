@@ -15,18 +15,18 @@ export interface TrialOptions {
   readonly config: ArmConfig;
   readonly sandboxes: number;
   readonly clock: Clock;
-  /** It is over when it has lasted so long from when every sandbox had its first block, and has had some blocks of each. */
+  /** The trial ends when it has lasted this long since every sandbox had its first block, and each has played some blocks. */
   readonly milliseconds: number;
 }
 
-/** Fewer than these of each sandbox say little: whether the last of them came just before the end or just after makes too much of it. */
+/** With fewer blocks of each sandbox, the result depends too much on whether the last one ends just before or after the trial. */
 const BLOCKS_OF_EACH = 4;
-/** What arrives within this time came together, in milliseconds. */
+/** Outcomes that arrive within this time count as simultaneous, in milliseconds. */
 const TOGETHER = 2;
 
 /**
- * Plays episodes for the sake of the time that they take. The watch starts with the last outcome of the first blocks, of which there is one
- * for each sandbox, so that sandboxes being made and policies being loaded are not counted.
+ * Plays episodes to measure their time. The watch starts with the last outcome of the first blocks, of which there is one for each sandbox,
+ * so that it excludes making sandboxes and loading policies.
  */
 export class TuningTrial implements Study<RunningFigures>, Goal {
   readonly arms: readonly [Arm];
@@ -39,7 +39,7 @@ export class TuningTrial implements Study<RunningFigures>, Goal {
   readonly #over = new AbortController();
   #outcomes = 0;
   #failed = 0;
-  /** When the watch started, and how many outcomes there were by then. */
+  /** When the watch started, and the number of outcomes by then. */
   #start: { readonly at: number; readonly outcomes: number } | undefined;
   #lastAt = 0;
 
@@ -65,7 +65,7 @@ export class TuningTrial implements Study<RunningFigures>, Goal {
     return this.#failed;
   }
 
-  /** As the watch has it; undefined while it has seen less than a block of each sandbox. */
+  /** As measured by the watch; undefined before it has seen a block of each sandbox. */
   get episodesPerSecond(): number | undefined {
     if (this.#start === undefined) return undefined;
     const outcomes = this.#outcomes - this.#start.outcomes;

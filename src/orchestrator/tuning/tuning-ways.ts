@@ -7,7 +7,7 @@ export interface Way {
   readonly sandboxes: number;
 }
 
-/** What a way came to, as far as choosing further ways goes. */
+/** The result of a way, as needed to choose further ways. */
 export interface TimedWay {
   readonly way: Way;
   readonly episodesPerSecond: number;
@@ -18,20 +18,20 @@ const VECTOR_WIDTHS = [16, 128, 1024];
 /** Ways of playing that are tried with other numbers of sandboxes. */
 const CONTENDERS = 2;
 
-/** Trials at most, of both rounds: the time for one is chosen by it. */
+/** Most trials of both rounds together, which decides the time for one. */
 export const MOST_TRIALS = 1 + LOCKSTEP_WIDTHS.length + VECTOR_WIDTHS.length + 2 * CONTENDERS;
 
-/** What bounds the ways that are worth a trial. */
+/** What limits the ways that are worth a trial. */
 export interface TuningBounds {
   /** Of this machine. */
   readonly processors: number;
-  /** That the pool may have. */
+  /** Most sandboxes of the pool. */
   readonly sandboxes: number;
-  /** That an evaluation of the suite plays at most. */
+  /** Most episodes of an evaluation of the suite. */
   readonly episodes: number;
 }
 
-/** The first round: every way of playing, with a sandbox for each processor. */
+/** The first round: every way of playing, with one sandbox for each processor. */
 export function listWaysOfPlaying(bounds: TuningBounds): readonly Way[] {
   const sandboxes = Math.min(bounds.processors, bounds.sandboxes);
   const plays: PlayDeclaration[] = [
@@ -42,7 +42,10 @@ export function listWaysOfPlaying(bounds: TuningBounds): readonly Way[] {
   return plays.map((play) => ({ play, sandboxes })).filter((way) => isFilled(way, bounds));
 }
 
-/** The second round: the fastest of the first with more sandboxes, which pays where sandboxes wait for something else than a processor. */
+/**
+ * The second round: the fastest ways of the first with more sandboxes, which helps where sandboxes wait for something other than a
+ * processor.
+ */
 export function listWaysWithMoreSandboxes(timed: readonly TimedWay[], bounds: TuningBounds): readonly Way[] {
   const contenders = sortByFallingSpeed(timed).slice(0, CONTENDERS);
   const counts = new Set([Math.min(2 * bounds.processors, bounds.sandboxes), bounds.sandboxes]);
@@ -51,12 +54,12 @@ export function listWaysWithMoreSandboxes(timed: readonly TimedWay[], bounds: Tu
   return ways.filter((way) => isFilled(way, bounds));
 }
 
-/** Whether an evaluation has a block for every sandbox: else it plays more than is needed, or leaves sandboxes without work. */
+/** Whether an evaluation has a block for every sandbox; otherwise it plays more than it needs, or leaves sandboxes without work. */
 function isFilled({ play, sandboxes }: Way, { episodes }: TuningBounds): boolean {
   return play.mode === 'single' || sandboxes * getBlockSize(play) <= episodes;
 }
 
-/** Undefined when there is none. */
+/** Returns undefined when there is none. */
 export function findFastest(timed: readonly TimedWay[]): TimedWay | undefined {
   return sortByFallingSpeed(timed)[0];
 }

@@ -2,12 +2,9 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { LinkedFile } from '../../kernel/fetching.ts';
 import type { CheckpointFile } from '../checkpoint.ts';
 
-/** Where sandboxes that are elsewhere fetch the files of stored checkpoints from. */
+/** Where remote sandboxes fetch the files of stored checkpoints from. */
 export interface ContentOrigin {
-  /**
-   * @param checkpoint that the file belongs to.
-   * @throws InputError, InfrastructureError when there is nothing to be had there.
-   */
+  /** @param checkpoint that the file belongs to. @throws InputError, InfrastructureError when it cannot be fetched from there. */
   link(file: CheckpointFile, checkpoint: Digest, signal: AbortSignal): Promise<FileLinks>;
 }
 

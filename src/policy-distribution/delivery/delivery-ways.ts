@@ -1,27 +1,27 @@
 import type { FetchWay } from '../../kernel/fetching.ts';
 
-/** As a template has it. */
+/** As a template states it. */
 export const DELIVERIES = ['auto', 'upload', 'pull', 'node-cache'] as const;
 export type Delivery = (typeof DELIVERIES)[number];
 
-/** How files really came: Muster sent them, or they were fetched. */
+/** How files arrived: Muster sent them, or they were fetched. */
 export type DeliveryWay = 'upload' | FetchWay;
 
-/** As templates, results and logs call each way. */
+/** The name of each way in templates, results and logs. */
 export const WAY_NAMES = { upload: 'upload', pull: 'pull', 'shared-cache': 'node-cache' } as const;
 export type WayName = (typeof WAY_NAMES)[DeliveryWay];
 
 /**
- * Up to so much, in bytes, is sent without a thought: fetching takes a process in the sandbox, and what passes an API server of Kubernetes on
- * its way is of no consequence.
+ * Up to this many bytes, sending is always best: fetching takes a process in the sandbox, and so little data does not burden the API server
+ * of Kubernetes.
  */
 export const UPLOADED_BYTES = 10_000_000;
 
 /**
- * The ways to try, one after the other, until one succeeds. Pure.
+ * The ways to try, in order, until one succeeds. Pure.
  *
- * @param bytes of all files together.
- * @param offered ways in which the sandbox can fetch, the cheapest first; none when there is nowhere to fetch from.
+ * @param bytes of all files together. @param offered ways in which the sandbox can fetch, cheapest first; none when there is nowhere to
+ * fetch from.
  */
 export function listDeliveryWays(delivery: Delivery, bytes: number, offered: readonly FetchWay[]): readonly DeliveryWay[] {
   switch (delivery) {

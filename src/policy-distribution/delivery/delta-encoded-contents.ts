@@ -10,7 +10,7 @@ import { FileStretches } from '../files/file-stretches.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
 import { readFacts, translateErrors, readAt, writeAll } from '../files/store-files.ts';
 
-/** A file as what differs from another, ready to be sent. */
+/** The difference of a file from another one, ready to be sent. */
 export interface DeltaEncodedContent {
   readonly digest: Digest;
   /** The base of its delta. */
@@ -23,22 +23,22 @@ export interface DeltaEncodedContent {
 export interface DeltaEncodedContentsOptions {
   readonly directory: string;
   readonly clock: Clock;
-  /** A file of the store, when it is here. */
+  /** Looks up a file of the store. */
   find(digest: Digest): Promise<StoredObject | undefined>;
 }
 
-/** A delta has to be smaller than this share of the file, since its receiver has to apply it, too. */
+/** A delta has to be smaller than this share of the file, since its receiver also has to apply it. */
 const WORTH_SENDING = 0.5;
-/** Of those that were sent last: all nodes ask for the same one within moments. */
+/** Most recent deltas that are kept: all nodes ask for the same one within moments. */
 const MOST_KEPT = 8;
 
 /**
- * Deltas of stored files against others, made at the first request, once for all requests, and kept for a while. The directory is
- * this process's own, and is removed with it.
+ * Deltas between stored files, made at the first request, once for all requests, and kept for a while. The directory belongs to this
+ * process and is removed with it.
  */
 export class DeltaEncodedContents implements AsyncDisposable {
   readonly #options: DeltaEncodedContentsOptions;
-  /** By file and base; undefined for what is not worth it. In the order of their last use. */
+  /** By file and base, in order of their last use; undefined for a delta that is not worth sending. */
   readonly #deltas = new Map<string, Promise<DeltaEncodedContent | undefined>>();
   readonly #closing = new AbortController();
   #directory: Promise<string> | undefined;
@@ -48,10 +48,8 @@ export class DeltaEncodedContents implements AsyncDisposable {
   }
 
   /**
-   * @param name of the file: its ending says what it is.
-   * @param bases that the other side has, the likeliest first.
-   * @returns undefined when none of them is here, or what differs is not much smaller than the file.
-   * @throws InfrastructureError `store.full`, `store.unusable`
+   * @param name of the file: its suffix gives the format. @param bases that the receiver has, likeliest first. @returns undefined when none
+   * of them is stored here, or the difference is not much smaller than the file. @throws InfrastructureError `store.full`, `store.unusable`
    */
   async encode(digest: Digest, name: string, bases: readonly Digest[]): Promise<DeltaEncodedContent | undefined> {
     for (const base of bases) {
@@ -79,7 +77,7 @@ export class DeltaEncodedContents implements AsyncDisposable {
     return encoding;
   }
 
-  /** A request that is being answered has it open, and can read on. */
+  /** A request that is being answered has it open and can continue. */
   #forgetOld(): void {
     const [oldest] = this.#deltas;
     if (this.#deltas.size <= MOST_KEPT || oldest === undefined) return;
@@ -123,7 +121,7 @@ export class DeltaEncodedContents implements AsyncDisposable {
     return { digest, layout, bytes };
   }
 
-  /** A directory whose name says whose it is; those of processes that have ended are removed. */
+  /** Makes a directory whose name identifies this process; directories of ended processes are removed. */
   async #make(): Promise<string> {
     const { directory, clock } = this.#options;
     const names = await IncomingNames.create(clock);

@@ -18,13 +18,13 @@ export interface DistributorOptions {
   /** Undefined: sandboxes have nowhere to fetch from. */
   readonly origin?: ContentOrigin | undefined;
   readonly log?: Log;
-  /** What is brought is not for every sandbox to read, as the caches of nodes are: they are used only where the template names them. */
+  /** Not every sandbox may read the files, as with the caches of nodes: these are used only where the template names them. */
   readonly isConfidential?: boolean;
 }
 
 type Delivered = WeakMap<Inbox, Map<string, string>>;
 
-/** Brings stored files in front of sandboxes, into each sandbox at most once. */
+/** Delivers stored files to sandboxes, to each at most once. */
 export class Distributor {
   readonly #options: DistributorOptions;
   readonly #delivered: Delivered;
@@ -36,27 +36,24 @@ export class Distributor {
     this.#delivered = delivered;
   }
 
-  /** One for a run, which counts for itself, and brings nothing anew that this one has brought. */
+  /** A distributor for one run, with its own counts. It does not deliver again what this one has delivered. */
   forRun(options: DistributorOptions): Distributor {
     return new Distributor(options, this.#delivered);
   }
 
-  /** How often checkpoints and suites came in each way. */
+  /** How often checkpoints and suites were delivered in each way. */
   get deliveries(): Readonly<Partial<Record<WayName, number>>> {
     return Object.fromEntries(this.#deliveries);
   }
 
-  /**
-   * @returns the absolute path inside the sandbox: of the file, or of the directory.
-   * @throws InfrastructureError when it cannot be brought in any way.
-   */
+  /** @returns the absolute path inside the sandbox: of the file or of the directory. @throws InfrastructureError when every way fails. */
   async deliver(stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<string> {
     const before = this.#delivered.get(inbox) ?? new Map<string, string>();
     this.#delivered.set(inbox, before);
     const known = before.get(stored.digest);
     if (known !== undefined) return known;
     const { path, way } = await this.#bring(stored, inbox, signal);
-    // A cache keeps a file for as long as it is asked for.
+    // A cache keeps a file only while it is asked for.
     if (way !== 'shared-cache') before.set(stored.digest, path);
     const name = WAY_NAMES[way];
     this.#deliveries.set(name, (this.#deliveries.get(name) ?? 0) + 1);
@@ -64,9 +61,9 @@ export class Distributor {
   }
 
   /**
-   * Removes a loaded file from the inbox, where the sandbox can: the store keeps every file that a sandbox has.
+   * Removes a loaded file from the inbox, where the sandbox can do so: the store keeps every file that a sandbox has.
    *
-   * @throws InfrastructureError when it stays.
+   * @throws InfrastructureError when it cannot be removed.
    */
   async withdraw(stored: StoredCheckpoint, inbox: Inbox): Promise<void> {
     const { capabilities } = inbox;
@@ -132,7 +129,7 @@ export class Distributor {
 
 const FETCH = 'sandbox.fetch';
 
-/** Whether another way may do. */
+/** Whether another way may succeed. */
 function isFetchFailure(error: unknown): boolean {
   return error instanceof InfrastructureError && error.code === FETCH;
 }

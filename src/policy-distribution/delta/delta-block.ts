@@ -9,7 +9,7 @@ export class Block {
     this.#all = new Uint8Array(this.words.buffer);
   }
 
-  /** Of the stretch, to be filled. */
+  /** Returns the stretch's bytes, to be filled. */
   resize(length: number): Uint8Array<ArrayBuffer> {
     this.#all.fill(0, length, Math.min(BLOCK_BYTES, length + 4));
     this.#length = length;
@@ -24,19 +24,19 @@ export class Block {
     return this.#length;
   }
 
-  /** Those that the stretch reaches into. */
+  /** The words that the stretch covers. */
   get used(): Uint32Array<ArrayBuffer> {
     return this.words.subarray(0, Math.ceil(this.#length / 4));
   }
 }
 
-/** Bytes of a block: bounds the memory, and is worth a call of the compressor. */
+/** Bytes of a block: bounds the memory, and is large enough for a call of the compressor. */
 export const BLOCK_BYTES = 2 ** 20;
 
-/** Something as long as a file, of which any stretch can be read. */
+/** A file, or something like it, of which any stretch can be read. */
 export interface Stretches {
   /** Bytes. */
   readonly size: number;
-  /** Fills the buffer from `position` on; all of it is there. */
+  /** Fills the whole buffer from `position` on. */
   readInto(buffer: Uint8Array, position: number): Promise<void>;
 }

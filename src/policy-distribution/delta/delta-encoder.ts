@@ -13,24 +13,24 @@ export interface DeltaSide {
   readonly bytes: Stretches;
 }
 
-/** Where more than so much of a block has to be written down, XOR of all of it compresses better, and quicker. */
+/** When a larger share of a block has changed, XOR of the whole block compresses better and faster. */
 const MOST_CHANGES = 0.5;
-/** What saves less than this is not worth being taken apart again. */
+/** A smaller saving is not worth decompressing. */
 const WORTH_COMPRESSING = 0.95;
 const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
 export interface DeltaOptions {
-  /** A delta that would be longer is of no use. */
+  /** A longer delta is of no use. */
   readonly maxBytes: number;
-  /** Takes the delta's bytes, in order. What it was given is its own. */
+  /** Receives the delta's bytes in order, and owns them. */
   readonly write: (bytes: Uint8Array) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
 /**
- * Tells a file by what differs from a base, in one pass over both. Memory is that of a few blocks.
+ * Encodes a file as its difference from a base, in one pass over both, with the memory of a few blocks.
  *
- * @returns whether it was encoded: false when the delta would be too long; what was written is then not a delta.
+ * @returns false when the delta would be too long; what was written is then not a delta.
  */
 export async function encodeDelta(file: DeltaSide, base: DeltaSide, { maxBytes, write, signal }: DeltaOptions): Promise<boolean> {
   const encoder = new BlockEncoder(file.bytes, base.bytes);
@@ -88,7 +88,7 @@ class BlockEncoder {
     return this.#now.bytes;
   }
 
-  /** @param like where in the base the segment's like begins. */
+  /** @param like where the similar segment begins in the base. */
   async encode(segment: Segment, at: number, like: number | undefined): Promise<EncodedBlock> {
     const now = this.#now.resize(Math.min(BLOCK_BYTES, segment.size - at));
     const reading = this.#file.readInto(now, segment.begin + at);
@@ -113,12 +113,12 @@ class BlockEncoder {
     const { bytes } = this.#now;
     const payload = zstdCompressSync(bytes, ZSTD);
     if (payload.length < WORTH_COMPRESSING * bytes.length) return { kind: 'compressed', payload };
-    // A copy: the block is filled anew before it may have been written.
+    // A copy: the block may be refilled before it has been written.
     return { kind: 'bytes', payload: bytes.slice() };
   }
 }
 
-/** @returns undefined when it would be beyond what is read of one. */
+/** @returns undefined when it exceeds what readers accept. */
 function encodeIndex(index: DeltaIndex): Uint8Array | undefined {
   const json = Buffer.from(JSON.stringify(index));
   if (!isWithin(json, INDEX_BOUNDS)) return undefined;

@@ -14,7 +14,7 @@ export interface DeltaIndexOrder {
   readonly payloadBytes: number;
 }
 
-/** @throws MalformedDelta unless all that it says of places and sizes is true. */
+/** @throws MalformedDelta when a position or size in it is wrong. */
 export async function readDeltaIndex({ size, payloadBytes }: DeltaIndexOrder, readAt: ReadAt): Promise<DeltaIndex> {
   const text = await readJsonText(readAt, 0, size, INDEX_BOUNDS).catch(throwMalformed);
   const index = parseIndex(text);

@@ -3,7 +3,7 @@ import { readSafetensorsHeader } from '../formats/safetensors.ts';
 import { getElementBits } from '../formats/safetensors-dtype.ts';
 import type { WordBytes } from './delta-words.ts';
 
-/** A part of a file that has its like in files of the same kind: a tensor, or what stands before them. */
+/** A part of a file that has a counterpart in files of the same kind: a tensor, or the header before them. */
 export interface Segment {
   readonly name: string;
   /** Bytes. */
@@ -13,10 +13,10 @@ export interface Segment {
 }
 
 /**
- * What a file is made of, in order and without gaps.
+ * The parts of a file, in order and without gaps.
  *
- * @param path whose ending says what it is. Of what is not safetensors nothing is known but that files of one size are alike.
- * @throws InputError `checkpoint.safetensors`
+ * @param path whose suffix gives the format. Without safetensors, only files of the same size count as similar. @throws InputError
+ * `checkpoint.safetensors`
  */
 export async function readLayout(path: string, size: number, readAt: ReadAt): Promise<readonly Segment[]> {
   if (!path.endsWith('.safetensors')) return createUnknownSegments(size);
@@ -32,7 +32,7 @@ export async function readLayout(path: string, size: number, readAt: ReadAt): Pr
   ]);
 }
 
-/** Where in a base each segment's like begins; undefined for those that have none. */
+/** Where each segment's counterpart begins in a base; undefined for those that have none. */
 export function findAlike(segments: readonly Segment[], base: readonly Segment[]): readonly (number | undefined)[] {
   const byName = new Map(base.map((segment) => [segment.name, segment]));
   return segments.map(({ name, size }) => {
@@ -41,7 +41,7 @@ export function findAlike(segments: readonly Segment[], base: readonly Segment[]
   });
 }
 
-/** Numbers of 32 bits are likely; what is left over has fewer bytes. */
+/** Assumes numbers of 32 bits; the remainder has fewer bytes. */
 function createUnknownSegments(size: number): readonly Segment[] {
   const whole = size - (size % 4);
   return listPresent([

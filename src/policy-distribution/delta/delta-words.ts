@@ -1,18 +1,18 @@
 /**
- * What changed between two stretches of equal length, word by word: which words, and how (XOR). Words are little-endian, as files of weights
- * have them, and as every processor that Muster runs on does.
+ * The changes between two stretches of equal length, word by word: which words changed, and how (XOR). Words are little-endian, as in files
+ * of weights and on every processor that Muster supports.
  *
- * Buffers are looked at 32 bits at a time, so they are padded to that; padding is the same in both.
+ * Buffers are read 32 bits at a time, so they are padded; padding is the same in both.
  */
 
-/** Bytes of one number. Those of 8 bytes are taken for two of 4: JavaScript is slow with words of 64 bits. */
+/** Bytes of one number. Numbers of 8 bytes count as two of 4: JavaScript is slow with 64-bit words. */
 export type WordBytes = 1 | 2 | 4;
 
-/** The most that one gap takes: seven bits a byte, and no stretch is longer than 2^21 words. */
+/** Longest encoded gap: seven bits a byte, and no stretch is longer than 2^21 words. */
 const GAP_BYTES = 3;
 const COUNT_BYTES = 4;
 
-/** Room for what changed in a stretch of up to `bytes`, used again and again. */
+/** Buffers for the changes in a stretch of up to `bytes`, for repeated use. */
 export class Changes {
   readonly #gaps: Uint8Array;
   readonly #bits: Uint32Array;
@@ -26,7 +26,7 @@ export class Changes {
     this.#bits = new Uint32Array(bytes);
   }
 
-  /** Takes note of what changed. @returns how many bytes it takes to write it down, uncompressed. */
+  /** Finds the changes. @returns how many bytes their encoding takes, uncompressed. */
   find(now: Uint32Array, before: Uint32Array, wordBytes: WordBytes): number {
     [this.#count, this.#gapBytes, this.#last] = [0, 0, -1];
     switch (wordBytes) {
@@ -43,7 +43,7 @@ export class Changes {
     return COUNT_BYTES + this.#gapBytes + this.#count * wordBytes;
   }
 
-  /** What was found: how many, the gaps between them, then the bits that changed, the lowest byte of each, the next of each, … */
+  /** Encodes the changes: their number, the gaps between them, then the changed bits, the lowest byte of each, the next of each, … */
   encode(wordBytes: WordBytes): Uint8Array {
     const count = this.#count;
     const begin = COUNT_BYTES + this.#gapBytes;
@@ -99,11 +99,10 @@ export class Changes {
 }
 
 /**
- * Turns what was before into what is now.
+ * Applies the changes to the old words.
  *
- * @param written as `Changes.encode` returns it; untrusted.
- * @param length bytes of `words` that may change; the rest is padding.
- * @returns what is wrong with it, or undefined.
+ * @param written as `Changes.encode` returns it; untrusted. @param length bytes of `words` that may change; the rest is padding. @returns
+ * what is wrong with it, or undefined.
  */
 export function applyChanges(written: Uint8Array, words: Uint32Array, length: number, wordBytes: WordBytes): string | undefined {
   if (written.length < COUNT_BYTES) return 'it ends before its count';
@@ -133,7 +132,7 @@ export function applyChanges(written: Uint8Array, words: Uint32Array, length: nu
   return at === gapsEnd ? undefined : `${gapsEnd - at} bytes are left over`;
 }
 
-/** Of all words, the bits that changed: the lowest byte of each, the next of each, … */
+/** The changed bits of all words: the lowest byte of each, the next of each, … */
 export function subtractWords(now: Uint32Array, before: Uint32Array, length: number, wordBytes: WordBytes): Uint8Array {
   const [a, b, count] = [viewAsWords(now, wordBytes), viewAsWords(before, wordBytes), length / wordBytes];
   const out = new Uint8Array(length);
@@ -144,7 +143,7 @@ export function subtractWords(now: Uint32Array, before: Uint32Array, length: num
   return out;
 }
 
-/** Turns what was before into what is now. @returns what is wrong with it, or undefined. */
+/** Applies the differences to the old words. @returns what is wrong with them, or undefined. */
 export function applyDifferences(planes: Uint8Array, words: Uint32Array, length: number, wordBytes: WordBytes): string | undefined {
   if (planes.length !== length) return `it has ${planes.length} bytes, expected ${length}`;
   const [target, count] = [viewAsWords(words, wordBytes), length / wordBytes];

@@ -5,30 +5,28 @@ import { allocateAligned } from './direct-files.ts';
 import { resolveBeside } from '../../kernel/package-root.ts';
 import { Thread } from '../../kernel/thread.ts';
 
-/** Bytes of a block: reading and writing so much at once costs little more than copying it. */
+/** Bytes of a block: reading and writing this much at once costs little more than copying it. */
 export const BLOCK_BYTES = 2 ** 20;
 /** One is filled, one is written, and some wait to be hashed while the disk pauses. */
 const BLOCKS = 8;
-/** From this size on a file is hashed in a thread of its own: starting one takes as long as hashing some 60 MB. */
+/** From this size on, a file is hashed in a separate thread: starting one takes as long as hashing some 60 MB. */
 export const WORTH_A_THREAD_BYTES = 64 * 2 ** 20;
 
-/** Messages to and from the thread. Buffers move from one to the other. */
+/** Messages to and from the thread. Buffers are transferred. */
 export type DigestOrder = { readonly kind: 'block'; readonly buffer: ArrayBuffer; readonly length: number } | { readonly kind: 'end' };
 export type DigestReply = { readonly kind: 'block'; readonly buffer: ArrayBuffer } | { readonly kind: 'digest'; readonly hex: string };
 
-/**
- * The SHA-256 of what passes through its blocks: get one, fill it, hand it back. A block that was handed back is not the caller's any more.
- */
+/** The SHA-256 of the data in its blocks: get a block, fill it, hand it back. The caller no longer owns a block that it has handed back. */
 export interface BlockDigest extends AsyncDisposable {
-  /** Waits while all are still to be hashed. At most two are with the caller at a time. */
+  /** Waits while all blocks are still to be hashed. The caller has at most two at a time. */
   nextBlock(): Promise<Uint8Array<ArrayBuffer>>;
   /** @param length bytes at the block's beginning. */
   hash(block: Uint8Array<ArrayBuffer>, length: number): void;
-  /** Once, when all has been handed over. @throws InfrastructureError `store.unusable` when the thread has failed. */
+  /** Call it once, after the last block. @throws InfrastructureError `store.unusable` when the thread has failed. */
   digest(): Promise<Digest>;
 }
 
-/** @param size that is expected, in bytes: it decides only how the work is done. */
+/** @param size expected bytes; they only decide how the work is done. */
 export function createBlockDigest(size: number): BlockDigest {
   return size < WORTH_A_THREAD_BYTES ? new DigestHere() : new DigestInThread();
 }
@@ -53,7 +51,7 @@ class DigestHere implements BlockDigest {
   async [Symbol.asyncDispose](): Promise<void> {}
 }
 
-/** SHA-256 goes over bytes in order, so one file is one thread's work; what it saves is that reading and writing go on meanwhile. */
+/** SHA-256 processes bytes in order, so one thread hashes a file; the gain is that reading and writing continue meanwhile. */
 class DigestInThread implements BlockDigest {
   readonly #thread = new Thread(resolveBeside(import.meta.url, 'digest-thread'));
   readonly #free = Array.from({ length: BLOCKS }, () => allocateAligned(BLOCK_BYTES));

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
 import type { DigestOrder, DigestReply } from './block-digest.ts';
 
-/** A thread that hashes blocks in the order in which they come, gives each back, and says the digest in the end. */
+/** A thread that hashes blocks in order of arrival, returns each, and sends the digest in the end. */
 
 const port = parentPort;
 if (port === null) throw new Error('this module is a thread');

@@ -11,7 +11,7 @@ export interface Digested {
   readonly size: number;
 }
 
-/** Bytes after which written data is flushed to the disk, so that the final sync is short. */
+/** Written bytes after which data is flushed to the disk, so that the final sync is short. */
 const SYNCED_BYTES = 64 * 2 ** 20;
 
 export interface CopyOptions {
@@ -21,11 +21,10 @@ export interface CopyOptions {
 }
 
 /**
- * Writes bytes into an empty file and hashes them on the way: what is hashed is what is written, from the same memory, and nothing is read again.
- * Reading, writing and hashing go on side by side.
+ * Writes bytes into an empty file and hashes them on the way: the hashed bytes are the written ones, from the same memory, and nothing is
+ * read again. Reading, writing and hashing run in parallel.
  *
- * @param size that is expected, in bytes.
- * @throws InfrastructureError `store.full`, `store.unusable`; errors of `bytes` as they are.
+ * @param size expected bytes. @throws InfrastructureError `store.full`, `store.unusable`; errors of `bytes` as they are.
  */
 export async function copyInto(
   handle: FileHandle,
@@ -54,7 +53,7 @@ export async function copyInto(
   return { digest: await hash.digest(), size: written };
 }
 
-/** Hashes bytes that are kept nowhere. @param size that is expected. */
+/** Hashes bytes without storing them. @param size expected bytes. */
 export async function digestPieces(bytes: AsyncIterable<Uint8Array>, size: number): Promise<Digested> {
   await using hash = createBlockDigest(size);
   let hashed = 0;
@@ -89,7 +88,7 @@ export async function digestFile(
   }
 }
 
-/** Writes one block while the next is filled; what is written is hashed. */
+/** Writes one block while the next is filled, and hashes what is written. */
 class BlockWriter {
   readonly #handle: FileHandle;
   readonly #path: string;
@@ -110,14 +109,14 @@ class BlockWriter {
     this.#hash = hash;
   }
 
-  /** Resolves when the block before it is written. */
+  /** Resolves when the previous block is written. */
   async write(block: Uint8Array<ArrayBuffer>, length: number): Promise<void> {
     await this.#writing;
     this.#writing = this.#write(block, length);
     this.#writing.catch(() => undefined);
   }
 
-  /** @returns the bytes that were written in all. */
+  /** @returns the total of written bytes. */
   async end(): Promise<number> {
     await this.#writing;
     await this.#syncing;

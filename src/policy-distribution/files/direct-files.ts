@@ -7,13 +7,13 @@ import { hasErrno } from '../../kernel/errno.ts';
  * begins at a page. Where a file system knows of no such thing the file does not open this way, or an operation fails with EINVAL.
  */
 
-/** A file that is open once more, whatever stands under its name by now. Undefined where it can only be had through the page cache. */
+/** Opens a file a second time, whatever its name refers to by now. Returns undefined where it is only readable through the page cache. */
 export async function openDirect({ fd }: Pick<FileHandle, 'fd'>, access: 'read' | 'write'): Promise<FileHandle | undefined> {
   const flags = access === 'read' ? constants.O_RDONLY : constants.O_WRONLY;
   return open(`/proc/self/fd/${fd}`, flags | constants.O_DIRECT).catch(() => undefined);
 }
 
-/** A buffer that may be resized has pages of its own; others begin anywhere. */
+/** A resizable buffer begins at a page; others begin anywhere. */
 export function allocateAligned(bytes: number): ArrayBuffer {
   return new ArrayBuffer(bytes, { maxByteLength: bytes });
 }

@@ -3,17 +3,18 @@ import type { Clock } from '../../kernel/clock.ts';
 import { isUnknownToFileSystem, openDirect } from './direct-files.ts';
 
 /**
- * Hashing, which runs beside it, takes about one, and allocating page cache up to four where a virtual machine has to ask its host for memory. A slower
- * disk is written through the page cache, so that no caller waits for it.
+ * Hashing, which runs in parallel, takes about one, and allocating page cache up to four where a virtual machine has to ask its host for
+ * memory. A slower disk is written through the page cache, so that no caller waits for it.
  */
 const MILLISECONDS_PER_MIB = 3;
-/** The speed is judged over this many MiB together: a disk may pause, and starts slowly. */
+/** The speed is measured over this many MiB together: a disk may pause, and starts slowly. */
 const TRIED_MIB = 64;
 const MIB = 2 ** 20;
 
 /**
- * Writes past the page cache while the disk is fast enough: allocating page cache for data that is only passed on takes longer than writing it, above
- * all where a virtual machine has to ask its host for memory. The data is then on the disk, except for what a sync still has to write.
+ * Writes past the page cache while the disk is fast enough: allocating page cache for data that is only passed on takes longer than writing
+ * it, above all where a virtual machine has to ask its host for memory. The data is then on the disk, except for what a sync still has to
+ * write.
  */
 export class DirectWriter implements AsyncDisposable {
   readonly #file: FileHandle;
@@ -27,17 +28,15 @@ export class DirectWriter implements AsyncDisposable {
     this.#clock = clock;
   }
 
-  /** Undefined where there is no such way. */
+  /** Returns undefined where the file system does not support it. */
   static async open(handle: Pick<FileHandle, 'fd'>, clock: Clock): Promise<DirectWriter | undefined> {
     const file = await openDirect(handle, 'write');
     return file && new DirectWriter(file, clock);
   }
 
   /**
-   * @param block as `allocateAligned` makes them, whole.
-   * @param position a multiple of a block's bytes.
-   * @returns how many of its bytes are written; the rest, which may be all, has to be written in another way.
-   * @throws what the file system says.
+   * @param block a whole one, made by `allocateAligned`. @param position a multiple of a block's bytes. @returns how many of its bytes are
+   * written; the rest, which may be all, has to be written in another way. @throws the file system's error.
    */
   async write(block: Uint8Array, position: number): Promise<number> {
     if (!this.#isUsed) return 0;

@@ -4,20 +4,20 @@ import type { Stretches } from '../delta/delta-block.ts';
 import { translateErrors, readAt, readInto, ignoreMissing } from './store-files.ts';
 
 /**
- * A request for a short stretch reads ahead, so that the next ones are there, too: deltas of small tensors are read in pieces of some hundred
- * bytes, through up to 17 files at once, and to ask a thread for each takes longer than all else about them. In bytes.
+ * Bytes that a request for a short stretch reads ahead. Deltas of small tensors are read in pieces of some hundred bytes from up to 17
+ * files at once, and a request to a thread for each would take longer than everything else.
  */
 const AHEAD_BYTES = 2 ** 19;
-/** From so many bytes on a stretch is worth a trip of its own. */
+/** Longer stretches are read without reading ahead. */
 const LONG_BYTES = 2 ** 18;
 
 interface Window {
   readonly begin: number;
-  /** As many as there are. */
+  /** As many as the file has. */
   readonly bytes: Uint8Array;
 }
 
-/** A file of the store that is open to be read in stretches. */
+/** A file of the store that is open for reading stretches. */
 export class FileStretches implements Stretches, AsyncDisposable {
   readonly size: number;
   readonly path: string;
@@ -28,13 +28,13 @@ export class FileStretches implements Stretches, AsyncDisposable {
     [this.path, this.#handle, this.size] = [path, handle, size];
   }
 
-  /** Undefined when there is none. @throws InfrastructureError `store.unusable` */
+  /** Returns undefined when there is no such file. @throws InfrastructureError `store.unusable` */
   static async open(path: string): Promise<FileStretches | undefined> {
     const handle = await translateErrors(path, () => open(path, 'r').catch(ignoreMissing));
     return handle && new FileStretches(path, handle, (await translateErrors(path, () => handle.stat())).size);
   }
 
-  /** @throws InfrastructureError `store.damaged` when it has been cut off since, and `store.unusable`. */
+  /** @throws InfrastructureError `store.damaged` when the file has become shorter since, and `store.unusable`. */
   async readInto(buffer: Uint8Array, position: number): Promise<void> {
     const read = await translateErrors(this.path, () => this.#readInto(buffer, position));
     if (read === buffer.length) return;

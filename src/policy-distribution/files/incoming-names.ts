@@ -4,9 +4,9 @@ import type { Clock } from '../../kernel/clock.ts';
 import { hasErrno } from '../../kernel/errno.ts';
 
 /**
- * Names of unfinished files, from which any other Muster can tell whether their writer still lives:
- * `<place>.<pid>.<start>.<random>`. `place` stands for one boot of one machine and one pid namespace, where a pid means something;
- * `start` is the writer's start time, so that a reused pid is not taken for it.
+ * Names of unfinished files, from which every Muster can tell whether the writer still lives: `<place>.<pid>.<start>.<random>`. `place`
+ * identifies one boot of one machine and one pid namespace, in which a pid is unique; `start` is the writer's start time, which tells it
+ * from a process that reuses the pid.
  */
 export class IncomingNames {
   readonly #prefix: string;
@@ -29,15 +29,14 @@ export class IncomingNames {
     return `${this.#prefix}.${randomUUID()}`;
   }
 
-  /** Whether it is one of this process. */
+  /** Whether the name is of this process. */
   isOwn(name: string): boolean {
     return name.startsWith(`${this.#prefix}.`);
   }
 
   /**
-   * @param writtenMs when the file was last written, in milliseconds since 1970.
-   * @param elsewhereKeptMs a writer that cannot be seen from here (another container, another machine) counts as gone after so long without a
-   * write.
+   * @param writtenMs when the file was last written, in milliseconds since 1970. @param elsewhereKeptMs a writer that cannot be checked
+   * from here (another container, another machine) counts as gone after this long without a write.
    */
   async isAbandoned(name: string, writtenMs: number, elsewhereKeptMs: number = ELSEWHERE_KEPT_MS): Promise<boolean> {
     const { place, pid, start } = WRITER.exec(name)?.groups ?? {};
@@ -50,7 +49,7 @@ const WRITER = /^(?<place>[0-9a-f]{16})\.(?<pid>\d+)\.(?<start>\d+)\./;
 
 const ELSEWHERE_KEPT_MS = 24 * 60 * 60 * 1000;
 
-/** Start time in clock ticks since boot, field 22 of /proc/<pid>/stat; undefined when there is no such process, or only its exit status is left. */
+/** Start time in clock ticks since boot, field 22 of /proc/<pid>/stat; undefined when there is no such process, or it is a zombie. */
 async function readStartTime(pid: number): Promise<string | undefined> {
   let line: string;
   try {
@@ -59,7 +58,7 @@ async function readStartTime(pid: number): Promise<string | undefined> {
     if (hasErrno(error, 'ENOENT', 'ESRCH')) return undefined;
     throw error;
   }
-  // The name of the program stands in brackets and may hold anything; what comes after its end is numbers.
+  // The program's name is in brackets and may hold anything; the fields after it are numbers.
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
   return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
 }

@@ -6,14 +6,13 @@ import type { ListedFile } from '../checkpoint-source.ts';
 const MOST_KNOWN = 10_000;
 
 /**
- * What files were when this process last read them, so that one that has not changed since is not read again: a checkpoint that is evaluated
- * on several suites, and a suite's modules with every evaluation. A file whose source cannot rule out that it changes without another revision
- * is never known.
+ * Digests of files as this process last read them, so that an unchanged file is not read again: a checkpoint that is evaluated on several
+ * suites, and a suite's modules in every evaluation. Excludes files whose source cannot rule out a change without a new revision.
  */
 export class KnownFiles {
   readonly #digests = new LRUCache<string, Digest>({ max: MOST_KNOWN });
 
-  /** Undefined when it has to be read. */
+  /** Returns undefined when the file has to be read. */
   findDigest(file: ListedFile): Digest | undefined {
     return file.isSettled === true ? this.#digests.get(selectKey(file)) : undefined;
   }
@@ -23,7 +22,7 @@ export class KnownFiles {
   }
 }
 
-/** Its path is part of it: what a file is inspected as follows from its name. */
+/** The path is part of the key: it decides how a file is inspected. */
 function selectKey({ path, address, revision }: ListedFile): string {
   return JSON.stringify([path, address, revision]);
 }

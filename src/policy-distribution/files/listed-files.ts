@@ -2,7 +2,7 @@ import { CheckpointChangedError, type CheckpointListing, type ListedFile } from 
 
 /** Holding a source to what it has listed. */
 
-/** Passes the file on, and on no account more or less of it than was listed. */
+/** Passes on exactly as many bytes as were listed. */
 export async function* readWholeFile(file: ListedFile, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let read = 0;
   for await (const chunk of bytes) {
@@ -13,7 +13,7 @@ export async function* readWholeFile(file: ListedFile, bytes: AsyncIterable<Uint
   if (read !== file.size) throw new CheckpointChangedError(file.address, `${read} bytes came, ${file.size} were listed`);
 }
 
-/** Files that were each whole may still be of two versions: the first read before a writer came by, the last after. */
+/** Files that are each complete may still be of two versions, when a writer came between the reads. */
 export function assertSameListing(uri: string, before: CheckpointListing, after: CheckpointListing): void {
   const left = new Map(after.files.map((file) => [file.path, file]));
   for (const { path, address, revision } of before.files) {

@@ -20,7 +20,7 @@ export async function translateErrors<Value>(path: string, operation: () => Prom
   }
 }
 
-/** @param position in the file; where the last write ended when left out. */
+/** @param position in the file; the end of the last write when left out. */
 export async function writeAll(handle: FileHandle, chunk: Uint8Array, position?: number): Promise<void> {
   for (let written = 0; written < chunk.length;) {
     const at = position === undefined ? null : position + written;
@@ -28,13 +28,13 @@ export async function writeAll(handle: FileHandle, chunk: Uint8Array, position?:
   }
 }
 
-/** Up to `length` bytes; fewer only where the file ends. */
+/** Returns up to `length` bytes, fewer only at the file's end. */
 export async function readAt(handle: FileHandle, position: number, length: number): Promise<Uint8Array> {
   const buffer = Buffer.allocUnsafe(length);
   return buffer.subarray(0, await readInto(handle, buffer, position));
 }
 
-/** Fills the buffer. @returns how many bytes there are; fewer than it holds only where the file ends. */
+/** Fills the buffer. @returns the number of bytes, fewer than its length only at the file's end. */
 export async function readInto(handle: FileHandle, buffer: Uint8Array, position: number): Promise<number> {
   let filled = 0;
   while (filled < buffer.length) {
@@ -48,9 +48,9 @@ export async function readInto(handle: FileHandle, buffer: Uint8Array, position:
 export interface FileFacts {
   /** Bytes. */
   readonly size: number;
-  /** Last write, or use, in milliseconds since 1970. */
+  /** Last write or use, in milliseconds since 1970. */
   readonly touchedMs: number;
-  /** Whether the file has another name somewhere: in the inbox of a sandbox, say. */
+  /** Whether the file has another link, for example in the inbox of a sandbox. */
   readonly isLinked: boolean;
 }
 
@@ -59,7 +59,7 @@ export async function readFacts(path: string): Promise<FileFacts | undefined> {
   return stats && { size: stats.size, touchedMs: stats.mtimeMs, isLinked: stats.nlink > 1 };
 }
 
-/** Without it, a power cut could take back the new name although the file itself is on disk. */
+/** Without it, a power cut could undo the rename although the file itself is on disk. */
 export async function syncDirectory(path: string): Promise<void> {
   await using directory = await open(path, 'r');
   await directory.sync();

@@ -9,11 +9,11 @@ export interface StoredObject {
   readonly digest: Digest;
   /** Bytes. */
   readonly size: number;
-  /** Absolute; read-only and never changed, so it may be linked or mounted anywhere. It stays for as long as its checkpoint is held. */
+  /** Absolute; read-only and never changed, so it may be linked or mounted anywhere. It stays as long as its checkpoint is held. */
   readonly hostPath: string;
 }
 
-/** Sees a whole file of `size` bytes and what it is called, and may refuse it. */
+/** Checks a whole file of `size` bytes and its name, and may refuse it. */
 export type Inspect = (readAt: ReadAt, size: number, digest: Digest) => Promise<void>;
 
 /** Errors of `inspect` pass through. @throws InfrastructureError `store.unusable` */
@@ -22,7 +22,7 @@ export async function inspectObject({ hostPath, size, digest }: StoredObject, in
   await inspect((position, length) => translateErrors(hostPath, () => readAt(handle, position, length)), size, digest);
 }
 
-/** What an object really is. @throws InfrastructureError `store.unusable`; the signal's reason. */
+/** The digest of an object's actual content. @throws InfrastructureError `store.unusable`; the signal's reason. */
 export async function digestObject({ hostPath }: StoredObject, signal: AbortSignal): Promise<Digest> {
   await using handle = await translateErrors(hostPath, () => open(hostPath, 'r'));
   const { size } = await translateErrors(hostPath, () => handle.stat());

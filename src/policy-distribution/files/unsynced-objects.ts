@@ -6,8 +6,9 @@ import type { IncomingNames } from './incoming-names.ts';
 import { readFacts, translateErrors, syncDirectory, ignoreMissing } from './store-files.ts';
 
 /**
- * Which objects have their names already, and may not be on the disk yet: notes in `unsynced/`, each by the process that wrote the object. A note
- * is on the disk before its object has a name, and goes when the object is on the disk, too. So what a power cut may have spoilt has a note.
+ * Objects that have their names already but may not be on the disk yet. Each has a note in `unsynced/` by the process that wrote it. A note
+ * is on the disk before its object gets a name, and is removed when the object is on the disk, too. So every object that a power cut may
+ * have damaged has a note.
  */
 export class UnsyncedObjects {
   readonly #directory: string;
@@ -26,7 +27,7 @@ export class UnsyncedObjects {
     return objects;
   }
 
-  /** Before the object gets its name. @returns the note's path. */
+  /** Call it before the object gets its name. @returns the note's path. */
   async note(digest: Digest): Promise<string> {
     const path = join(this.#directory, `${this.#names.next()}.${getDigestHex(digest)}`);
     await writeFile(path, '', { flag: 'wx', mode: 0o600 });
@@ -34,7 +35,7 @@ export class UnsyncedObjects {
     return path;
   }
 
-  /** Has the object synced while others go on, and takes out one that cannot be. What becomes of that `settled` says. */
+  /** Syncs the object in the background, and removes it if that fails. `settled` reports the result. */
   syncBehind(note: string, hostPath: string): void {
     const syncing = translateErrors(hostPath, () => syncNotedObject(note, hostPath)).catch(async (error: unknown) => {
       await rm(hostPath, { force: true });
@@ -48,29 +49,32 @@ export class UnsyncedObjects {
   }
 
   /**
-   * Puts an object on the disk that a process has noted. The note stays: it is theirs. Asked once the object was found: if there is no note then, its
-   * writer is done with it.
+   * Syncs an object that another process has noted. The note stays, as it belongs to that process. Call it after the object was found:
+   * without a note its writer is done with it.
    */
   async syncNoted(digest: Digest, hostPath: string): Promise<void> {
     const noted = (await readdir(this.#directory)).some((name) => readNotedDigest(name) === digest);
     if (noted) await syncObject(hostPath);
   }
 
-  /** When all that this process has noted is on the disk. @throws InfrastructureError `store.full`, `store.unusable` for what could not be put there. */
+  /**
+   * Resolves when all objects that this process has noted are on the disk. @throws InfrastructureError `store.full`, `store.unusable` for
+   * objects that could not be written there.
+   */
   async waitUntilSynced(): Promise<void> {
     await Promise.all(this.#syncing);
   }
 
   /**
-   * Those that processes have noted which are gone: maybe with the power.
+   * Checks objects that ended processes have noted: a power cut may have damaged them.
    *
-   * @param isIntact reads the object, and takes it out unless it is what it is called.
+   * @param isIntact reads the object, and removes it unless it has its digest.
    */
   async recover(pathOf: (digest: Digest) => string, isIntact: (digest: Digest) => Promise<boolean>): Promise<void> {
     for (const name of await readdir(this.#directory)) {
       const note = join(this.#directory, name);
       const [digest, facts] = [readNotedDigest(name), await readFacts(note)];
-      // Whether a process of another boot or machine lives cannot be known. Reading the object anew does no harm.
+      // Whether a process of another boot or machine still runs is unknown. Reading the object again does no harm.
       if (!facts || !(await this.#names.isAbandoned(name, facts.touchedMs, Number.NEGATIVE_INFINITY))) continue;
       if (isDigest(digest) && (await isIntact(digest))) await syncNotedObject(note, pathOf(digest));
       else await rm(note, { force: true });
@@ -80,7 +84,7 @@ export class UnsyncedObjects {
 
 async function syncNotedObject(note: string, hostPath: string): Promise<void> {
   await syncObject(hostPath);
-  // One that was removed meanwhile needs no note.
+  // An object that was removed meanwhile needs no note.
   await rm(note, { force: true });
 }
 

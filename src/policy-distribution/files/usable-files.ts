@@ -1,4 +1,4 @@
 import type { Digest } from '../../kernel/ids.ts';
 
-/** Tells which of the files that are here an uploader may build on: others are not there for it, whatever the store has. */
+/** Which of the stored files an uploader may build on: all others are invisible to it, whatever the store has. */
 export type UsableFiles = (digests: readonly Digest[]) => Promise<ReadonlySet<Digest>>;

@@ -6,7 +6,7 @@ import { hasErrno } from '../../kernel/errno.ts';
 
 /** A file that was moved out of reach. */
 export interface WithdrawnFile {
-  /** Where it lies. */
+  /** Its present path. */
   readonly path: string;
   putBack(): Promise<void>;
   remove(): Promise<void>;
@@ -16,8 +16,8 @@ export interface WithdrawnFile {
 const NAMED = /^(?<name>.+)\.(?<owner>[0-9a-f]{16}\.\d+\.\d+\.[0-9a-f-]{36})$/;
 
 /**
- * Files of one directory on their way out: they are out of reach before Muster looks whether they are wanted after all, and gone
- * only then. Those of a process that ended in between are put back: nothing is lost by a kill, and what is to go goes the next time.
+ * Files of one directory that are about to be removed. They are moved out of reach first; then Muster checks whether they are still needed,
+ * and removes them only then. Files of a process that ended in between are put back, so that a kill loses nothing.
  */
 export class WithdrawnFiles {
   readonly #home: string;
@@ -29,8 +29,8 @@ export class WithdrawnFiles {
   }
 
   /**
-   * @param home where the files belong. @param directory where they wait, on the same file system.
-   * @throws InfrastructureError `store.unusable`
+   * @param home where the files belong. @param directory where they wait, on the same file system. @throws InfrastructureError
+   * `store.unusable`
    */
   static async open(home: string, directory: string, names: IncomingNames): Promise<WithdrawnFiles> {
     const files = new WithdrawnFiles(home, directory, names);
@@ -39,14 +39,14 @@ export class WithdrawnFiles {
     return files;
   }
 
-  /** Undefined when there is none. Errors of the file system are the caller's to guard. */
+  /** Returns undefined when there is no such file. The caller handles errors of the file system. */
   async withdraw(name: string): Promise<WithdrawnFile | undefined> {
     const path = join(this.#directory, `${name}.${this.#names.next()}`);
     if ((await rename(join(this.#home, name), path).then(() => true, ignoreMissing)) !== true) return undefined;
     return { path, putBack: () => this.#putBack(name, path), remove: () => rm(path, { force: true }) };
   }
 
-  /** What processes that have ended have left here. @throws InfrastructureError `store.unusable` */
+  /** Puts back files of processes that have ended. @throws InfrastructureError `store.unusable` */
   async putBackAbandoned(): Promise<void> {
     await translateErrors(this.#directory, async () => {
       for (const entry of await readdir(this.#directory)) {

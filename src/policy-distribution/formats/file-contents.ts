@@ -7,27 +7,27 @@ import type { ReadAt } from './read-at.ts';
 import { readSafetensorsHeader } from './safetensors.ts';
 import { readZipDirectory, readZipEntry, type LocatedEntry, type ZipEntry } from './zip-directory.ts';
 
-/** What the files of a checkpoint hold, without loading any of it. */
+/** The content of a checkpoint's file, without loading it. */
 export type FileContents =
   | { readonly format: 'safetensors'; readonly tensors: readonly InspectedTensor[]; readonly metadata: Readonly<Record<string, string>> }
   | ({ readonly format: 'onnx' } & OnnxModel)
-  /** What its entries say that it is. */
+  /** A zip file, described by its entries. */
   | { readonly format: 'zip'; readonly entries: readonly ZipEntry[] }
   | {
       readonly format: 'keras';
       readonly entries: readonly ZipEntry[];
-      /** As its configuration tells it, which is not built; undefined, and why, when that is none. */
+      /** As its configuration describes it, without building it; undefined, with a reason, when that is impossible. */
       readonly model?: KerasModel | undefined;
       readonly unknown?: string | undefined;
     }
   | {
       readonly format: 'torch.save' | 'torchscript';
       readonly entries: readonly ZipEntry[];
-      /** As its pickle tells them, which is not run; undefined, and why, when that holds more than tensors and plain values. */
+      /** As its pickle describes them, without running it; undefined, with a reason, when it holds more than tensors and plain values. */
       readonly tensors?: readonly PickledTensor[] | undefined;
       readonly unknown?: string | undefined;
     }
-  /** Nothing is known of what is in it. */
+  /** The content is unknown. */
   | { readonly format: 'other' };
 
 export interface InspectedTensor {
@@ -37,7 +37,7 @@ export interface InspectedTensor {
   readonly bytes: number;
 }
 
-/** Beyond that of a hundred thousand tensors. */
+/** More than the pickle of a hundred thousand tensors. */
 const MOST_PICKLE_BYTES = 32 * 2 ** 20;
 const KERAS_CONFIG = 'config.json';
 
@@ -45,7 +45,7 @@ const KERAS_CONFIG = 'config.json';
 export type Take = (bytes: number) => void;
 
 /**
- * What a file holds, as its name says what it is.
+ * The content of a file, in the format of its suffix.
  *
  * @throws InputError `checkpoint.safetensors`, `checkpoint.onnx`, `checkpoint.zip`
  */
@@ -108,7 +108,7 @@ async function readState(
   }
 }
 
-/** PyTorch puts everything into a directory of a name of its own. */
+/** PyTorch puts everything into one directory, whose name varies. */
 function detectZipFormat(names: ReadonlySet<string>): 'torchscript' | 'torch.save' | 'keras' | 'zip' {
   if (names.has(KERAS_CONFIG) && names.has('model.weights.h5')) return 'keras';
   const inner = new Set([...names].map((name) => name.slice(name.indexOf('/') + 1)));

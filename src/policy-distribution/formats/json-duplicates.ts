@@ -1,8 +1,8 @@
 /**
- * The first object key that stands twice in a JSON text, or undefined. `JSON.parse` keeps the last of two members silently, so
- * two readers of one file may see different things.
+ * The first duplicate object key in a JSON text, or undefined. `JSON.parse` silently keeps the last of two members, so two readers of one
+ * file may see different values.
  *
- * @param text valid JSON (as `JSON.parse` has it); anything else gives no meaningful answer.
+ * @param text valid JSON; the answer for any other text has no meaning.
  */
 export function findDuplicateKey(text: string): string | undefined {
   const open: (Set<string> | undefined)[] = [];
@@ -25,7 +25,7 @@ export function findDuplicateKey(text: string): string | undefined {
   return undefined;
 }
 
-/** No regular expression: on one string of many megabytes its backtracking would exhaust the stack. */
+/** Not a regular expression: on one string of many megabytes its backtracking would exhaust the stack. */
 function findClosingQuote(text: string, openingQuote: number): number {
   for (let at = openingQuote + 1; ; at += 1) {
     at = text.indexOf('"', at);
@@ -36,7 +36,7 @@ function findClosingQuote(text: string, openingQuote: number): number {
   }
 }
 
-/** Whether what comes next is a colon. */
+/** Whether a colon comes next. */
 function isKey(text: string, position: number): boolean {
   let at = position;
   while (' \t\r\n'.includes(text[at] ?? ':')) at += 1;

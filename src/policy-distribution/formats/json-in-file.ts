@@ -1,11 +1,11 @@
 import { decodeUtf8, JsonProblem, JsonScan, type JsonBounds } from '../../kernel/json-bounds.ts';
 import type { ReadAt } from './read-at.ts';
 
-/** Bytes that are in memory at once, so that a file beyond a bound is refused early. */
+/** Bytes in memory at once, so that a file beyond a bound is refused early. */
 const PIECE_BYTES = 256 * 1024;
 
 /**
- * The text of the JSON that stands in a stretch of a file, within bounds. It is measured as it is read: of one that is beyond them, no more is read.
+ * The text of the JSON in a stretch of a file, within bounds. It is measured while it is read, and reading ends where it exceeds them.
  *
  * @throws JsonProblem; errors of `readAt`.
  */

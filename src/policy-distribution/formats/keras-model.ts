@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { JsonProblem, parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
 
-/** What a `.keras` file says of its model: `config.json` beside the weights. Nothing of it is built. */
+/** What `config.json` of a `.keras` file says about its model. Nothing is built. */
 export interface KerasModel {
-  /** The model's class, as Keras calls it: `Sequential`, `Functional`, or a class of the user's own. */
+  /** The model's class, as Keras calls it: `Sequential`, `Functional`, or a user's own class. */
   readonly kind: string;
   /** In the order of the file; empty where the model's own code makes them. */
   readonly layers: readonly KerasLayer[];
@@ -12,11 +12,11 @@ export interface KerasModel {
 export interface KerasLayer {
   readonly name: string;
   readonly kind: string;
-  /** Of what it takes, null where any size will do; undefined where it takes several things, or has never been built. */
+  /** Null for dimensions of any size; undefined where the model has several inputs, or was never built. */
   readonly inputShape?: readonly (number | null)[] | undefined;
 }
 
-/** Beyond that of ten thousand layers. Models stand in one another, and each is some ten levels deep. */
+/** More than the configuration of ten thousand layers. Models can be nested, and each is some ten levels deep. */
 export const CONFIG_BOUNDS: JsonBounds = { bytes: 16 * 2 ** 20, depth: 128, values: 1_000_000 };
 
 /** The message says why. */

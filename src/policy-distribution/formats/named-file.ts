@@ -1,6 +1,6 @@
-/** A file that is looked at, and not loaded. */
+/** A file that is inspected without loading it. */
 export interface NamedFile {
-  /** Says by its ending what it is. */
+  /** Its suffix gives the format. */
   readonly path: string;
   /** For people. */
   readonly address: string;

@@ -5,9 +5,9 @@ import type { ReadAt } from './read-at.ts';
 /** An input or output of a model. */
 export interface OnnxValue {
   readonly name: string;
-  /** As safetensors would call it; what it does not know, by ONNX's number. */
+  /** The name in safetensors; ONNX's number where safetensors has none. */
   readonly dtype: string;
-  /** A dimension that is open has a name, or none. */
+  /** An open dimension has a name, or none. */
   readonly shape: readonly (number | string)[];
 }
 
@@ -15,11 +15,11 @@ export interface OnnxTensor {
   readonly name: string;
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** In the file; 0 where it lies in another one. */
+  /** In the file; 0 where the data is in another file. */
   readonly bytes: number;
 }
 
-/** What an ONNX model says of itself; none of its numbers are read. */
+/** What an ONNX model says about itself; its numbers are not read. */
 export interface OnnxModel {
   readonly inputs: readonly OnnxValue[];
   readonly outputs: readonly OnnxValue[];
@@ -27,12 +27,12 @@ export interface OnnxModel {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Numbers of fields in onnx.proto, of those that are looked at. */
+/** Numbers of the fields in onnx.proto that are read. */
 const MODEL = { graph: 7, metadata: 14 };
 const GRAPH = { initializer: 5, input: 11, output: 12 };
 const TENSOR = { dims: 1, type: 2, name: 8 };
 const ENTRY = { key: 1, value: 2 };
-/** Of all messages that are looked into, and of the dimensions: a tensor has some ten. */
+/** Most fields and dimensions of all messages that are read: a tensor has some ten. */
 const MOST_FIELDS = 1_000_000;
 /** Of names and metadata together. */
 const MOST_TEXT_BYTES = 32 * 2 ** 20;
@@ -90,7 +90,7 @@ class ModelReader {
       hasGraph ||= field.number === MODEL.graph;
     }
     if (!hasGraph) throw new MalformedMessage('it has no graph');
-    // Older models list what they hold among what they are given.
+    // Older models list their initializers among the inputs.
     const held = new Set(this.#initializers.map(({ name }) => name));
     return {
       inputs: this.#inputs.filter(({ name }) => !held.has(name)),
@@ -118,7 +118,7 @@ class ModelReader {
       if (field.kind !== 'bytes') continue;
       if (field.number === TENSOR.dims) for (const size of await this.#reader.readVarints(field.begin, field.end)) shape.push(Number(size));
       else if (field.number === TENSOR.name) name = await this.#reader.readText(field.begin, field.end, MOST_NAME_BYTES);
-      // Numbers stand raw or as those of one type or another: the longest field is theirs.
+      // Numbers are in `raw_data` or in a field of their type; the longest field has them.
       else bytes = Math.max(bytes, field.end - field.begin);
     }
     assertDimensions(shape);

@@ -1,17 +1,17 @@
 import { Called, isModule, Named, Stored, UnknownPickle } from './pickled-values.ts';
 
 const MARK = Symbol('mark');
-/** A tensor takes some forty steps: enough for a hundred thousand tensors. */
+/** A tensor takes some forty steps, so this is enough for a hundred thousand tensors. */
 const MOST_STEPS = 4_000_000;
 
-/** Reads a pickle into plain values, lists, maps, and descriptions of the calls that it asks for. @throws UnknownPickle */
+/** Reads a pickle into plain values, lists, maps, and descriptions of the calls that it would make. @throws UnknownPickle */
 export function readPickle(pickle: Uint8Array): unknown {
   return new Opcodes(pickle).getResult();
 }
 
 /**
- * Reads the opcodes of a pickle (CPython's pickletools.py). It records calls by name only: nothing is imported, called or constructed. An opcode
- * that it does not know ends the reading.
+ * Reads the opcodes of a pickle (CPython's pickletools.py). It records calls by name only: nothing is imported, called or constructed. An
+ * unknown opcode ends the reading.
  */
 class Opcodes {
   readonly #bytes: Uint8Array;
@@ -26,7 +26,7 @@ class Opcodes {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** What the pickle comes to. */
+  /** The pickle's result. */
   getResult(): unknown {
     try {
       for (;;) {
@@ -52,7 +52,7 @@ class Opcodes {
     throw new UnknownPickle(`the opcode 0x${code.toString(16)} at byte ${this.#at - 1} is not looked at`);
   }
 
-  /** Numbers, texts, and what was remembered. */
+  /** Opcodes for numbers, texts, and remembered values. */
   #isValue(code: number): boolean {
     switch (code) {
       case 0x80: // PROTO
@@ -143,7 +143,7 @@ class Opcodes {
     }
   }
 
-  /** Made of texts alone: to join lists of lists would never end. */
+  /** Only for texts: joining nested lists could take forever. */
   #createNamed(parts: readonly unknown[]): Named {
     const texts = parts.filter((part) => typeof part === 'string');
     if (texts.length !== 2) throw new UnknownPickle(`what is named before byte ${this.#at} has no name`);
@@ -188,7 +188,7 @@ class Opcodes {
     return this.#stack.splice(at).slice(1);
   }
 
-  /** @returns where it was before. */
+  /** @returns the previous position. */
   #skip(bytes: number): number {
     this.#at += bytes;
     return this.#at - bytes;

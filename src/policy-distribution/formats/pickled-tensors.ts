@@ -2,14 +2,14 @@ import { readPickle } from './pickle-opcodes.ts';
 import { Called, isModule, Named, Stored, UnknownPickle } from './pickled-values.ts';
 
 /**
- * The tensors that a pickle of PyTorch's speaks of: of `torch.save`, or of the modules in a TorchScript archive. A list that lacks something would be
- * a lie, so there is none of a pickle that speaks of anything else than tensors, modules and plain values.
+ * The tensors in a pickle of `torch.save`, or of the modules in a TorchScript archive. An incomplete list would mislead, so a pickle with
+ * anything but tensors, modules and plain values gives none.
  */
 
 export interface PickledTensor {
-  /** Keys that lead to it, with dots between. */
+  /** The keys to it, joined by dots. */
   readonly name: string;
-  /** As safetensors would call it. */
+  /** The name in safetensors. */
   readonly dtype: string;
   readonly shape: readonly number[];
 }
@@ -26,16 +26,16 @@ const STORAGES: ReadonlyMap<string, string> = new Map([
   ['ByteStorage', 'U8'],
   ['BoolStorage', 'BOOL'],
 ]);
-/** Of TorchScript, with nothing but numbers in them. */
+/** Types of TorchScript that hold only numbers. */
 const PLAIN_LISTS: ReadonlySet<string> = new Set(['int', 'double', 'bool'].map((kind) => `torch.jit._pickle.build_${kind}list`));
-/** What they make is made of the first thing that they are given. */
+/** Callables whose result is made from their first argument alone. */
 const FIRST_ALONE: ReadonlySet<string> = new Set([
   'torch._utils._rebuild_parameter',
   'torch.jit._pickle.restore_type_tag',
   'torch.jit._pickle.build_tensorlist',
 ]);
 const MOST_DEPTH = 64;
-/** A list that two lists contain is read twice, so a few bytes can stand for very many values. */
+/** A list that two lists contain is read twice, so a few bytes can mean very many values. */
 const MOST_VALUES = 2_000_000;
 const MOST_NAME_CHARACTERS = 4096;
 const MOST_DIMENSIONS = 64;

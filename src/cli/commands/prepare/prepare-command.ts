@@ -13,7 +13,7 @@ import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
 import { reportFile } from '../report-file.ts';
 
-/** What `muster prepare` needs of the composition root. */
+/** What `muster prepare` needs from the composition root. */
 export type PrepareTasks = (
   terms: PrepareTerms,
   config: string | undefined,
@@ -21,7 +21,7 @@ export type PrepareTasks = (
   signal: AbortSignal,
 ) => Promise<Preparation>;
 
-/** Plays every task of a suite with oracle and nop. */
+/** Plays every task of a suite with the agents oracle and nop. */
 export type ProveTasks = (suite: string, tasks: number, config: string | undefined, signal: AbortSignal) => Promise<ProofOfTasks>;
 
 interface PrepareFlags extends Pick<PrepareTerms, 'out' | 'commits' | 'mutations' | 'testSeconds'> {
@@ -99,7 +99,7 @@ async function runPrepare(
   }
 }
 
-/** Lines on stderr: how many candidates there are, and each that came to its end. */
+/** Lines on stderr: the number of candidates, and each candidate that is done. */
 class Progress implements PrepareListeners {
   readonly #isQuiet: boolean;
   #total = 0;
@@ -143,7 +143,7 @@ function summarise({ candidates, refusedBy, notices, seconds, proof }: Preparati
   ];
 }
 
-/** All tasks, for agents to be evaluated on. */
+/** Writes a suite of all tasks, on which agents can be evaluated. */
 function writeSuite({ repository }: Preparation): string {
   const name =
     repository

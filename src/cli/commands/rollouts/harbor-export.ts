@@ -7,7 +7,7 @@ import type { Trajectory } from '../../../agents/rollouts/record/trajectory.ts';
 import { InputError, getMessage } from '../../../kernel/errors.ts';
 
 /**
- * Writes trajectories as a job of Harbor: a directory for each.
+ * Writes trajectories as a job of Harbor, one directory each.
  *
  * @param out a new directory. @returns how many were written. @throws InputError `out.unusable`
  */

@@ -11,7 +11,7 @@ import type { Connect } from '../../flags/server-flags.ts';
 import { exportHarborJob } from './harbor-export.ts';
 import { createStreamCommands } from './stream-commands.ts';
 
-/** Reads what an evaluation has kept. */
+/** Reads the trajectories of a results directory. */
 export type ReadTrajectories = (directory: string) => AsyncIterable<Trajectory>;
 
 const DIRECTORY = 'directory that "muster eval --out" or "muster compare --out" has kept';
@@ -118,7 +118,7 @@ function summariseTrajectory({ trajectory, task, group, rep, reward, status, sto
   return { trajectory, task, group, rep, reward, status, stopReason, turns: turns.length, usage, model };
 }
 
-/** @throws InputError `out.unusable` when it is there already, or cannot be made. */
+/** @throws InputError `out.unusable` when the file exists already or cannot be created. */
 async function createFile(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx');
@@ -127,7 +127,7 @@ async function createFile(path: string): Promise<FileHandle> {
   }
 }
 
-/** @param file stdout when there is none. @throws InfrastructureError `out.write` */
+/** @param file undefined for stdout. @throws InfrastructureError `out.write` */
 async function write(file: FileHandle | undefined, text: string): Promise<void> {
   if (file === undefined) return await print(process.stdout, text);
   try {

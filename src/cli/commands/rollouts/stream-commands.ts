@@ -18,7 +18,7 @@ interface StartFlags extends ServerFlags {
   readonly advantages: RolloutTerms['advantages'];
 }
 
-/** Streams of groups on a server: begun, looked at and ended by hand. A trainer takes their groups with a client. */
+/** Begins, shows and ends streams of groups on a server. Trainers take the groups with a client. */
 export function createStreamCommands(connect: Connect): readonly Command[] {
   return [createStartCommand(connect), createStatusCommand(connect), createCancelCommand(connect)];
 }

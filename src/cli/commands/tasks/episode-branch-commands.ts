@@ -5,7 +5,7 @@ import { addServerFlags, type Connect, type ServerFlags } from '../../flags/serv
 import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
 
-/** Branches of episodes: going on behind a step, what has changed, and the same steps on the task as it is now. */
+/** Branches of episodes: continue after a step, show what has changed, and repeat the same steps on the present version of the task. */
 export function createEpisodeBranchCommands(connect: Connect): readonly Command[] {
   return [fork(connect), diff(connect), replay(connect)];
 }
@@ -67,7 +67,7 @@ function replay(connect: Connect): Command {
   });
 }
 
-/** 0 stands for the beginning. */
+/** 0 means the beginning of the episode. */
 function parseStepNumber(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('expected a whole number from 0 on.');

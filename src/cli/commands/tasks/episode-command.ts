@@ -12,7 +12,7 @@ import { createEpisodeBranchCommands } from './episode-branch-commands.ts';
 
 const MOST_LISTED = 50;
 
-/** Playing tasks by hand on a server. */
+/** Plays tasks by hand on a server. */
 export function createEpisodeCommand(connect: Connect): Command {
   const episode = new Command('episode')
     .summary('play tasks for agents by hand on a server')

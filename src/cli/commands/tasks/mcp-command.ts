@@ -6,10 +6,10 @@ import { addServerFlags, type Connect, type ServerFlags } from '../../flags/serv
 import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
 
-/** Calls that are under way at a time; what comes beyond them is read later. */
+/** Most calls under way at a time; further ones are read later. */
 const MOST_AT_ONCE = 64;
 
-/** The arena's tools for programs that speak the Model Context Protocol over pipes. */
+/** Offers the arena's tools to programs that speak the Model Context Protocol over pipes. */
 export function createMcpCommand(connect: Connect): Command {
   const command = new Command('mcp')
     .summary('the tools of the arena over stdin and stdout (Model Context Protocol)')
@@ -20,7 +20,7 @@ export function createMcpCommand(connect: Connect): Command {
   });
 }
 
-/** Until the input ends. A call does not wait for those before it, but for the first, which agrees on a version. */
+/** Relays until the input ends. Calls wait only for the first one, which negotiates the version. */
 async function relayAll(relay: McpRelay, input: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
   const open = new Set<Promise<void>>();
   const answer = async (line: string): Promise<void> => {

@@ -14,7 +14,7 @@ interface RewardFlags extends ServerFlags {
   readonly agent?: string;
 }
 
-/** Rewards of closed episodes under other weights: each is computed again from its stored components, and nothing on the server changes. */
+/** Computes rewards of closed episodes under other weights from their stored components. Nothing on the server changes. */
 export function createRewardCommand(connect: Connect): Command {
   const command = new Command('reward')
     .summary('compute rewards of episodes again under other weights')

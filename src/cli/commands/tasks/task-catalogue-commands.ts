@@ -6,7 +6,7 @@ import { formatTask, formatTaskList } from '../../lines/task-lines.ts';
 import { formatNotice } from '../../terminal/error-report.ts';
 import { print } from '../../terminal/output.ts';
 
-/** What the commands on directories of tasks need of the composition root. */
+/** What the commands on directories of tasks need from the composition root. */
 export interface TaskCatalogue {
   readonly create: (directory: string) => Promise<Task>;
   readonly list: (directory: string) => Promise<readonly ListedTask[]>;
@@ -17,7 +17,7 @@ interface JsonFlag {
   readonly json?: true;
 }
 
-/** `new`, `list` and `show`: nothing of them runs anything of a task. */
+/** `new`, `list` and `show`. None of them runs anything of a task. */
 export function createTaskCatalogueCommands(tasks: TaskCatalogue): readonly Command[] {
   return [createNewCommand(tasks), createListCommand(tasks), createShowCommand(tasks)];
 }

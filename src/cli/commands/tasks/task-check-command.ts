@@ -15,12 +15,12 @@ export interface CheckRequest {
   readonly tasks: readonly string[];
   readonly times: number;
   readonly seed?: string;
-  /** Whether the store of the configuration keeps what is found. */
+  /** Whether the findings are stored in the configured store. */
   readonly keep?: true;
   readonly config?: string;
 }
 
-/** What `muster task check` needs of the composition root. It reports each task as soon as it is checked. */
+/** What `muster task check` needs from the composition root. It reports each task as soon as it is checked. */
 export type CheckTasks = (
   request: CheckRequest,
   listeners: { readonly onVerdict: (what: string) => void; readonly onTask: (found: CheckedTask) => Promise<void> },
@@ -80,7 +80,7 @@ async function checkAndReport(check: CheckTasks, request: CheckRequest, isJson: 
   try {
     const [ended] = await Promise.allSettled([check(request, { onVerdict: announce, onTask }, interrupt.signal)]);
     interrupt.signal.throwIfAborted();
-    // The findings are printed also when some tasks could not be checked.
+    // Findings are printed even when some tasks could not be checked.
     await page?.write({ kind: 'check', tasks });
     if (isJson) await print(process.stdout, `${JSON.stringify(found, undefined, 2)}\n`);
     if (ended.status === 'rejected') throw ended.reason;

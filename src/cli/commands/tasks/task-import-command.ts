@@ -7,7 +7,7 @@ import { formatNotice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
 import { print } from '../../terminal/output.ts';
 
-/** What `muster task import` needs of the composition root. */
+/** What `muster task import` needs from the composition root. */
 export type ImportTasks = (terms: ImportTerms) => AsyncIterable<ImportedTask>;
 
 interface ImportFlags {

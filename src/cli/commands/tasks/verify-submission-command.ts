@@ -20,7 +20,7 @@ export interface VerifyRequest {
   readonly config?: string;
 }
 
-/** What `muster verify` needs of the composition root. */
+/** What `muster verify` needs from the composition root. */
 export type VerifySubmission = (request: VerifyRequest, onStage: (stage: string) => void, signal: AbortSignal) => Promise<TakenVerdict>;
 
 interface VerifyFlags extends Omit<VerifyRequest, 'task'> {
@@ -96,10 +96,10 @@ function getExitCode({ verdict: { problem } }: TakenVerdict): number {
   }
 }
 
-/** Lines of output that are shown of a stage that failed. */
+/** Lines of a failed stage's output that are shown. */
 const SHOWN_LINES = 12;
 
-/** A verdict for people: the reward, each stage, and what is known of one that failed. */
+/** A verdict for people: the reward, each stage, and details of failed stages. */
 function formatTakenVerdict({ task, seed, verdict }: TakenVerdict): readonly string[] {
   const { reward, problem, stages, components, evidence } = verdict;
   const failed = stages.find(({ outcome }) => outcome === 'failed' || outcome === 'infrastructure');
