@@ -35,6 +35,13 @@ class BoundedOutput:
             self._cut()
         return True
 
+    def drain(self, most: int) -> None:
+        """Take what is there, up to so many bytes in all. It may have no end: what runs on may have been given the other one."""
+        before = -1
+        while before < self.total <= most:
+            before = self.total
+            self.read()
+
     def finish(self) -> None:
         """Keep no more than was asked for."""
         self._cut()

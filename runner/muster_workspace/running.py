@@ -193,11 +193,10 @@ class RunningCommand:
             self._input = -1
 
     def _drain(self) -> None:
-        """Read what is still in the pipes. No process writes there any more."""
+        """Read what is still in the pipes."""
         for stream in self._streams.values():
             if stream.descriptor in self._open:
-                while stream.read():
-                    pass
+                stream.drain(self._command.most)
                 os.close(stream.descriptor)
         self._end_input()
 

@@ -102,6 +102,15 @@ describe('an agent in its workspace', () => {
     const sleeping = 'for f in /proc/[0-9]*; do [ "$(cat $f/comm 2>/dev/null)" = sleep ] && tr "\\0" " " <$f/cmdline; done; true';
     const sleepers = async (): Promise<string> => (await act({ action: 'run', command: sleeping })).text;
     expect(await sleepers()).toBe('exit code 0\nstdout:\nsleep 1000 ');
+    // One that was started may hold the output of one that ends.
+    const keeper =
+      'import socket, time; s = socket.socket(socket.AF_UNIX); s.bind("s"); s.listen(); print("up", flush=True); held = socket.recv_fds(s.accept()[0], 1, 1); print(held[1] != [], flush=True); time.sleep(1000)';
+    const giver = 'import socket; s = socket.socket(socket.AF_UNIX); s.connect("s"); socket.send_fds(s, [b"x"], [1])';
+    await data({ action: 'start', name: 'keeper', command: `exec python3 -c '${keeper}'` });
+    await data({ action: 'poll', name: 'keeper', wait: 20 });
+    expect((await act({ action: 'run', command: `python3 -c '${giver}'; echo given` })).text).toBe('exit code 0\nstdout:\ngiven');
+    expect(await data({ action: 'poll', name: 'keeper', wait: 20 })).toMatchObject({ end: null, stdout: { text: 'True\n' } });
+    await data({ action: 'stop', name: 'keeper' });
     expect(await data({ action: 'stop', name: 'server' })).toMatchObject({ end: { kind: 'exited', code: 3 }, stdout: { text: 'bye\n' } });
     expect(await sleepers()).toBe('exit code 0');
     expect(await data({ action: 'stop', name: 'server' })).toMatchObject({ end: { code: 3 }, stdout: { text: '' } });
