@@ -65,9 +65,9 @@ export class CommandActions {
   }
 
   async #run({ command, stdin, timeout }: Extract<Action, { action: 'run' }>, seconds: number, signal: AbortSignal): Promise<Commanded> {
-    const rest = { ...this.#command(stdin), seconds: boundSeconds(timeout, seconds) };
+    const bound = boundSeconds(timeout, seconds);
     const ran = await this.#inShell(
-      (shell) => this.#runOne({ argv: [shell, '-c', command], ...rest }, signal),
+      (shell) => this.#runOne({ ...this.#shellCommand(shell, command, stdin), seconds: bound }, signal),
       ({ result: { end } }) => end.kind === 'unstartable',
       joinChanges,
     );
@@ -81,9 +81,8 @@ export class CommandActions {
   }
 
   async #start({ name, command, stdin }: Extract<Action, { action: 'start' }>, signal: AbortSignal): Promise<ObservationData> {
-    const rest = this.#command(stdin);
     const started = await this.#inShell(
-      (shell) => this.#started.start(name, { argv: [shell, '-c', command], ...rest }, signal),
+      (shell) => this.#started.start(name, this.#shellCommand(shell, command, stdin), signal),
       (result) => result.kind === 'given' && result.result.end?.kind === 'unstartable',
     );
     return started.kind === 'given' && started.result.end === null ? { kind: 'started', name } : toPolled(name, started);
@@ -92,6 +91,13 @@ export class CommandActions {
   #command(stdin: string): Omit<Command, 'argv' | 'seconds'> {
     const { workdir, environment, output } = this.#terms;
     return { directory: workdir, environment, output, input: Buffer.from(stdin), sampled: false };
+  }
+
+  /** It has SHELL, as in a terminal: each start of bash without it reads the names of all users, and the files that say where those are. */
+  #shellCommand(shell: string, command: string, stdin: string): Omit<Command, 'seconds'> {
+    const { environment, ...rest } = this.#command(stdin);
+    const { SHELL = shell } = this.#session.environment;
+    return { argv: [shell, '-c', command], ...rest, environment: { SHELL, ...environment } };
   }
 
   /** With the next shell where there is none of the first. */

@@ -83,9 +83,9 @@ describe('an agent in its workspace', () => {
     expect(await data({ action: 'run', command: 'sleep 60', timeout: 60 }, 0.2)).toMatchObject({ end: { kind: 'timeout' } });
     expect(await data({ action: 'run', command: 'sleep 60', timeout: 0.2 })).toMatchObject({ end: { kind: 'timeout' } });
     expect(await data({ action: 'run', command: 'yes' })).toMatchObject({ end: { kind: 'output-limit' } });
-    expect(await data({ action: 'run', command: 'echo ${BASH_VERSION:+bash}; kill -9 $$' })).toMatchObject({
+    expect(await data({ action: 'run', command: 'echo ${BASH_VERSION:+bash}; env | grep -cx SHELL=/bin/bash; kill -9 $$' })).toMatchObject({
       end: { kind: 'signalled', signal: 9 },
-      stdout: { text: 'bash\n' },
+      stdout: { text: 'bash\n1\n' },
     });
   });
 
