@@ -12,6 +12,7 @@ DATA_BYTES = 384 * 1024
 
 _READ_BYTES = 1 << 17
 _KEPT_BYTES = 1 << 16
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class ProtocolError(Exception):
@@ -74,12 +75,14 @@ class Channel:
 
     def send(self, frame: dict[str, Any]) -> None:
         """Send a frame, with those that follow it. What waits for Muster's answer, or for anything else, flushes first."""
-        self._unsent += json.dumps(frame, separators=(",", ":")).encode("ascii") + b"\n"
+        self._unsent += _encode(frame).encode("ascii") + b"\n"
         if len(self._unsent) >= _KEPT_BYTES:
             self.flush()
 
     def flush(self) -> None:
         """Send what has been kept: each write wakes Muster."""
+        if not self._unsent:
+            return
         with memoryview(self._unsent) as unsent:
             start = 0
             while start < len(unsent):

@@ -94,8 +94,11 @@ class Interpreters:
     def end_others(self, accounts: Accounts) -> None:
         """Kill and reap every process but this one and the interpreter, and remove what processes leave in the kernel. Raises Remaining."""
         current = self._current
+        if current is None:
+            self.end_everything(accounts)
+            return
         accounts.reap()
-        if current is not None and current.is_at_rest(accounts) and is_alone_with(current.pid) and current.is_there():
+        if current.is_at_rest(accounts) and is_alone_with(current.pid) and current.is_there():
             remove_all_ipc()
             return
         # One signal for all, so that none escapes by starting another. It is for the interpreter, too.

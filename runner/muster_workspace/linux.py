@@ -19,7 +19,7 @@ _OWN_CAPABILITIES, _NONE = struct.pack("Ii", 0x2008_0522, 0), bytes(24)
 _IPC_RMID = 0
 # The command that says how much there is, and where in its answer the number is.
 _IPC_INFO = {"shm": (14, 0), "msg": (12, 0), "sem": (19, 28)}
-_IPC_INFO_BYTES = 256
+_ipc_answer = ctypes.create_string_buffer(256)
 # On x86-64, and on 64-bit ARM.
 _SCHED_GETATTR, _IOPRIO_GET = (315, 252) if os.uname().machine == "x86_64" else (275, 31)
 _SCHEDULING_BYTES = 56
@@ -57,15 +57,14 @@ def scheduling_of(pid: int) -> tuple[bytes, int]:
 def count_ipc(kind: str) -> int | None:
     """How many System V shared memory segments, message queues or sets of semaphores there are. None where the kernel does not say."""
     command, at = _IPC_INFO[kind]
-    answer = ctypes.create_string_buffer(_IPC_INFO_BYTES)
     match kind:
         case "shm":
-            result = _libc.shmctl(0, command, answer)
+            result = _libc.shmctl(0, command, _ipc_answer)
         case "msg":
-            result = _libc.msgctl(0, command, answer)
+            result = _libc.msgctl(0, command, _ipc_answer)
         case _:
-            result = _libc.semctl(0, 0, command, answer)
-    return None if result < 0 else struct.unpack_from("i", answer, at)[0]
+            result = _libc.semctl(0, 0, command, _ipc_answer)
+    return None if result < 0 else struct.unpack_from("i", _ipc_answer, at)[0]
 
 
 def remove_ipc(kind: str, number: int) -> None:

@@ -66,6 +66,7 @@ class BoundedOutput:
 def give(channel: Channel, request: int, streams: dict[str, BoundedOutput]) -> dict[str, int]:
     """Send what was printed. Returns how much of each stream that was."""
     for name, stream in streams.items():
-        channel.send_data({"type": "output", "request": request, "stream": name, "part": "head"}, stream.head)
-        channel.send_data({"type": "output", "request": request, "stream": name, "part": "tail"}, stream.tail)
+        if stream.total:
+            channel.send_data({"type": "output", "request": request, "stream": name, "part": "head"}, stream.head)
+            channel.send_data({"type": "output", "request": request, "stream": name, "part": "tail"}, stream.tail)
     return {"stdout": 0, "stderr": 0, "report": 0, **{name: stream.total for name, stream in streams.items()}}

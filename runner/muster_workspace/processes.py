@@ -112,15 +112,15 @@ class Accounts:
         self.largest_bytes = 0
         self.statuses: dict[int, int] = {}
 
-    def reap(self) -> None:
-        """Bury everything that has ended, orphans included."""
+    def reap(self) -> bool:
+        """Bury everything that has ended, orphans included. Returns whether there is a child that has not."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                return False
             if pid == 0:
-                return
+                return True
             if pid != self.but:
                 self.add(pid, status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
@@ -133,6 +133,14 @@ class Accounts:
 
 def end_all(accounts: Accounts) -> None:
     """Kill every other process, reap them, and remove what processes leave in the kernel. Raises Remaining."""
+    # Orphans become children of a namespace's first process: without a child it is alone there. To signal all of a namespace, the kernel
+    # goes through all processes of the machine.
+    if accounts.reap() or os.getpid() != 1:
+        _kill_all(accounts)
+    remove_all_ipc()
+
+
+def _kill_all(accounts: Accounts) -> None:
     deadline = time.monotonic() + _GONE_SECONDS
     while True:
         try:
@@ -147,7 +155,6 @@ def end_all(accounts: Accounts) -> None:
         if time.monotonic() > deadline:
             raise Remaining(f"processes {list(others())} do not end")
         time.sleep(0.0005)
-    remove_all_ipc()
 
 
 def end_one(pid: int) -> None:

@@ -1,9 +1,10 @@
 """The changes of a workspace since the last look: the files that a step has changed."""
 
-import contextlib
 import os
 import stat
 from dataclasses import dataclass
+from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from muster_workspace.channel import DATA_BYTES, Channel
@@ -11,6 +12,7 @@ from muster_workspace.places import Refusal, directory_problem, opened_below, op
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _DEEPEST = 64
+_get_name = attrgetter("name")
 
 _Mark = tuple[int, ...]
 """Changes with every change of a file: the kernel sets the time of the last change, and no program can set it."""
@@ -80,30 +82,33 @@ class _Look:
     def below(self, directory: int, path: str, depth: int) -> None:
         if depth > _DEEPEST:
             raise Refusal("too-deep", path, f"is more than {_DEEPEST} directories deep")
-        for name in self._list_names(directory, path):
+        for entry in self._list_entries(directory, path):
             # The agent's processes may remove anything meanwhile.
-            with contextlib.suppress(FileNotFoundError):
-                self._take_entry(directory, name, f"{path}/{name}", depth)
+            try:
+                self._take_entry(directory, entry, f"{path}/{entry.name}", depth)
+            except FileNotFoundError:
+                continue
 
-    def _list_names(self, directory: int, path: str) -> list[str]:
-        with os.scandir(directory) as entries:
-            names: list[str] = []
-            for entry in entries:
-                self._left.entries -= 1
-                if self._left.entries < 0:
-                    raise Refusal("too-many", path, "holds more files than are kept")
-                names.append(entry.name)
-        return sorted(names)
+    def _list_entries(self, directory: int, path: str) -> "list[os.DirEntry[str]]":
+        with os.scandir(directory) as scanned:
+            entries = list(islice(scanned, self._left.entries + 1))
+        self._left.entries -= len(entries)
+        if self._left.entries < 0:
+            raise Refusal("too-many", path, "holds more files than are kept")
+        entries.sort(key=_get_name)
+        return entries
 
-    def _take_entry(self, directory: int, name: str, path: str, depth: int) -> None:
-        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
-        is_directory = stat.S_ISDIR(found.st_mode)
+    def _take_entry(self, directory: int, entry: "os.DirEntry[str]", path: str, depth: int) -> None:
+        found = entry.stat(follow_symlinks=False)
+        mode = found.st_mode
+        is_directory = stat.S_ISDIR(mode)
         mark = _mark_of(found)
-        if not is_directory and not stat.S_ISREG(found.st_mode) and not stat.S_ISLNK(found.st_mode):
+        if not is_directory and not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
             return
+        name = entry.name
         if not self._is_baseline and self._before.get(path) != mark:
             _check_name(path)
-            self._tell(directory, name, path, found.st_mode)
+            self._tell(directory, name, path, mode)
         self.marks[path] = mark
         if is_directory:
             with opened_below(directory, name) as inside:

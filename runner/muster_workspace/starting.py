@@ -98,7 +98,6 @@ def _spawn(command: Command, streams: tuple[int, ...]) -> tuple[int, str]:
     This process's memory is not copied for it, which takes longer than all the rest.
     """
     actions = [(os.POSIX_SPAWN_DUP2, theirs, descriptor) for descriptor, theirs in enumerate(streams)]
-    before = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.chdir(command.directory)
         defaults = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -107,8 +106,8 @@ def _spawn(command: Command, streams: tuple[int, ...]) -> tuple[int, str]:
     except OSError as error:
         return _NO_PROCESS, _describe_problem(command, error)
     finally:
-        os.fchdir(before)
-        os.close(before)
+        # This program finds nothing by its directory, and must not keep one that commands may remove.
+        os.chdir("/")
     return pid, ""
 
 

@@ -33,12 +33,10 @@ class TimeLimit:
         self._most_waiting = most_waiting
         self._accounts = accounts
         self._end = start + seconds
-        self._most_used = seconds * len(os.sched_getaffinity(0))
+        self._seconds = seconds
         self._used_before = 0.0 if alone else self._measure_used()
         self._looked = start
         self._seen = {} if alone else {place: _Seen(thread.ran, 0.0, thread.waited) for place, thread in look_at_threads().items()}
-        # They have waited before, and the command waits for them: they start it, and hear of its end.
-        self._older = tuple(f"{pid}/" for pid in (os.getpid(), accounts.but))
         self.waited_seconds = 0.0
         self.deadline = min(self._end, start + _LOOK_SECONDS)
         """When to look again."""
@@ -58,19 +56,21 @@ class TimeLimit:
         self._look()
         now, end = time.monotonic(), self._end + self.waited_seconds
         self.deadline = min(end, now + _LOOK_SECONDS)
-        return now >= end or (now >= self._end and self._measure_used() - self._used_before >= self._most_used)
+        return now >= end or (now >= self._end and self._measure_used() - self._used_before >= self._measure_most_used())
 
     def _look(self) -> None:
         now = time.monotonic()
         since, self._looked = now - self._looked, now
         seen = {place: self._see(place, thread, since) for place, thread in look_at_threads().items()}
         before = self._seen
+        # They have waited before, and the command waits for them: they start it, and hear of its end.
+        older = tuple(f"{pid}/" for pid in (os.getpid(), self._accounts.but))
         # Without a look at the start it is not known what this process had waited by then. What it has since makes the first look late.
         added = 0.0 if before else max(0.0, now - self.deadline)
         for place, each in seen.items():
             if place in before:
                 added += each.waited - before[place].waited
-            elif not place.startswith(self._older):
+            elif not place.startswith(older):
                 added += each.waited
         self._seen = seen
         self.waited_seconds = min(self._most_waiting, self.waited_seconds + added)
@@ -82,6 +82,9 @@ class TimeLimit:
             return _Seen(thread.ran, pending, thread.waited + pending)
         pending = before.pending + since if thread.is_ready and thread.ran == before.ran else 0.0
         return _Seen(thread.ran, pending, max(before.waited, thread.waited + pending))
+
+    def _measure_most_used(self) -> float:
+        return self._seconds * len(os.sched_getaffinity(0))
 
     def _measure_used(self) -> float:
         return self._accounts.cpu_seconds + processor_seconds(self._accounts.but)
