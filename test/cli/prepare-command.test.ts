@@ -20,7 +20,17 @@ it('the flags of muster prepare become its terms', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const words = ['library', '--out', directory, '--workers', '3', '--commits', '0', '--mutations', '5', '--since', '2025-01-31'];
   try {
-    const flags = [...words, '--allow-licence', 'GPL', '--registry', 'a.example', '--registry', 'b.example'];
+    const flags = [
+      ...words,
+      '--allow-licence',
+      'GPL',
+      '--registry',
+      'a.example',
+      '--registry',
+      'b.example',
+      '--test-argument',
+      '--speed=1',
+    ];
     await expect(command.parseAsync(flags, { from: 'user' })).rejects.toThrow('no repository');
     const counts = { workers: 3, commits: 0, mutations: 5, since: Date.UTC(2025, 0, 31) / 1000, testSeconds: 600 };
     expect(seen).toEqual([
@@ -29,6 +39,7 @@ it('the flags of muster prepare become its terms', async () => {
         out: directory,
         licences: expect.arrayContaining(['MIT', 'GPL']),
         registries: ['a.example', 'b.example'],
+        testArguments: ['--speed=1'],
         ...counts,
       },
     ]);

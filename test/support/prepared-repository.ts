@@ -10,7 +10,15 @@ export const PATIENCE_MS = 3_600_000;
 /** Prepares a repository that a test has made, with what a test changes of the usual terms. */
 export async function prepareFixture(made: RepositoryFixture, more: Partial<PrepareTerms> = {}): Promise<Preparation> {
   const counts = { commits: 20, mutations: 0, since: 0, testSeconds: 120, workers: undefined };
-  const terms = { repository: made.repository, out: made.out, licences: ALLOWED_LICENCES, registries: [], ...counts, ...more };
+  const terms = {
+    repository: made.repository,
+    out: made.out,
+    licences: ALLOWED_LICENCES,
+    registries: [],
+    testArguments: [],
+    ...counts,
+    ...more,
+  };
   const silent = { onStart: () => undefined, onCandidate: () => undefined };
   return await prepare(made.config, terms, silent, AbortSignal.timeout(PATIENCE_MS));
 }

@@ -46,7 +46,7 @@ export class CandidatePreparation {
   /** @throws Refused at the step that finds something wrong. */
   async emit(name: string): Promise<WrittenTask> {
     const { solved, before } = this.#states;
-    const detected = detectLanguage(solved);
+    const detected = detectLanguage(solved, this.#context.testArguments);
     this.evidence.language = detected.language.name;
     this.evidence.framework = { name: detected.framework.name, evidence: detected.framework.evidence };
     const installed = await this.#context.dependencies(detected, solved, this.#signal);

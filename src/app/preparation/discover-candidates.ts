@@ -59,7 +59,7 @@ async function discoverMutations(
     { id: name, kind: 'mutation', title: 'mutations of the code', refusal: { step, reason } },
   ];
   try {
-    const detected = detectLanguage(files);
+    const detected = detectLanguage(files, context.testArguments);
     const covered = await readCoverage(context, detected, files, signal);
     if (typeof covered === 'string') return refuse('discover', `the tests do not say what they cover; they printed: ${covered}`);
     const found = chooseMutations(await findMutations(context, detected, files, covered, signal), most);

@@ -24,6 +24,8 @@ export interface PreparationContext {
   readonly parser: SyntaxParser;
   /** Of one run of the tests, at most. */
   readonly testSeconds: number;
+  /** Words for the command that runs the tests. */
+  readonly testArguments: readonly string[];
   /** @throws Refused (`bootstrap`) when they cannot be installed. */
   readonly dependencies: (detected: DetectedLanguage, files: SourceFiles, signal: AbortSignal) => Promise<InstalledDependencies>;
 }

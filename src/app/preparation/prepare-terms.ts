@@ -11,6 +11,8 @@ export interface PrepareTerms {
   /** Seconds since 1970. */
   readonly since: number;
   readonly testSeconds: number;
+  /** Words that are added to the command that runs the tests. */
+  readonly testArguments: readonly string[];
   /** Hosts that the installation of dependencies reaches. */
   readonly registries: readonly string[];
   /** Candidates at a time; undefined: one for each processor. */

@@ -37,6 +37,7 @@ export async function prepare(config: Config, terms: PrepareTerms, listeners: Pr
     sandboxes,
     steps,
     testSeconds: terms.testSeconds,
+    testArguments: terms.testArguments,
     runs: new TestRuns(sandboxes, steps),
     parser: new SyntaxParser(),
     dependencies: (detected, files, until) => bootstrap.install(detected, files, until),

@@ -10,6 +10,7 @@ import { detectLanguage } from '../../../src/agents/preparation/languages/langua
 import { changeLiteral } from '../../../src/agents/preparation/languages/changed-literal.ts';
 import { draftTripwires, wireTests } from '../../../src/agents/preparation/wired-tests.ts';
 import { type FileContents, writeFiles } from '../../support/grading-fixture.ts';
+import { SUMS } from '../../support/repository-fixture.ts';
 import { SAMPLES } from '../../support/repository-languages.ts';
 import { filesOf } from '../../support/source-files.ts';
 
@@ -32,14 +33,24 @@ it.each(SAMPLES)('files say that a repository is in $title, its tests are found 
 });
 
 it.each(SAMPLES)('a run in $title is one command, whose order is drawn, and asks for the pinned tests', (sample) => {
-  const { language, framework } = detectLanguage(filesOf({ ...sample.before, ...sample.fix }));
+  const { language, framework } = detectLanguage(filesOf({ ...sample.before, ...sample.fix }), ['-x', "it's"]);
   const { command, files } = language.suite(framework, { kind: 'ids', ids: sample.failToPass });
+  const { coverage } = language;
+  const all = [language.suite(framework, { kind: 'files', files: framework.testFiles })];
+  if (coverage?.kind === 'suite') all.push(coverage.suite(framework));
+  for (const each of [files, ...all.map((suite) => suite.files)]) expect(each['run.sh']).toContain(String.raw` -x 'it'\''s' `);
   expect(command).toContain('{seed}');
   const text = Object.values(files).join('\n');
   for (const id of sample.failToPass) expect(text).toContain(language.getPart(id).split('::').at(-1));
   expect(
     language.cheats({ sources: [{ path: 'sums.go', text: 'package sums\n' }], testFiles: framework.testFiles }).length,
   ).toBeGreaterThan(3);
+});
+
+it('words that a user adds stand before the tests in the command of pytest', () => {
+  const { language, framework } = detectLanguage(filesOf(SUMS.before), ['-m', 'not slow']);
+  const { command } = language.suite(framework, { kind: 'files', files: framework.testFiles });
+  expect(command.slice(-4)).toEqual(['--junitxml={report}', '-m', 'not slow', '@/tests/selected.txt']);
 });
 
 it('tests of one name have no tripwires', () => {

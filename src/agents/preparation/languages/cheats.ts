@@ -25,6 +25,11 @@ export function makeCommonCheats({ testFiles }: CheatSources): readonly Cheat[] 
   ];
 }
 
+/** Words behind others, as a shell reads them. */
+export function appendWords(words: readonly string[] = []): string {
+  return words.map((word) => ` ${quoteWord(word)}`).join('');
+}
+
 export function quoteWord(word: string): string {
   return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

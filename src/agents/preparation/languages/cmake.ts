@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { nameCopy } from './changed-literal.ts';
-import { makeCommonCheats, writeCheat } from './cheats.ts';
+import { appendWords, makeCommonCheats, writeCheat } from './cheats.ts';
 import { COPIED_PROGRAMS } from './ctest-copies.ts';
 import { CODE, detectCTest, listGoogleTests } from './ctest-programs.ts';
 import type { CheatSources, Framework, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
@@ -40,12 +40,12 @@ const TEST_OPTIONS = `if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
 endif()
 `;
 
-function buildCTestSuite(_: Framework, selection: TestSelection): SuiteCommand {
+function buildCTestSuite({ added }: Framework, selection: TestSelection): SuiteCommand {
   const wanted = selection.kind === 'files' ? '' : ` -R '^(${selection.ids.map((id) => id.replaceAll(/[^\w]/g, '.')).join('|')})$'`;
   const script = `#!/bin/sh
 # $1: the report, $2: CTest draws an order by itself.
 {
-  cmake -S . -B /tmp/build -DCMAKE_BUILD_TYPE=Debug -DBUILD_TESTING=ON -DCMAKE_PROJECT_INCLUDE=/tests/tripwires.cmake &&
+  cmake -S . -B /tmp/build -DCMAKE_BUILD_TYPE=Debug -DBUILD_TESTING=ON -DCMAKE_PROJECT_INCLUDE=/tests/tripwires.cmake${appendWords(added)} &&
     cmake --build /tmp/build -j 2
 } >/tmp/build.txt 2>&1 || {
   tail -n 40 /tmp/build.txt

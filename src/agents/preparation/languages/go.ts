@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { type SourceFiles, readText } from '../source/source-files.ts';
-import { makeCommonCheats, quoteWord, writeCheat } from './cheats.ts';
+import { appendWords, makeCommonCheats, quoteWord, writeCheat } from './cheats.ts';
 import type { Cheat, CheatSources, Framework, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
 import { draftBlocks } from './test-blocks.ts';
 
@@ -63,7 +63,7 @@ const OPEN_CACHE = `if [ -d /muster/go-build ] && [ ! -d /tmp/go-build ]; then c
 export GOCACHE=/tmp/go-build`;
 const COMMAND = 'go test -json -vet=off -count=1 -shuffle="$1"';
 
-function buildGoSuite({ places }: Framework, selection: TestSelection): SuiteCommand {
+function buildGoSuite({ places, added }: Framework, selection: TestSelection): SuiteCommand {
   const wanted = new Map<string, Set<string>>();
   if (selection.kind === 'files') for (const path of selection.files) wanted.set(nameDirectory(path), new Set());
   else
@@ -73,12 +73,13 @@ function buildGoSuite({ places }: Framework, selection: TestSelection): SuiteCom
       const names = wanted.get(nameDirectory(path)) ?? new Set();
       wanted.set(nameDirectory(path), names.add(top.split('::')[1] ?? ''));
     }
+  const command = `${COMMAND}${appendWords(added)}`;
   const runs =
     selection.kind === 'files'
-      ? [`${COMMAND} ${[...wanted.keys()].sort().map(quoteWord).join(' ')} || status=1`]
+      ? [`${command} ${[...wanted.keys()].sort().map(quoteWord).join(' ')} || status=1`]
       : [...wanted]
           .toSorted(([a], [b]) => (a < b ? -1 : 1))
-          .map(([directory, names]) => `${COMMAND} -run '^(${[...names].sort().join('|')})$' ${quoteWord(directory)} || status=1`);
+          .map(([directory, names]) => `${command} -run '^(${[...names].sort().join('|')})$' ${quoteWord(directory)} || status=1`);
   const script = `#!/bin/sh\n# $1: what the order follows from.\n${OPEN_CACHE}\nstatus=0\n${runs.join('\n')}\nexit $status\n`;
   return { runner: 'go', command: ['sh', '/tests/run.sh', '{seed}'], files: { 'run.sh': script } };
 }
@@ -103,7 +104,7 @@ const READ_PROFILE = `awk -v module="$(go list -m)" '
 
 function buildCoverageSuite(framework: Framework): SuiteCommand {
   const directories = [...new Set(framework.testFiles.map(nameDirectory))].sort().map(quoteWord).join(' ');
-  const run = `${COMMAND} -coverpkg=./... -coverprofile=/tmp/profile ${directories}`;
+  const run = `${COMMAND}${appendWords(framework.added)} -coverpkg=./... -coverprofile=/tmp/profile ${directories}`;
   const script = `#!/bin/sh\n${OPEN_CACHE}\n${run}\nstatus=$?\n${READ_PROFILE}\nexit $status\n`;
   return { runner: 'go', command: ['sh', '/tests/run.sh', '{seed}'], files: { 'run.sh': script } };
 }

@@ -1,5 +1,5 @@
 import { type SourceFiles, readText } from '../source/source-files.ts';
-import { appendCheat, makeCommonCheats, writeCheat } from './cheats.ts';
+import { appendCheat, appendWords, makeCommonCheats, writeCheat } from './cheats.ts';
 import type { CheatSources, Framework, Grammar, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
 import { NODE_REPORTER } from './node-reporter.ts';
 import { draftBlocks } from './test-blocks.ts';
@@ -61,9 +61,9 @@ const RUNS: Readonly<Record<string, string>> = {
   'node:test': 'xargs -d "\\n" node --test --test-reporter=/tests/reporter.mjs --test-reporter-destination="$1"',
 };
 
-function buildJavaScriptSuite({ name }: Framework, selection: TestSelection): SuiteCommand {
+function buildJavaScriptSuite({ name, added }: Framework, selection: TestSelection): SuiteCommand {
   const files = selection.kind === 'files' ? selection.files : [...new Set(selection.ids.map((id) => id.split(SEPARATOR)[0] ?? id))].sort();
-  const script = `#!/bin/sh\n# $1: the report, $2: what the order follows from.\n${SHUFFLED}\n${RUNS[name] ?? ''} </tmp/order.txt\n`;
+  const script = `#!/bin/sh\n# $1: the report, $2: what the order follows from.\n${SHUFFLED}\n${RUNS[name] ?? ''}${appendWords(added)} </tmp/order.txt\n`;
   const reporter = name === 'node:test' ? { 'reporter.mjs': NODE_REPORTER } : {};
   return {
     runner: name === 'vitest' ? 'vitest' : 'jest',

@@ -25,6 +25,8 @@ export interface Framework {
   readonly testFiles: readonly string[];
   /** Where tests stand, by their ids; empty where an id names its file. */
   readonly places: ReadonlyMap<string, string>;
+  /** Words that a user adds to the command that runs the tests. */
+  readonly added?: readonly string[];
 }
 
 /** Lines that are put into a file, which may be a new one. */

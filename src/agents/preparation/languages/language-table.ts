@@ -15,8 +15,8 @@ export interface DetectedLanguage {
   readonly framework: Framework;
 }
 
-/** @throws Refused (`language`) where no file names a framework that is known, or there are no tests. */
-export function detectLanguage(files: SourceFiles): DetectedLanguage {
+/** @param added words for the command that runs the tests. @throws Refused (`language`) where no file names a framework that is known, or there are no tests. */
+export function detectLanguage(files: SourceFiles, added: readonly string[] = []): DetectedLanguage {
   const found = LANGUAGES.flatMap((language) => {
     const framework = language.detect(files);
     return framework === undefined ? [] : [{ language, framework }];
@@ -24,6 +24,6 @@ export function detectLanguage(files: SourceFiles): DetectedLanguage {
   const names = LANGUAGES.map(({ name }) => name).join(', ');
   if (found.length === 0) throw new Refused('language', `no file names a test framework that is known; languages are ${names}`);
   const tested = found.find(({ framework }) => framework.testFiles.length > 0);
-  if (tested !== undefined) return tested;
+  if (tested !== undefined) return { ...tested, framework: { ...tested.framework, added } };
   throw new Refused('language', 'the repository has no tests');
 }

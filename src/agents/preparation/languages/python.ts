@@ -71,7 +71,7 @@ function detectPython(files: SourceFiles): Framework | undefined {
 }
 
 /** pytest reads what it is to run from a file: no command line is long enough for all tests. */
-function buildPytestSuite(_: Framework, selection: TestSelection): SuiteCommand {
+function buildPytestSuite({ added = [] }: Framework, selection: TestSelection): SuiteCommand {
   const wanted = selection.kind === 'files' ? selection.files : selection.ids;
   return {
     runner: 'pytest',
@@ -89,6 +89,7 @@ function buildPytestSuite(_: Framework, selection: TestSelection): SuiteCommand 
       '-o',
       'junit_family=xunit1',
       '--junitxml={report}',
+      ...added,
       '@/tests/selected.txt',
     ],
     files: { 'selected.txt': `${wanted.join('\n')}\n` },

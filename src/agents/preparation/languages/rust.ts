@@ -1,5 +1,5 @@
 import { type SourceFiles, readText } from '../source/source-files.ts';
-import { appendCheat, makeCommonCheats, quoteWord } from './cheats.ts';
+import { appendCheat, appendWords, makeCommonCheats, quoteWord } from './cheats.ts';
 import type { CheatSources, Framework, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
 import { draftBlocks } from './test-blocks.ts';
 
@@ -51,7 +51,7 @@ function nameTarget(path: string): string {
 }
 
 /** Each target by itself, so that one that cannot be built does not take the others with it. */
-function buildCargoSuite({ testFiles, places }: Framework, selection: TestSelection): SuiteCommand {
+function buildCargoSuite({ testFiles, places, added }: Framework, selection: TestSelection): SuiteCommand {
   const targets = new Map<string, string[]>();
   if (selection.kind === 'files') for (const path of selection.files) targets.set(nameTarget(path), []);
   else
@@ -59,14 +59,14 @@ function buildCargoSuite({ testFiles, places }: Framework, selection: TestSelect
       const path = places.get(id) ?? findWired(places, id) ?? (testFiles.length === 1 ? testFiles[0] : undefined);
       if (path !== undefined) targets.set(nameTarget(path), [...(targets.get(nameTarget(path)) ?? []), id]);
     }
-  const runs = [...targets].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(runTarget);
+  const runs = [...targets].toSorted(([a], [b]) => (a < b ? -1 : 1)).map((target) => runTarget(target, appendWords(added)));
   const script = `#!/bin/sh\n# $1: cargo has no order that could be drawn.\nstatus=0\n${runs.join('\n')}\nexit $status\n`;
   return { runner: 'cargo', command: ['sh', '/tests/run.sh', '{seed}'], files: { 'run.sh': script } };
 }
 
-function runTarget([target, ids]: readonly [string, readonly string[]]): string {
+function runTarget([target, ids]: readonly [string, readonly string[]], added: string): string {
   const exact = ids.length === 0 ? '' : ` -- --exact ${ids.map(quoteWord).join(' ')}`;
-  return `cargo test --offline --no-fail-fast --test ${quoteWord(target)}${exact} || status=1`;
+  return `cargo test --offline --no-fail-fast --test ${quoteWord(target)}${added}${exact} || status=1`;
 }
 
 /** A tripwire stands beside the test that it is a copy of, whose name its own begins with. */

@@ -28,6 +28,7 @@ interface PrepareFlags extends Pick<PrepareTerms, 'out' | 'commits' | 'mutations
   readonly allowLicence?: readonly string[];
   readonly since?: number;
   readonly registry?: readonly string[];
+  readonly testArgument?: readonly string[];
   readonly workers?: number;
   readonly config?: string;
   readonly json?: true;
@@ -46,6 +47,7 @@ export function createPrepareCommand(prepare: PrepareTasks, prove: ProveTasks): 
     .option('--allow-licence <id>', `also allow this licence; "any" allows all (allowed: ${ALLOWED_LICENCES.join(', ')})`, collect)
     .option('--registry <host>', 'a host that the installation of dependencies may reach; without one nothing is installed', collect)
     .option('--test-seconds <count>', 'how long one run of the tests may take', parseWholeNumber, 600)
+    .option('--test-argument <word>', 'a word for the command that runs the tests; with CMake, for its configuration', collect)
     .option('--workers <count>', 'how many candidates are prepared at a time (default: one for each processor)', parseWholeNumber)
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
     .option('--json', 'print exactly one JSON document on stdout')
@@ -75,11 +77,34 @@ async function runPrepare(
   flags: PrepareFlags,
 ): Promise<number> {
   using interrupt = watchInterruption(process);
-  const { out, json, allowLicence = [], registry = [], since = 0, commits, mutations, testSeconds, workers, config } = flags;
+  const {
+    out,
+    json,
+    allowLicence = [],
+    registry = [],
+    testArgument = [],
+    since = 0,
+    commits,
+    mutations,
+    testSeconds,
+    workers,
+    config,
+  } = flags;
   await mkdir(out, { recursive: true });
   const page = await reportFile(join(out, 'report.html'), '--out');
   const licences = [...ALLOWED_LICENCES, ...allowLicence];
-  const terms = { repository, out, commits, mutations, licences, since, testSeconds, workers, registries: registry };
+  const terms = {
+    repository,
+    out,
+    commits,
+    mutations,
+    licences,
+    since,
+    testSeconds,
+    workers,
+    registries: registry,
+    testArguments: testArgument,
+  };
   const progress = new Progress(json === true);
   try {
     const made = await prepare(terms, config, progress, interrupt.signal);
