@@ -30,6 +30,8 @@ it('the flags of muster prepare become its terms', async () => {
       'b.example',
       '--test-argument',
       '--speed=1',
+      '--writer',
+      'a.yaml',
     ];
     await expect(command.parseAsync(flags, { from: 'user' })).rejects.toThrow('no repository');
     const counts = { workers: 3, commits: 0, mutations: 5, since: Date.UTC(2025, 0, 31) / 1000, testSeconds: 600 };
@@ -40,6 +42,7 @@ it('the flags of muster prepare become its terms', async () => {
         licences: expect.arrayContaining(['MIT', 'GPL']),
         registries: ['a.example', 'b.example'],
         testArguments: ['--speed=1'],
+        writer: 'a.yaml',
         ...counts,
       },
     ]);

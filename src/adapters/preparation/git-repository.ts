@@ -100,6 +100,13 @@ export class GitRepository implements AsyncDisposable {
     return changes;
   }
 
+  /** What a commit changes, for readers. */
+  async patch({ id, parent }: Commit, signal: AbortSignal): Promise<string> {
+    if (parent === undefined) return '';
+    const args = ['diff-tree', '-p', '--no-renames', '--no-ext-diff', '--no-textconv', '--no-color', parent, id];
+    return (await this.#git(args, signal)).toString('utf8');
+  }
+
   /**
    * All files of a commit. A link within the tree is a copy of what it leads to; submodules are left out.
    *

@@ -3,7 +3,8 @@ import { Refused } from './source/steps.ts';
 
 export interface Instruction {
   readonly text: string;
-  readonly source: 'commit' | 'mutation';
+  /** model: a model wrote it, because the message says nothing. */
+  readonly source: 'commit' | 'mutation' | 'model';
   /** Lines of the message that named a test or held a part of the fix, and are left out. */
   readonly leftOut: readonly string[];
 }
@@ -21,7 +22,17 @@ const LEAST_WORDS = 3;
  */
 export function writeInstruction(candidate: Candidate, testNames: readonly string[], fixLines: readonly string[]): Instruction {
   if (candidate.kind === 'mutation') return writeMutationInstruction(candidate.mutation);
-  const lines = candidate.commit.message.replaceAll('\r', '').replace(MERGED, '').split('\n');
+  return screenInstruction(candidate.commit.message.replaceAll('\r', '').replace(MERGED, ''), 'commit', testNames, fixLines);
+}
+
+/** @param message what an agent may be asked by. @throws Refused (`scrub`) when nothing is left of it. */
+export function screenInstruction(
+  message: string,
+  source: 'commit' | 'model',
+  testNames: readonly string[],
+  fixLines: readonly string[],
+): Instruction {
+  const lines = message.split('\n');
   const kept: string[] = [];
   const leftOut: string[] = [];
   for (const line of lines.filter((each) => !TRAILER.test(each.trim()))) (leaks(line, testNames, fixLines) ? leftOut : kept).push(line);
@@ -29,9 +40,10 @@ export function writeInstruction(candidate: Candidate, testNames: readonly strin
   const [subject = ''] = text.split('\n');
   if (SAYS_NOTHING.test(subject.trim()) || text.split(/\s+/).length < LEAST_WORDS) {
     const why = leftOut.length > 0 ? 'without the lines that name tests or hold the fix ' : '';
-    throw new Refused('scrub', `the commit message ${why}says nothing that an agent could work by: ${JSON.stringify(text.slice(0, 80))}`);
+    const what = source === 'commit' ? 'the commit message' : 'what the model wrote';
+    throw new Refused('scrub', `${what} ${why}says nothing that an agent could work by: ${JSON.stringify(text.slice(0, 80))}`);
   }
-  return { text: `${text}\n\nHidden tests judge the change.\n`, source: 'commit', leftOut };
+  return { text: `${text}\n\nHidden tests judge the change.\n`, source, leftOut };
 }
 
 function leaks(line: string, testNames: readonly string[], fixLines: readonly string[]): boolean {

@@ -26,7 +26,7 @@ const evidenceSchema = z.strictObject({
   repeatedRuns: z.int().min(0).optional().describe('how often each test was run again, at least'),
   leaks: ids.optional().describe('where the fix was found, and what was done about it'),
   instruction: z
-    .strictObject({ source: z.enum(['commit', 'mutation']), leftOut: ids.describe('lines that named a test or held the fix') })
+    .strictObject({ source: z.enum(['commit', 'mutation', 'model']), leftOut: ids.describe('lines that named a test or held the fix') })
     .optional(),
   tripwires: z.int().min(0).optional(),
   soundness: soundnessSchema.optional(),

@@ -1,6 +1,6 @@
 import type { Candidate, CodeStates } from '../../agents/preparation/candidate.ts';
 import { derivePinned, gatherOutcomes, keepWholeParts, type PinnedTests } from '../../agents/preparation/derivation.ts';
-import { writeInstruction } from '../../agents/preparation/instruction.ts';
+import type { Instruction } from '../../agents/preparation/instruction.ts';
 import { detectLanguage, type DetectedLanguage } from '../../agents/preparation/languages/language-table.ts';
 import type { SuiteCommand } from '../../agents/preparation/languages/language-adapter.ts';
 import { traceFix, holdsFix } from '../../agents/preparation/leaks.ts';
@@ -13,6 +13,7 @@ import { draftTripwires, keepTripwires, describeTripwire, wireTests } from '../.
 import { limitSuite } from '../../agents/preparation/time-scale.ts';
 import { emitTask, WORKDIR } from '../../agents/preparation/emitted-task.ts';
 import type { WrittenTask } from '../../agents/tasks/written-task.ts';
+import { instruct } from './instruction-writer.ts';
 import { readRepeats } from './repeated-tests.ts';
 import { shortenOutput } from './preparation-sandbox.ts';
 import { searchLeaks } from './leak-search.ts';
@@ -69,8 +70,13 @@ export class CandidatePreparation {
     return emitTask({
       name,
       description: this.#candidate.kind === 'fix' ? `A change of ${this.#context.repository}` : `A mistake in ${this.#context.repository}`,
-      keywords: ['prepared', this.#candidate.kind, detected.language.name],
-      instruction,
+      keywords: [
+        'prepared',
+        this.#candidate.kind,
+        detected.language.name,
+        ...(instruction.source === 'model' ? ['instruction by a model'] : []),
+      ],
+      instruction: instruction.text,
       states: this.#states,
       hidden,
       testFiles: detected.framework.testFiles,
@@ -189,8 +195,7 @@ export class CandidatePreparation {
     return [...new Set(failToPass.flatMap((id) => language.findFile(id, framework) ?? []))].sort();
   }
 
-  /** @returns the instruction. */
-  async #scrub(setup: TestSetup, { failToPass }: PinnedTests, hidden: readonly string[]): Promise<string> {
+  async #scrub(setup: TestSetup, { failToPass }: PinnedTests, hidden: readonly string[]): Promise<Instruction> {
     const { before, tested, solved } = this.#states;
     const trace = traceFix(tested, solved);
     const { history, sandboxes, steps } = this.#context;
@@ -207,10 +212,10 @@ export class CandidatePreparation {
       id.split('::').at(-1)?.split('[')[0] ?? id,
       ...[setup.detected.language.findFile(id, setup.detected.framework) ?? []].flat(),
     ]);
-    const { text, source, leftOut } = writeInstruction(this.#candidate, [...new Set(names)], trace.added);
-    this.evidence.instruction = { source, leftOut: [...leftOut] };
-    if (holdsFix(trace, text)) throw new Refused('scrub', 'the instruction holds the fix');
-    return text;
+    const instruction = await instruct(this.#context, this.#candidate, [...new Set(names)], trace.added, this.#signal);
+    this.evidence.instruction = { source: instruction.source, leftOut: [...instruction.leftOut] };
+    if (holdsFix(trace, instruction.text)) throw new Refused('scrub', 'the instruction holds the fix');
+    return instruction;
   }
 
   #sources(): readonly { readonly path: string; readonly text: string }[] {

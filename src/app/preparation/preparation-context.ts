@@ -14,6 +14,11 @@ export interface InstalledDependencies {
   readonly pinned: readonly string[];
 }
 
+/** Writes the instruction of a fix whose message says nothing. */
+export interface WritesInstructions {
+  write(message: string, patch: string, signal: AbortSignal): Promise<string>;
+}
+
 /** What the preparations of one repository's candidates have in common. */
 export interface PreparationContext {
   readonly repository: string;
@@ -26,6 +31,7 @@ export interface PreparationContext {
   readonly testSeconds: number;
   /** Words for the command that runs the tests. */
   readonly testArguments: readonly string[];
+  readonly writer: WritesInstructions | undefined;
   /** @throws Refused (`bootstrap`) when they cannot be installed. */
   readonly dependencies: (detected: DetectedLanguage, files: SourceFiles, signal: AbortSignal) => Promise<InstalledDependencies>;
 }

@@ -15,6 +15,8 @@ export interface PrepareTerms {
   readonly testArguments: readonly string[];
   /** Hosts that the installation of dependencies reaches. */
   readonly registries: readonly string[];
+  /** Path of the file of a model that writes instructions where messages say nothing. */
+  readonly writer: string | undefined;
   /** Candidates at a time; undefined: one for each processor. */
   readonly workers: number | undefined;
 }

@@ -6,8 +6,10 @@ import { countRefusals, type Preparation } from '../../agents/preparation/prepar
 import { findLicence } from '../../agents/preparation/licence.ts';
 import type { Config } from '../../config/config.ts';
 import { systemClock } from '../../kernel/clock.ts';
+import { ModelServers } from '../grading/model-servers.ts';
 import { TaskGrader } from '../grading/task-grader.ts';
 import { discoverCandidates } from './discover-candidates.ts';
+import { InstructionWriter, readWriter } from './instruction-writer.ts';
 import { Bootstrap } from './bootstrap.ts';
 import type { PreparationContext } from './preparation-context.ts';
 import type { PrepareListeners, PrepareTerms } from './prepare-terms.ts';
@@ -31,6 +33,8 @@ export async function prepare(config: Config, terms: PrepareTerms, listeners: Pr
   await using grader = new TaskGrader(config);
   await using bootstrap = new Bootstrap(grader.hostSandboxes, steps, terms.registries, { layers: join(scratch, 'layers') });
   const sandboxes = grader.hostSandboxes;
+  using models = new ModelServers(config.models, true, systemClock);
+  const model = terms.writer === undefined ? undefined : await readWriter(terms.writer);
   const context: PreparationContext = {
     repository: repository.name,
     history: repository.history,
@@ -40,6 +44,7 @@ export async function prepare(config: Config, terms: PrepareTerms, listeners: Pr
     testArguments: terms.testArguments,
     runs: new TestRuns(sandboxes, steps),
     parser: new SyntaxParser(),
+    writer: model && new InstructionWriter(model, models.getEndpoint(model), steps),
     dependencies: (detected, files, until) => bootstrap.install(detected, files, until),
   };
   const staging = join(resolve(terms.out), STAGING);

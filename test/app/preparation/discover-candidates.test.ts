@@ -31,7 +31,14 @@ it.runIf(isFullForm)(
     const sandboxes = grader.hostSandboxes;
     const runs = new TestRuns(sandboxes, steps);
     const dependencies = (): Promise<InstalledDependencies> => Promise.resolve({ files: new Map(), pinned: [] });
-    const own = { repository: 'sums', history: undefined, testSeconds: 300, testArguments: [], parser: new SyntaxParser() };
+    const own = {
+      repository: 'sums',
+      history: undefined,
+      testSeconds: 300,
+      testArguments: [],
+      writer: undefined,
+      parser: new SyntaxParser(),
+    };
     const unused = 'package sums\n\n// Twice has no test.\nfunc Twice(a int) int {\n\treturn a * 2\n}\n';
     const files = filesOf({ ...GO?.before, 'more/twice.go': unused, 'twice.go': unused });
     const repository = { name: 'sums', history: undefined, head: null, files, [Symbol.asyncDispose]: () => Promise.resolve() };

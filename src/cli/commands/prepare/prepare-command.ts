@@ -29,6 +29,7 @@ interface PrepareFlags extends Pick<PrepareTerms, 'out' | 'commits' | 'mutations
   readonly since?: number;
   readonly registry?: readonly string[];
   readonly testArgument?: readonly string[];
+  readonly writer?: string;
   readonly workers?: number;
   readonly config?: string;
   readonly json?: true;
@@ -48,6 +49,10 @@ export function createPrepareCommand(prepare: PrepareTasks, prove: ProveTasks): 
     .option('--registry <host>', 'a host that the installation of dependencies may reach; without one nothing is installed', collect)
     .option('--test-seconds <count>', 'how long one run of the tests may take', parseWholeNumber, 600)
     .option('--test-argument <word>', 'a word for the command that runs the tests; with CMake, for its configuration', collect)
+    .option(
+      '--writer <file>',
+      'the file of a model (docs/agents.md) that writes the instruction where the message of a commit says nothing',
+    )
     .option('--workers <count>', 'how many candidates are prepared at a time (default: one for each processor)', parseWholeNumber)
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
     .option('--json', 'print exactly one JSON document on stdout')
@@ -77,34 +82,10 @@ async function runPrepare(
   flags: PrepareFlags,
 ): Promise<number> {
   using interrupt = watchInterruption(process);
-  const {
-    out,
-    json,
-    allowLicence = [],
-    registry = [],
-    testArgument = [],
-    since = 0,
-    commits,
-    mutations,
-    testSeconds,
-    workers,
-    config,
-  } = flags;
+  const { out, json, config } = flags;
   await mkdir(out, { recursive: true });
   const page = await reportFile(join(out, 'report.html'), '--out');
-  const licences = [...ALLOWED_LICENCES, ...allowLicence];
-  const terms = {
-    repository,
-    out,
-    commits,
-    mutations,
-    licences,
-    since,
-    testSeconds,
-    workers,
-    registries: registry,
-    testArguments: testArgument,
-  };
+  const terms = readTerms(repository, flags);
   const progress = new Progress(json === true);
   try {
     const made = await prepare(terms, config, progress, interrupt.signal);
@@ -122,6 +103,24 @@ async function runPrepare(
     await print(process.stderr, formatNotice('interrupted; the same command goes on from here'));
     return EXIT_CODES.interrupted;
   }
+}
+
+function readTerms(repository: string, flags: PrepareFlags): PrepareTerms {
+  const { out, commits, mutations, testSeconds, since = 0, workers, writer, allowLicence = [], registry = [], testArgument = [] } = flags;
+  const licences = [...ALLOWED_LICENCES, ...allowLicence];
+  return {
+    repository,
+    out,
+    commits,
+    mutations,
+    licences,
+    since,
+    testSeconds,
+    testArguments: testArgument,
+    workers,
+    writer,
+    registries: registry,
+  };
 }
 
 /** Lines on stderr: the number of candidates, and each candidate that is done. */

@@ -56,6 +56,7 @@ function renderEvidenceSection({ id, task, evidence }: PreparedCandidate): Marku
     ],
     ['Tests that want a network or a service', evidence.needNetwork ?? []],
     ['Where the fix was found', evidence.leaks ?? []],
+    ['Who wrote the instruction', evidence.instruction?.source === 'model' ? ['a model: the message of the commit says nothing'] : []],
     ['Lines of the message that the instruction leaves out', evidence.instruction?.leftOut ?? []],
     [
       'Submissions of the task, and what they scored',
