@@ -22,8 +22,8 @@ _ORDER_BYTES = 1 << 17
 _PR_SET_DUMPABLE = 4
 
 
-def _seal() -> Callable[[], object]:
-    """Keep other processes of this user out. Returns what undoes it in a child. Raises ImportError and OSError."""
+def native(*names: str) -> List[Callable[..., int]]:
+    """Functions of the C library, which answer with a number. Raises ImportError."""
     # What is beneath the module ctypes, which itself takes longer to import than all the rest here.
     import _ctypes
 
@@ -31,7 +31,13 @@ def _seal() -> Callable[[], object]:
     del sys.modules["_ctypes"]
     number = type("c_int", (_ctypes._SimpleCData,), {"_type_": "i"})
     function = type("function", (_ctypes.CFuncPtr,), {"_flags_": _ctypes.FUNCFLAG_CDECL, "_restype_": number})
-    prctl = function(_ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl"))  # type: ignore[arg-type]
+    library = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]
+    return [function(_ctypes.dlsym(library, name)) for name in names]
+
+
+def seal() -> Callable[[], object]:
+    """Keep other processes of this user out. Returns what undoes it in a child. Raises ImportError and OSError."""
+    (prctl,) = native("prctl")
     if prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
         raise OSError("it can be read by others")
     return lambda: prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
@@ -50,7 +56,7 @@ def _import(names: Sequence[str]) -> None:
                 pass
 
 
-def _serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
+def serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
     """Fork a process for each run of an order, and say how it ended. Returns, in the run's process alone, its program and the arguments."""
     # Another program could interrupt it when it knows how a run has ended, and has not said so.
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
@@ -158,11 +164,18 @@ def _wait() -> Tuple[str, List[str], Set[str]]:
 
     orders = _socket.socket(fileno=_ORDERS)
     try:
-        unseal = _seal()
-        _import(sys.argv[1:])
+        unseal, known = prepare(sys.argv[1:])
     except (ImportError, OSError) as error:
         orders.send(("unfit: %s" % error).encode("utf-8", "replace")[:1000])
         os._exit(1)
+    orders.send(b"ready")
+    return (*serve(orders, unseal), known)
+
+
+def prepare(names: Sequence[str]) -> Tuple[Callable[[], object], Set[str]]:
+    """All that is done once for all runs. Returns what `seal` returns, and the modules that runs find. Raises ImportError and OSError."""
+    unseal = seal()
+    _import(names)
     import atexit  # noqa: F401
     import gc
 
@@ -171,9 +184,7 @@ def _wait() -> Tuple[str, List[str], Set[str]]:
     # The collector of a run would write on pages that it shares with all others, and have each copied.
     gc.collect()
     gc.freeze()
-    known = set(sys.modules)
-    orders.send(b"ready")
-    return (*_serve(orders, unseal), known)
+    return unseal, set(sys.modules)
 
 
 def _run(names: Dict[str, Any], known: Set[str]) -> None:
@@ -240,10 +251,11 @@ def _flush() -> bool:
     return True
 
 
-def _main() -> None:
-    program, arguments, known = _wait()
+def run(program: str, arguments: List[str], known: Set[str]) -> None:
+    """Become the program. It does not come back."""
     sys.argv[:] = [program] + arguments
     _run(_loaded(program), known)
 
 
-_main()
+if __name__ == "__main__":
+    run(*_wait())

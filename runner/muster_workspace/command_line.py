@@ -39,11 +39,14 @@ def run(arguments: list[str]) -> int:
     return converse(settings.writable)
 
 
-def converse(writable: tuple[str, ...]) -> int:
-    """The same, in a process that is ready for it: the first of its sandbox, which its own programs cannot look into."""
+def converse(writable: tuple[str, ...], asking: int | None = None) -> int:
+    """The same, in a process that is ready for it: the first of its sandbox, which its own programs cannot look into.
+
+    By the descriptor it may ask once for an interpreter that has started (warm.py).
+    """
     channel = Channel.take()
     try:
-        serve(channel, writable)
+        serve(channel, writable, asking)
     except ProtocolError as error:
         print(f"muster-workspace: {error}", file=sys.stderr, flush=True)
         return EXIT_PROTOCOL

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from muster_workspace.forked_program import ForkedProgram
 from muster_workspace.linux import scheduling_of
 from muster_workspace.processes import Accounts, end_all, end_one, is_alone_with, read_proc, remove_all_ipc
+from muster_workspace.warm import describe_wanted, is_like_warm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +31,10 @@ class Interpreters:
     if its state is unchanged since its start; otherwise a new interpreter replaces it.
     """
 
-    def __init__(self, writable: tuple[str, ...]) -> None:
+    def __init__(self, writable: tuple[str, ...], asking: int | None = None) -> None:
         self._writable = writable
+        self._asking = asking
+        """Where one that has started can be asked for, once."""
         self._current: _Interpreter | None = None
         self._unfit: list[ForkedProgram] = []
 
@@ -119,10 +122,17 @@ class Interpreters:
         if any(program.has_same_interpreter(each) for each in self._unfit):
             return None
         path = _find_interpreter(program, self._writable)
-        self._current = None if path is None else _Interpreter.start(path, program)
+        self._current = None if path is None else self._take_warm(path, program) or _Interpreter.start(path, program)
         if self._current is None:
             self._unfit.append(program)
         return self._current
+
+    def _take_warm(self, path: str, program: ForkedProgram) -> "_Interpreter | None":
+        """The first that is needed, where one like it has started elsewhere."""
+        if self._asking is None or not is_like_warm(path, program):
+            return None
+        orders, self._asking = socket(fileno=self._asking), None
+        return _Interpreter.adopt(orders, program)
 
 
 class _Interpreter:
@@ -159,6 +169,20 @@ class _Interpreter:
                 return interpreter
         interpreter.close()
         end_one(pid)
+        return None
+
+    @classmethod
+    def adopt(cls, orders: socket, program: ForkedProgram) -> "_Interpreter | None":
+        """The one that is forked where these orders lead, for the program; None when none is."""
+        with contextlib.suppress(OSError):
+            orders.send(describe_wanted(program))
+            said = orders.recv(4096) if select.select([orders], [], [], _START_SECONDS)[0] else b""
+            if said.startswith(b"ready "):
+                pid = int(said.split()[1])
+                interpreter = cls(program, pid, os.pidfd_open(pid), orders)
+                interpreter.state = _read_state(pid)
+                return interpreter
+        orders.close()
         return None
 
     def is_unchanged(self) -> bool:

@@ -22,21 +22,21 @@ PROTOCOL = 1
 _LOOK_SECONDS = 1.0
 
 
-def serve(channel: Channel, writable: tuple[str, ...]) -> None:
+def serve(channel: Channel, writable: tuple[str, ...], asking: int | None) -> None:
     """Serve requests until Muster ends its side."""
-    session = _Session(channel, writable)
+    session = _Session(channel, writable, asking)
     channel.send({"type": "ready", "protocol": PROTOCOL})
     while (frame := session.receive()) is not None:
         session.answer(frame)
 
 
 class _Session:
-    def __init__(self, channel: Channel, writable: tuple[str, ...]) -> None:
+    def __init__(self, channel: Channel, writable: tuple[str, ...], asking: int | None) -> None:
         self._channel = channel
         self._writable = writable
         self._incoming = Incoming(writable)
         self._agent: AgentRequests | None = None
-        self._interpreters = Interpreters(writable)
+        self._interpreters = Interpreters(writable, asking)
         self._input = bytearray()
 
     def receive(self) -> fields.Frame | None:

@@ -211,6 +211,19 @@ def keep_capabilities_to_enter() -> Call:
     return Call(libc.capset, (_OWN_CAPABILITIES, struct.pack("3I", kept, kept, 0) + bytes(12)), "capset")
 
 
+def hand_down_capabilities_to_enter(other_user: tuple[Call, ...]) -> tuple[Call, ...]:
+    """The same, for a program that is executed then as another user, if any: it gets these two, whoever it runs as, and can get no more."""
+    kept = (_CAP_SYS_CHROOT, _CAP_SYS_ADMIN)
+    bits = sum(1 << each for each in kept)
+    others = (each for each in range(read_last_capability() + 1) if each not in kept)
+    return (
+        *(Call(libc.prctl, (_PR_CAPBSET_DROP, each, 0, 0, 0), "drop a capability") for each in others),
+        *other_user,
+        Call(libc.capset, (_OWN_CAPABILITIES, struct.pack("3I", bits, bits, bits) + bytes(12)), "capset"),
+        *(Call(libc.prctl, (_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, each, 0, 0), "keep a capability") for each in kept),
+    )
+
+
 def read_last_capability() -> int:
     """The highest that the kernel knows."""
     return int(Path("/proc/sys/kernel/cap_last_cap").read_text())

@@ -1,6 +1,8 @@
 """What Muster tells the warden before anything else: what all its sandboxes have in common."""
 
 import base64
+import resource
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muster_runner.json_fields import Object, as_count, as_flag, as_list, as_object, as_text, required
@@ -51,6 +53,8 @@ class Settings:
     cgroups: tuple[Hierarchy, ...]
     """Of workspaces, None of others: directories that can be written to besides those two, each as large as /tmp."""
     writable: tuple[str, ...] | None = None
+    """Of workspaces: whether the Python of their root file system is this machine's, and can be trusted with more than a sandbox may do."""
+    has_own_root: bool = True
 
 
 def parse_settings(value: Object) -> Settings:
@@ -71,7 +75,21 @@ def parse_settings(value: Object) -> Settings:
         filter=base64.b64decode(as_text(required(value, "filter", "open"), "filter"), validate=True),
         cgroups=tuple(_parse_hierarchy(as_object(each, "cgroups")) for each in as_list(required(value, "cgroups", "open"), "cgroups")),
         writable=_parse_texts(value, "writable") if value.get("writable") is not None else None,
+        has_own_root=as_flag(required(value, "own_root", "open"), "own_root"),
     )
+
+
+def list_limits(settings: Settings) -> Iterator[tuple[int, int]]:
+    """The limits of each process of a workspace, by their numbers."""
+    wished = (
+        (resource.RLIMIT_AS, settings.memory_bytes),
+        (resource.RLIMIT_NPROC, settings.processes),
+        (resource.RLIMIT_NOFILE, settings.open_files),
+    )
+    for kind, wanted in wished:
+        if wanted is not None:
+            hard = resource.getrlimit(kind)[1]
+            yield kind, wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
 def _parse_hierarchy(value: Object) -> Hierarchy:

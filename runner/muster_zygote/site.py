@@ -54,6 +54,19 @@ def make_group(hierarchy: Hierarchy, name: str) -> int:
     return os.open(f"{name}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=hierarchy.directory)
 
 
+def open_groups(name: str, hierarchies: tuple[Hierarchy, ...]) -> list[int]:
+    """The cgroup.procs files of a sandbox's control groups once more. @raises OSError with none of them left open."""
+    descriptors: list[int] = []
+    try:
+        for hierarchy in hierarchies:
+            descriptors.append(os.open(f"{name}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=hierarchy.directory))
+    except OSError:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        raise
+    return descriptors
+
+
 def write_control(directory: int, path: str, value: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=directory)
     try:

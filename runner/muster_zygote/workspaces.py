@@ -11,6 +11,7 @@ import os
 import resource
 import selectors
 import signal
+import socket
 import sys
 from dataclasses import dataclass
 from typing import NoReturn
@@ -26,9 +27,10 @@ from muster_zygote.envelope import Message
 from muster_zygote.first_process import with_word
 from muster_zygote.linux import MountFlag, Namespace, change_directory, close_from, enter, make, mount, unshare
 from muster_zygote.orders import Orders
-from muster_zygote.settings import Settings
+from muster_zygote.settings import Settings, list_limits
 from muster_zygote.site import STREAMS, open_site
 from muster_zygote.walls import locate_inbox, plan_walls
+from muster_zygote.warm_interpreters import WarmInterpreters
 
 BASE_IMAGE = ""
 # A report is written at once, so it has to fit into what a pipe takes at once.
@@ -45,6 +47,8 @@ class Workspace:
     has_begun: bool = False
     """Why it could not."""
     problem: str | None = None
+    """Where it may ask for an interpreter."""
+    line: socket.socket | None = None
 
 
 class WorkspaceWarden:
@@ -55,6 +59,8 @@ class WorkspaceWarden:
         self._orders = orders
         self._workspaces: dict[int, tuple[str, Workspace]] = {}
         self._pids: dict[str, int] = {}
+        self._warm = None if settings.has_own_root else WarmInterpreters(settings)
+        self._selector = selectors.DefaultSelector()
         self._reports, self._report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._new_processes = unshare(Namespace.PID)
         self._own_processes = enter(os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC), Namespace.PID)
@@ -64,14 +70,15 @@ class WorkspaceWarden:
     def run(self) -> None:
         """Returns when Muster has closed the input."""
         woken = wake_on_child()
-        selector = selectors.DefaultSelector()
         for descriptor in (self._orders.descriptor, self._reports, woken.fileno()):
-            selector.register(descriptor, selectors.EVENT_READ)
+            self._selector.register(descriptor, selectors.EVENT_READ)
         self._orders.send({"type": "image-ready", "image": BASE_IMAGE, "policies": []})
         share_memory()
         while not self._orders.ended:
-            for key, _events in selector.select():
-                if key.fd == self._orders.descriptor:
+            for key, _events in self._selector.select():
+                if isinstance(key.data, int):
+                    self._hand_on(key.data)
+                elif key.fd == self._orders.descriptor:
                     for order in self._orders.arrived():
                         self._obey(order)
                 elif key.fd == self._reports:
@@ -92,17 +99,38 @@ class WorkspaceWarden:
 
     def _begin(self, sandbox: str, token: str) -> None:
         descriptors: list[int] = []
+        line: socket.socket | None = None
         try:
             descriptors = open_site(sandbox, token, self._settings.cgroups)
+            if self._warm is not None:
+                line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                descriptors.insert(len(STREAMS), theirs.detach())
             pid = self._fork(sandbox, descriptors)
         except OSError as error:
+            if line is not None:
+                line.close()
             self._orders.send({"type": "failed", "sandbox": sandbox, "message": str(error)})
             return
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
-        self._workspaces[pid] = sandbox, Workspace()
+        self._workspaces[pid] = sandbox, Workspace(line=line)
         self._pids[sandbox] = pid
+        if line is not None:
+            self._selector.register(line, selectors.EVENT_READ, pid)
+
+    def _hand_on(self, pid: int) -> None:
+        """Its first process asks for an interpreter, or has ended."""
+        sandbox, workspace = self._workspaces[pid]
+        line = self._forget_line(workspace)
+        if line is not None and self._warm is not None:
+            self._warm.hand_on(line, pid, sandbox)
+
+    def _forget_line(self, workspace: Workspace) -> socket.socket | None:
+        line, workspace.line = workspace.line, None
+        if line is not None:
+            self._selector.unregister(line)
+        return line
 
     def _fork(self, sandbox: str, descriptors: list[int]) -> int:
         """The child is the first of a new pid namespace, and never comes back from here."""
@@ -122,7 +150,7 @@ class WorkspaceWarden:
             count = self._wall_off(sandbox, descriptors)
             write_report(REPORT, sandbox, "")
             for stream in range(count):
-                os.dup2(ASIDE + stream, stream)
+                os.dup2(ASIDE + stream, stream, inheritable=stream < len(STREAMS))
             close_from(count)
         except BaseException as error:
             # Where descriptors are moved already, there is no way left to say it: it ends without having begun.
@@ -131,7 +159,8 @@ class WorkspaceWarden:
             os._exit(1)
         code = 1
         try:
-            code = converse(("/tmp", "/dev/shm", *(self._settings.writable or ())))
+            asking = len(STREAMS) if count > len(STREAMS) else None
+            code = converse(("/tmp", "/dev/shm", *(self._settings.writable or ())), asking)
         except BaseException:
             # What it says on its error output, Muster says of a workspace that is gone.
             sys.excepthook(*sys.exc_info())
@@ -139,8 +168,9 @@ class WorkspaceWarden:
             os._exit(code)
 
     def _wall_off(self, sandbox: str, descriptors: list[int]) -> int:
-        """Returns how many streams lie aside."""
-        streams, groups = descriptors[: len(STREAMS)], descriptors[len(STREAMS) :]
+        """Returns how many descriptors lie aside: the streams and, where there is one, the line on which to ask for an interpreter."""
+        count = len(STREAMS) + (self._warm is not None)
+        streams, groups = descriptors[:count], descriptors[count:]
         for group in groups:
             os.write(group, b"0")
         signal.set_wakeup_fd(-1)
@@ -154,22 +184,10 @@ class WorkspaceWarden:
         close_from(ASIDE + len(streams))
         word = os.fsencode(locate_inbox(sandbox))
         make(*(with_word(call, word) for call in self._calls))
-        self._limit()
+        for kind, limit in list_limits(self._settings):
+            resource.setrlimit(kind, (limit, limit))
         os.umask(0o022)
         return len(streams)
-
-    def _limit(self) -> None:
-        limits = self._settings
-        wished = (
-            (resource.RLIMIT_AS, limits.memory_bytes),
-            (resource.RLIMIT_NPROC, limits.processes),
-            (resource.RLIMIT_NOFILE, limits.open_files),
-        )
-        for kind, wanted in wished:
-            if wanted is not None:
-                hard = resource.getrlimit(kind)[1]
-                limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-                resource.setrlimit(kind, (limit, limit))
 
     def _read_reports(self) -> None:
         """All reports that have come."""
@@ -189,10 +207,18 @@ class WorkspaceWarden:
 
     def _reap(self) -> None:
         for pid, status, usage in reap_children():
+            # A warm interpreter, or what was forked from one that is gone.
+            if pid not in self._workspaces:
+                if self._warm is not None:
+                    self._warm.forget(pid)
+                continue
             # It may have said something before it ended.
             self._read_reports()
             sandbox, workspace = self._workspaces.pop(pid)
             del self._pids[sandbox]
+            line = self._forget_line(workspace)
+            if line is not None:
+                line.close()
             if workspace.has_begun:
                 self._orders.send(end_message(sandbox, status, usage))
             else:

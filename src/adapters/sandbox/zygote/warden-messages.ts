@@ -35,6 +35,8 @@ export interface WardenSettings {
   readonly filter: string;
   /** Of workspaces, null of others: directories that can be written to besides /tmp and /dev/shm, each with `tmp_bytes`. */
   readonly writable: readonly string[] | null;
+  /** Whether the root file system is not this machine's. */
+  readonly own_root: boolean;
   /** Where a sandbox's control group is made, in each hierarchy, and what is written in it. */
   readonly cgroups: readonly {
     /** Number of an open descriptor. */

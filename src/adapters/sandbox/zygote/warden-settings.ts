@@ -57,6 +57,7 @@ export function buildWardenSettings(
     own_user: ownUser !== undefined,
     host_network: network === 'host',
     writable: workspace?.writable ?? null,
+    own_root: workspace?.root !== undefined,
     filter: Buffer.from(filterOfThisMachine()).toString('base64'),
     cgroups: hierarchies.map(({ files }, i) => ({
       directory: FIRST_GROUP_DESCRIPTOR + i,

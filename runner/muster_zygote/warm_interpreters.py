@@ -1,0 +1,134 @@
+"""Interpreters that have started, for the sandboxes of one warden: a sandbox's interpreter is forked from one.
+
+The first process of a sandbox asks once, by a socket that it was forked with, and what it asks for is only which modules of the
+interpreter's own are imported, and the variables of programs. The socket is then handed on: it becomes the line to what was forked. Where
+that cannot be done the socket is closed, and the first process starts an interpreter by itself.
+
+A warm interpreter may enter the namespaces of sandboxes, and has no other privilege of the warden. It never runs a submission's code:
+only what is forked from it (warm_forked_python.py) does, when it is in the sandbox and has nothing of all that any more.
+"""
+
+import marshal
+import os
+import socket
+import struct
+from array import array
+from typing import Any
+
+from muster_zygote.entrance import open_entrance
+from muster_zygote.linux import (
+    Call,
+    Namespace,
+    become_user,
+    drop_capabilities,
+    forbid_new_privileges,
+    hand_down_capabilities_to_enter,
+    hide_memory,
+    keep_capabilities,
+    leave_groups,
+    libc,
+    make,
+    new_session,
+    unshare,
+)
+from muster_zygote.seccomp import FilterProgram, install_filter
+from muster_zygote.settings import Settings, list_limits
+from muster_zygote.site import open_groups
+
+PYTHON = "/usr/bin/python3"
+PROGRAM = "/muster/runner/warm_forked_python.py"
+# The rest of a program's is set later: muster_workspace/warm.py says which may be.
+ENVIRONMENT = {"LC_CTYPE": "C.UTF-8"}
+_ORDERS = 3
+_MOST = 4
+_REQUEST_BYTES = 1 << 16
+_MOST_MODULES = 64
+
+
+class WarmInterpreters:
+    """At most some: the one that was needed longest ago ends for another. Sandboxes that were forked from it stay."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._all: dict[bytes, tuple[int, socket.socket]] = {}
+
+    def hand_on(self, line: socket.socket, pid: int, sandbox: str) -> None:
+        """Have an interpreter forked for the first process of this id, which has asked by this line, or has ended. The line is closed."""
+        descriptors: list[int] = []
+        try:
+            request = line.recv(_REQUEST_BYTES, socket.MSG_DONTWAIT)
+            if request:
+                modules, _, variables = request.partition(b"\0\0")
+                processes, *others = descriptors = open_entrance(pid, self._settings)
+                descriptors.append(os.open(f"/proc/{pid}/ns/cgroup", os.O_RDONLY | os.O_CLOEXEC))
+                # That of users comes last.
+                namespaces = [processes, descriptors[-1], *others]
+                groups = open_groups(sandbox, self._settings.cgroups)
+                descriptors += groups
+                rights = array("i", [*namespaces, *groups, line.fileno()])
+                order = b"%d\0%s" % (len(namespaces), variables)
+                self._get_channel(modules).sendmsg([order], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)], socket.MSG_DONTWAIT)
+        except (OSError, ValueError):
+            # The first process sees that the line is closed.
+            return
+        finally:
+            line.close()
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def forget(self, pid: int) -> None:
+        """One of them has ended, or something that was forked from one."""
+        modules = next((modules for modules, (each, _) in self._all.items() if each == pid), None)
+        if modules is not None:
+            self._all.pop(modules)[1].close()
+
+    def _get_channel(self, modules: bytes) -> socket.socket:
+        pid, channel = self._all.pop(modules) if modules in self._all else self._start(modules)
+        # What was needed last comes last.
+        self._all[modules] = pid, channel
+        if len(self._all) > _MOST:
+            # It ends when there is nothing more to be read.
+            self._all.pop(next(iter(self._all)))[1].close()
+        return channel
+
+    def _start(self, modules: bytes) -> tuple[int, socket.socket]:
+        """Raises OSError, and ValueError for what names no modules."""
+        names = modules.decode("ascii").split("\0") if modules else []
+        if len(names) > _MOST_MODULES or not all(part.isidentifier() for name in names for part in name.split(".")):
+            raise ValueError("these are no modules")
+        if not os.access(PYTHON, os.X_OK):
+            raise FileNotFoundError(PYTHON)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        pid = os.fork()
+        if pid == 0:
+            self._become(theirs.fileno(), names)
+        theirs.close()
+        ours.send(marshal.dumps(list_calls(self._settings), 2))
+        return pid, ours
+
+    def _become(self, orders: int, names: list[str]) -> None:
+        try:
+            os.dup2(orders, _ORDERS)
+            null = os.open("/dev/null", os.O_RDWR)
+            for stream in range(_ORDERS):
+                os.dup2(null, stream)
+            os.closerange(_ORDERS + 1, os.sysconf("SC_OPEN_MAX"))
+            os.umask(0o022)
+            os.chdir("/")
+            settings = self._settings
+            other_user = (leave_groups(), keep_capabilities(), *become_user(settings.uid)) if settings.own_user else ()
+            make(unshare(Namespace.MOUNT), *hand_down_capabilities_to_enter(other_user), forbid_new_privileges())
+            os.execve(PYTHON, [PYTHON, "-I", PROGRAM, *names], ENVIRONMENT)
+        finally:
+            os._exit(1)
+
+
+def list_calls(settings: Settings) -> list[tuple[str, tuple[Any, ...]]]:
+    """What makes the walls stand around what has entered a sandbox, as for its first process (walls.py)."""
+    bounds = (Call(libc.setrlimit, (kind, struct.pack("QQ", most, most)), "setrlimit") for kind, most in list_limits(settings))
+    calls = [*bounds, new_session(), *drop_capabilities(), forbid_new_privileges(), install_filter(settings.filter), hide_memory()]
+    return [(call.function.__name__, tuple(_as_plain(each) for each in call.arguments)) for call in calls]
+
+
+def _as_plain(argument: Any) -> Any:
+    return [argument.instructions] if isinstance(argument, FilterProgram) else argument
