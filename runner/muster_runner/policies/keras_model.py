@@ -24,8 +24,9 @@ BACKENDS = {"tensorflow": "tensorflow", "torch": "torch", "jax": "numpy"}
 
 def read_keras(path: Path) -> Checkpoint:
     """@raises PolicyRefusal"""
-    keras = _import_keras(path)
+    # Before Keras, which may be missing: what is no archive would be refused again once it is installed.
     description = read_description(lambda: _read_description(path), path.name)
+    keras = _import_keras(path)
     try:
         # In safe mode no Python function is read from the file.
         model = keras.saving.load_model(str(path), compile=False, safe_mode=True)

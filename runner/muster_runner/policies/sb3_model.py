@@ -15,7 +15,6 @@ from muster_runner.policies.checkpoint import Checkpoint, Fit
 from muster_runner.policies.policy import Policy
 from muster_runner.policies.rows_policy import Rows, RowsPolicy
 from muster_runner.policies.sb3_zip import load_model, sign_of_normalisation
-from muster_runner.policies.torch_library import import_torch
 from muster_runner.refusal import PolicyRefusal
 
 STATISTICS = "*vec*normalize*.pkl"
@@ -24,7 +23,6 @@ HOW = 'put the file that VecNormalize.save wrote beside the zip, in one director
 
 def read_sb3(path: Path) -> Checkpoint:
     """@raises PolicyRefusal, also for a model that was trained under VecNormalize whose statistics are not beside it."""
-    import_torch(path, "a model of Stable-Baselines3")
     model = load_model(path)
     beside = sorted(path.parent.glob(STATISTICS))
     if len(beside) > 1:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from muster_runner.failure import describe, describe_installation
+from muster_runner.policies.torch_library import import_torch
 from muster_runner.refusal import PolicyRefusal
 
 # A field that the algorithm alone saves, the more particular ones first: DDPG is saved as TD3 is.
@@ -32,6 +33,8 @@ def load_model(path: Path, algorithm: str | None = None) -> Any:
     name = algorithm or _find_algorithm(data, path)
     if name not in KNOWN:
         raise PolicyRefusal(f"algorithm: expected one of {', '.join(KNOWN)}, got {name!r}")
+    # After the file was read: what is no model would be refused again once torch is installed.
+    import_torch(path, "a model of Stable-Baselines3")
     library = _import_library(path)
     try:
         return getattr(library, name).load(path, device="cpu", custom_objects=_skip_training())

@@ -116,7 +116,8 @@ def test_without_keras_the_refusal_names_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "keras").mkdir()
     (tmp_path / "keras" / "__init__.py").write_text("raise ImportError('no keras here')")
     path = tmp_path / "p.keras"
-    path.write_bytes(b"whatever")
+    with zipfile.ZipFile(path, "w"):
+        pass
     with RunnerProcess() as runner:
         # A suite's own module of that name stands for a Python without Keras, whether this one has it or not.
         answer = runner.ready().load(path, file_digest(path), environment("toys:Toy"), code=str(tmp_path))

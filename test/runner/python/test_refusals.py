@@ -244,3 +244,13 @@ def test_what_is_wrong_with_a_module_that_travels_along_is_told_with_file_line_a
         message = refusal(runner, brought)
     assert [text for text in expected if text not in message] == []
     assert "importlib" not in message and str(directory) not in message
+
+
+@pytest.mark.parametrize(("name", "expected"), [("p.zip", "expected the zip that model.save() of"), ("p.keras", "not an intact archive")])
+def test_a_file_that_is_no_archive_is_refused_before_what_would_read_one_is_asked_for(
+    runner: RunnerProcess, tmp_path: Path, name: str, expected: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"PK\x03\x04no archive")
+    message = refusal(runner, (path, file_digest(path)))
+    assert expected in message and "install it there" not in message
