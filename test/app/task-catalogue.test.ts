@@ -35,6 +35,9 @@ describe('a directory of tasks', () => {
       join(top, 'good'),
       join(top, 'bad'),
     ]);
+    await expect(listTaskDirectories([join(top, 'god')])).rejects.toThrow(
+      `expected a task, or a directory of tasks; did you mean ${join(top, 'good')}?`,
+    );
     expect(await listTaskDirectories([top])).toEqual([join(top, 'bad'), join(top, 'good')]);
     await expect(listTaskDirectories([join(top, 'README.md'), join(top, 'README.md')])).rejects.toThrow(
       /are files; expected directories of tasks/,

@@ -176,6 +176,12 @@ def test_the_address_and_the_token_may_come_from_the_environment(url: str, fake:
         client.get("ev-1")
         assert "muster_of" not in repr(client)
     assert fake.asked[0].headers["authorization"] == "Bearer muster_of_the_environment"
+    monkeypatch.setenv("MUSTER_TOKEN", "of two words")
+    with pytest.raises(InvalidArgument, match="MUSTER_TOKEN: expected"):
+        Client()
+    monkeypatch.setenv("MUSTER_URL", "muster.example.org")
+    with pytest.raises(InvalidArgument, match="MUSTER_URL: expected http://HOST:PORT"):
+        Client()
 
 
 @pytest.mark.parametrize(

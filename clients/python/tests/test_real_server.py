@@ -102,7 +102,7 @@ def test_what_is_wrong_is_named_as_the_server_names_it(client: Client) -> None:
     with pytest.raises(BadRequest) as field:
         client.evaluate(LATE, "cartpole", stop={"rule": "fixed", "episodes": -1})
     assert (field.value.code, field.value.path) == ("request.invalid", "body.stop.episodes")
-    assert field.value.expected == "number to be >=2"
+    assert field.value.expected == "a number of 2 or more"
     with pytest.raises(BadRequest, match="it has cartpole"):
         client.evaluate(LATE, "pong")
     with pytest.raises(NotFound) as missing:

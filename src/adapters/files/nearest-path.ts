@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { InputError } from '../../kernel/errors.ts';
 import { findNearest } from '../../kernel/documents/did-you-mean.ts';
 
-const MISSING: ReadonlySet<string> = new Set(['checkpoint.missing', 'suite.missing', 'batch.missing', 'results.missing']);
+const MISSING: ReadonlySet<string> = new Set(['checkpoint.missing', 'suite.missing', 'batch.missing', 'results.missing', 'task.missing']);
 
 /**
  * What `work` makes of a path that a person has typed. When there is nothing at the path, the error names what was probably meant. Only for a

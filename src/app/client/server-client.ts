@@ -41,10 +41,10 @@ export interface ConnectionOptions {
  */
 export function connect(url = process.env['MUSTER_URL'] ?? '', options: ConnectionOptions = {}): MusterClient {
   const { token = process.env['MUSTER_TOKEN'], retry = {}, plainHttp = false, onWarning = emitWarning } = options;
-  const address = parseServerUrl(url);
+  const address = parseServerUrl(url, url !== '' && url === process.env['MUSTER_URL'] ? 'MUSTER_URL' : 'url');
   return new MusterClient({
     url: address,
-    token: checkSendableToken(token, address, plainHttp),
+    token: checkSendableToken(token, address, plainHttp, options.token === undefined ? 'MUSTER_TOKEN' : 'token'),
     clock: systemClock,
     random: Math.random,
     retry: { ...DEFAULT_RETRY, ...retry },

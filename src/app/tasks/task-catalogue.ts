@@ -1,6 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
+import { suggestNearest } from '../../adapters/files/nearest-path.ts';
 import { readTaskDirectory } from '../../adapters/tasks/task-files.ts';
 import { writeTask } from '../../adapters/tasks/task-writer.ts';
 import { createTaskFiles } from '../../agents/tasks/new-task.ts';
@@ -13,6 +14,11 @@ import { InputError, getMessage } from '../../kernel/errors.ts';
 export type ListedTask =
   | { readonly directory: string; readonly task: Task; readonly problem: null }
   | { readonly directory: string; readonly task: null; readonly problem: string };
+
+/** The work on a task's directory that a person has typed: as `suggestNearest` does. */
+export function withNearestTask<Value>(directory: string, work: () => Promise<Value>): Promise<Value> {
+  return suggestNearest(directory, work);
+}
 
 /** @throws InputError when the directory holds no task. */
 export async function showTask(directory: string): Promise<Task> {
@@ -44,7 +50,7 @@ export async function listTaskDirectories(paths: readonly string[]): Promise<rea
   const found: string[] = [];
   for (const path of paths) {
     if (paths.length > 1 && (await lstat(path).catch(() => undefined))?.isFile()) continue;
-    found.push(...(await listTasks(path)).map(({ directory }) => directory));
+    found.push(...(await withNearestTask(path, () => listTasks(path))).map(({ directory }) => directory));
   }
   if (found.length > 0) return found;
   throw new InputError('task.missing', `${paths.join(', ')}: are files; expected directories of tasks`);
@@ -54,7 +60,11 @@ async function listEntries(directory: string): Promise<readonly Dirent[]> {
   try {
     return await readdir(directory, { withFileTypes: true });
   } catch (error) {
-    throw new InputError('task.missing', `${directory}: it cannot be read: ${getMessage(error)}`, { cause: error });
+    throw new InputError(
+      'task.missing',
+      `${directory}: it cannot be read: ${getMessage(error)}; expected a task, or a directory of tasks`,
+      { cause: error },
+    );
   }
 }
 

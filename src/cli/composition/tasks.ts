@@ -4,7 +4,7 @@ import { checkTask } from '../../app/grading/task-check.ts';
 import { openTask, TaskGrader, type TakenVerdict } from '../../app/grading/task-grader.ts';
 import { hardenTask } from '../../app/grading/task-hardening.ts';
 import { readKeptTrajectories } from '../../app/rollouts/kept-rollouts.ts';
-import { createTask, listTasks, showTask, listTaskDirectories } from '../../app/tasks/task-catalogue.ts';
+import { createTask, listTasks, showTask, listTaskDirectories, withNearestTask } from '../../app/tasks/task-catalogue.ts';
 import { importTasks } from '../../app/tasks/task-import.ts';
 import { openSoundnessKeeper } from '../../app/soundness-keeper.ts';
 import { InputError } from '../../kernel/errors.ts';
@@ -13,6 +13,7 @@ import { createPrepareCommand } from '../commands/prepare/prepare-command.ts';
 import { createRolloutsCommand } from '../commands/rollouts/rollouts-command.ts';
 import type { CheckTasks } from '../commands/tasks/task-check-command.ts';
 import { createTaskCommand } from '../commands/tasks/task-command.ts';
+import type { TaskCatalogue } from '../commands/tasks/task-catalogue-commands.ts';
 import type { HardenTask } from '../commands/tasks/task-harden-command.ts';
 import { createVerifySubmissionCommand } from '../commands/tasks/verify-submission-command.ts';
 
@@ -22,8 +23,14 @@ export function composeRollouts(): Command {
   return createRolloutsCommand(readKeptTrajectories, createClient);
 }
 
+const catalogue: TaskCatalogue = {
+  create: createTask,
+  list: (directory) => withNearestTask(directory, () => listTasks(directory)),
+  show: (directory) => withNearestTask(directory, () => showTask(directory)),
+};
+
 export function composeTask(): Command {
-  return createTaskCommand(checkTasks, hardenOne, { create: createTask, list: listTasks, show: showTask }, importTasks);
+  return createTaskCommand(checkTasks, hardenOne, catalogue, importTasks);
 }
 
 export function composePrepare(): Command {
@@ -42,7 +49,8 @@ export function composePrepare(): Command {
 export function composeVerify(): Command {
   return createVerifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
     await using grader = new TaskGrader(readConfiguration(config));
-    return await grader.verify(await openTask(task), submission, { ...options, onStage }, signal);
+    const open = await withNearestTask(task, () => openTask(task));
+    return await grader.verify(open, submission, { ...options, onStage }, signal);
   });
 }
 

@@ -13,6 +13,14 @@ describe('the address of a server', () => {
     );
   });
 
+  it('is refused by what it was given as, with the address unless a password may be in it', () => {
+    expect(() => parseServerUrl('muster:7677', 'MUSTER_URL')).toThrow(
+      /^MUSTER_URL: .*got muster:7677; did you mean http:\/\/muster:7677\?$/,
+    );
+    expect(() => parseServerUrl('muster', 'MUSTER_URL')).toThrow(/, got muster$/);
+    expect(() => checkSendableToken('a b', 'https://muster.example.com', false, 'MUSTER_TOKEN')).toThrow(/^MUSTER_TOKEN: expected visible/);
+  });
+
   it('sends a token where it cannot be read on its way', () => {
     for (const url of ['https://muster.example.com', 'http://127.0.0.1:7677', 'http://localhost:7677', 'http://[::1]:7677'])
       expect(checkSendableToken('muster_x', url, false)).toBe('muster_x');

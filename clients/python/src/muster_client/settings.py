@@ -68,7 +68,8 @@ def _resolve_url(url: str | None) -> str:
     parts = urlsplit(found)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username is not None:
         meant = f"; did you mean http://{found}?" if re.fullmatch(r"[\w.-]+:\d+/?", found) else ""
-        raise InvalidArgument(f"url: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment{meant}")
+        name = "url" if url else "MUSTER_URL"
+        raise InvalidArgument(f"{name}: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment{meant}")
     return found.rstrip("/")
 
 
@@ -79,7 +80,8 @@ def _resolve_token(token: str | None, url: str, plain_http: bool) -> str | None:
         return None
     assert_is("token", found, str, "the token as text")
     if not (found.isascii() and found.isprintable() and " " not in found):
-        raise InvalidArgument("token: expected visible ASCII characters alone; is there a line break at its end?")
+        name = "token" if token else "MUSTER_TOKEN"
+        raise InvalidArgument(f"{name}: expected visible ASCII characters alone; is there a space or a line break in it?")
     if not plain_http and urlsplit(url).scheme == "http" and not _is_loopback(urlsplit(url).hostname or ""):
         raise InvalidArgument("url: a token would be readable on its way; use https, or say plain_http=True where the network is your own")
     return found

@@ -30,7 +30,10 @@ export async function openPostgresStore(url: string, clock: Clock): Promise<SqlS
 function describeDatabase(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null || !['postgres:', 'postgresql:'].includes(parsed.protocol))
-    throw new InputError('store.url', 'store.url: expected postgresql://user:password@host:port/database');
+    throw new InputError(
+      'store.url',
+      `store.url: expected "auto", the path of a file, or postgresql://user:password@host:port/database, got ${url.replace(/:.*$/s, ':…')}`,
+    );
   const host = parsed.searchParams.get('host') ?? parsed.host;
   return `the database ${parsed.pathname.slice(1)} on ${host}`;
 }
