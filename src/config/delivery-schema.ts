@@ -7,13 +7,13 @@ export const templateDeliverySchema = z
     'upload: Muster sends the files; pull: the sandbox fetches them; node-cache: its node has one copy for all; auto: the cheapest that there is',
   );
 
+const URL_EXPECTED = 'expected "none", or how sandboxes reach this Muster, such as http://10.0.0.5:7680';
+
 /** Where sandboxes that are elsewhere fetch checkpoints from. */
 export const deliverySchema = z
   .strictObject({
     url: z
-      .union([z.literal('none'), z.string().regex(/^https?:\/\/[^/?#@\s]+$/)], {
-        error: 'expected "none", or how sandboxes reach this Muster, such as http://10.0.0.5:7680',
-      })
+      .union([z.literal('none'), z.string().regex(/^https?:\/\/[^/?#@\s]+$/, URL_EXPECTED)], { error: URL_EXPECTED })
       .describe('how sandboxes reach this Muster to fetch checkpoints from it; "none": they do not'),
     host: z.string().min(1).max(255).describe('address that it listens on for them'),
     port: z.int().min(0).max(65_535).describe('0: any that is free, which is then put behind the URL'),

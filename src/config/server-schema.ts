@@ -62,9 +62,8 @@ export const webhooksSchema = z
   .describe('where webhooks may be sent');
 
 const AUTO = z.literal('auto');
-const autoOrUrl = z.union([AUTO, z.url({ protocol: /^https?$/ })], {
-  error: 'expected "auto" or a URL such as https://storage.internal:9000',
-});
+const AUTO_OR_URL = 'expected "auto" or a URL such as https://storage.internal:9000';
+const autoOrUrl = z.union([AUTO, z.url({ protocol: /^https?$/, error: AUTO_OR_URL })], { error: AUTO_OR_URL });
 const autoOrText = z.union([AUTO, z.string().min(1).max(256)], { error: 'expected "auto" or a name' });
 const bucketPrefix = z
   .string()

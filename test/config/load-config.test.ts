@@ -170,15 +170,20 @@ describe('what is wrong is named with its source, its path and what was expected
     ],
     ['an invalid name', 'server: { suites: { "my suite": /a.yaml } }', 'server.suites.my suite: expected 1 to 64 letters, digits'],
     ['a key like no other', 'log: { colour: red }', ':1: log.colour: unknown key; expected one of level'],
-    ['a wrong type', '\npool:\n  min: many', ':3: pool.min: expected number, got "many"'],
-    ['a fraction', 'pool:\n  min: 1.5', ':2: pool.min: expected int, got 1.5'],
-    ['too small a number', 'evaluation: { window: 0 }', ':1: evaluation.window: expected number to be >=1, got 0'],
+    ['a wrong type', '\npool:\n  min: many', ':3: pool.min: expected a number, got "many"'],
+    ['a fraction', 'pool:\n  min: 1.5', ':2: pool.min: expected a whole number, got 1.5'],
+    ['too small a number', 'evaluation: { window: 0 }', ':1: evaluation.window: expected a number of 1 or more, got 0'],
     ['no member of a union', 'pool: { max: lots }', 'pool.max: expected "auto" or a whole number from 1 to 100000, got "lots"'],
     ['no choice', 'log: { level: loud }', 'log.level: expected one of "silent"|"fatal"'],
     ['no size', 'checkpoints:\n  maxBytes: 5 bananas', ':2: checkpoints.maxBytes: expected a number of bytes'],
     ['a mapping where a value goes', 'pool: { max: { of: 3 } }', 'pool.max: expected "auto"'],
     ['a value where a mapping goes', 'pool: 3', ':1: pool: expected an object with '],
-    ['null', 'pool: { min: }', 'pool.min: expected number, got null'],
+    [
+      'no URL',
+      'sources: { s3: { endpoint: "minio:9000" } }',
+      'endpoint: expected "auto" or a URL such as https://storage.internal:9000, got',
+    ],
+    ['null', 'pool: { min: }', 'pool.min: is empty (null); expected a number'],
     [
       'a list item',
       'templates:\n  local:\n    imports:\n      - numpy\n      - "rm -rf"',
@@ -251,7 +256,7 @@ describe('what is wrong is named with its source, its path and what was expected
 
   it('in a flag', () => {
     const flags = [{ name: '--sandboxes', path: ['pool', 'max'], value: 0 }];
-    expect(() => load({ flags })).toThrow('flag --sandboxes: pool.max: expected number to be >=1, got 0');
+    expect(() => load({ flags })).toThrow('flag --sandboxes: pool.max: expected a number of 1 or more, got 0');
   });
 
   it('in a layer that a later one covers', () => {

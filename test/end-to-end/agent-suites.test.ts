@@ -120,6 +120,7 @@ describe('what is wrong with a suite of tasks for agents', () => {
     ['a checkpoint in place of an agent', {}, LATE, /has the name of a checkpoint's file, and this suite has tasks for agents/],
     ['tasks that are not there', { tasks: { from: 'taks' } }, 'nop', /suite\.yaml:\d+: tasks\.from: "taks": /],
     ['a file that is no agent', {}, import.meta.filename, /agent|expected YAML/],
+    ['an agent of no kind', {}, path.resolve('package.json'), /package\.json: agent: is missing; expected one of "oracle"\|"nop"\|/],
   ])('%s is named before anything is played', async (_, changes, checkpoint, message) => {
     await using muster = await fixture.muster(1);
     await expect(muster.evaluate({ suite: await fixture.suite({ stop, ...changes }), checkpoint })).rejects.toThrow(message);

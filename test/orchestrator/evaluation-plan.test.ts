@@ -208,7 +208,7 @@ describe('with a summary alone', () => {
   it.each([
     ['no summary at all', [], 'late.json: expected an object with'],
     ['several summaries', { schema: 'muster.summaries/1', summaries: [] }, 'schema: expected "muster.summary/1", got "muster.summaries/1"'],
-    ['no mean, because nothing was resolved', summaryOf(define(), { mean: null }), 'official.mean: expected number, got null'],
+    ['no mean, because nothing was resolved', summaryOf(define(), { mean: null }), 'official.mean: is empty (null); expected a number'],
     ['half a histogram', summaryOf(define(), { histogram: { edges: [0], counts: [1] } }), 'official.histogram: expected a histogram'],
   ])('with %s, it is refused by file and field', async (_, summary, message) => {
     await expect(planBaseline(alone(summary), define())).rejects.toThrow(message);

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { KnownSettings } from '../../kernel/documents/known-settings.ts';
+import { formatProblemLine, listProblems } from '../../kernel/documents/problems.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { type Action, actionSchema } from '../actions/action.ts';
 import type { OpenStep } from './acted/acted.ts';
@@ -53,12 +55,13 @@ export const BUILT_IN_AGENTS: ReadonlyMap<string, Agent> = new Map([
 /** Most bytes of a file that says what an agent does. */
 export const AGENT_BYTES = 4 * 1024 * 1024;
 
+const KNOWN = new KnownSettings(agentSchema);
 const EXPECTED = 'expected oracle, nop, or a file that says what an agent does: this suite has tasks for agents, which no policy plays';
 
 /** @param where the agent's name, for messages. @throws InputError `agent.invalid` */
 export function parseAgent(where: string, value: unknown): Agent {
   const parsed = agentSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.slice(0, 10).map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`);
-  throw new InputError('agent.invalid', `${where} is no agent: ${problems.join('; ')}; ${EXPECTED}`);
+  const problems = listProblems(parsed.error, value, KNOWN).map((problem) => formatProblemLine(where, problem));
+  throw new InputError('agent.invalid', `${problems.join('\n')}\n${EXPECTED}`);
 }

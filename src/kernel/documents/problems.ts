@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { findNearest, suggestNames } from './did-you-mean.ts';
+import { putPlainly } from './issue-words.ts';
 import type { KnownSettings } from './known-settings.ts';
 import { formatPath, getValueAt, isMapping, type SettingPath } from './path.ts';
 
@@ -19,6 +20,9 @@ const MOST_PROBLEMS = 50;
 
 /** More alternatives than these do not help a reader. */
 const MOST_KEYS = 12;
+
+/** What decides on a form is one of the first keys of an object. */
+const MOST_TEXTS = 3;
 
 /** Settings whose value never appears in a message: logs have more readers than configurations. */
 const SECRET = /secret$/i;
@@ -46,20 +50,27 @@ function* listProblemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: Kn
     if (closest !== undefined) return yield* listProblemsOfIssues(closest, value, known, path);
   }
   if (issue.code === 'unrecognized_keys') {
-    for (const key of issue.keys) yield createUnknownKeyProblem(path, key, known);
+    for (const key of issue.keys) yield createUnknownKeyProblem(path, key, value, known);
     return;
   }
   const found = getValueAt(value, path);
+  const isEmpty = found === null && path.length > 0 && issue.code === 'invalid_type';
   const message = describeIssue(issue, path, known);
   const expected = /^expected (?<what>.+)$/s.exec(message)?.groups?.['what'];
   const problem = { path, ...(expected === undefined ? {} : { expected }) };
-  if (found === undefined) return yield { ...problem, text: `is missing${suggestSlip(issue, path, value, known)}`, isAbsence: true };
+  if (found === undefined)
+    return yield { ...problem, text: `is missing${suggestSlip(issue, path, value, known) || after(expected)}`, isAbsence: true };
+  if (isEmpty) return yield { ...problem, text: `is empty (null)${after(expected)}`, isAbsence: false };
   if (SECRET.test(String(path.at(-1)))) return yield { ...problem, text: message, isAbsence: false };
   const isChoice = issue.code === 'invalid_value' || issue.code === 'invalid_union';
   const choices = isChoice ? [...message.matchAll(/"([^"]+)"/g)].flatMap(([, name]) => name ?? []) : [];
   const choice = typeof found === 'string' ? suggestNames(found, choices) : '';
   const got = formatValue(issue.code === 'invalid_key' ? path.at(-1) : found);
   yield { ...problem, text: `${message}, got ${got}${choice}`, isAbsence: false };
+}
+
+function after(expected: string | undefined): string {
+  return expected === undefined || /^(an )?object/.test(expected) ? '' : `; expected ${expected}`;
 }
 
 /** Stops at a text that the schema splits further: the document has the whole text. */
@@ -79,8 +90,9 @@ function findClosestForm(forms: readonly Issues[]): Issues | undefined {
   return fitting.length === 1 ? fitting[0] : undefined;
 }
 
-function createUnknownKeyProblem(path: SettingPath, key: string, known: KnownSettings): Problem {
+function createUnknownKeyProblem(path: SettingPath, key: string, value: unknown, known: KnownSettings): Problem {
   const names = known.listKeys(path);
+  if (names.includes(key)) return { path: [...path, key], text: describeMisfit(key, getValueAt(value, path)), isAbsence: false };
   const suggestion = suggestNames(key, names) || describePlaceOf(path, key, known);
   if (names.length === 0) return { path: [...path, key], text: `unknown key${suggestion}`, isAbsence: false };
   const expected = `one of ${[...new Set(names)].join(', ')}`;
@@ -90,6 +102,16 @@ function createUnknownKeyProblem(path: SettingPath, key: string, known: KnownSet
     expected,
     isAbsence: false,
   };
+}
+
+/** Of a key that other forms of the same object have: those keys whose values are texts may have decided on the form. */
+function describeMisfit(key: string, beside: unknown): string {
+  const texts = Object.entries(isMapping(beside) ? beside : {}).filter(([name, value]) => name !== key && typeof value === 'string');
+  const form = texts
+    .slice(0, MOST_TEXTS)
+    .map(([name, value]) => `${name}: ${formatValue(value)}`)
+    .join(', ');
+  return form === '' ? 'does not go with the keys beside it' : `does not go with ${form}; leave one of them out`;
 }
 
 /** Makes `half_width` and `halfWidth` equal. */
@@ -119,29 +141,11 @@ function suggestSlip(issue: z.core.$ZodIssue, path: SettingPath, value: unknown,
   return slip === undefined ? '' : `; is it what "${slip}" is meant to be?`;
 }
 
-/** In the words of people who write YAML. */
 function describeIssue(issue: z.core.$ZodIssue, path: SettingPath, known: KnownSettings): string {
-  if (issue.code === 'invalid_key') return stripPreamble(issue.issues[0]?.message ?? issue.message);
-  const message = stripPreamble(issue.message);
+  if (issue.code === 'invalid_key') return putPlainly(issue.issues[0]?.message ?? issue.message);
+  const message = putPlainly(issue.message);
   const keys = message === 'expected object' ? [...new Set(known.listKeys(path))] : [];
-  if (keys.length > 0 && keys.length <= MOST_KEYS) return `expected an object with ${keys.join(', ')}`;
-  return message
-    .replace(/^expected (array|tuple)$/, 'expected a list')
-    .replace(/^expected array to have >=(\d+) items$/, 'expected a list of at least $1')
-    .replace(/^expected array to have <=(\d+) items$/, 'expected a list of at most $1');
-}
-
-/** Zod's message begins with the kind of the problem and ends with what it got; the value itself says more. */
-function stripPreamble(message: string): string {
-  return message
-    .replace(/^(Invalid input|Invalid option|Too small|Too big|Invalid string): /, '')
-    .replace(/, received .*$/, '')
-    .replace(
-      /^Invalid discriminator value\. Expected (.+)$/,
-      (_, kinds: string) => `expected one of ${kinds.replaceAll("'", '"').replaceAll(' | ', '|')}`,
-    )
-    .replace(/^expected record$/, 'expected a mapping of names to values')
-    .replace(/^Invalid input$/, 'not valid');
+  return keys.length > 0 && keys.length <= MOST_KEYS ? `expected an object with ${keys.join(', ')}` : message;
 }
 
 function formatValue(value: unknown): string {

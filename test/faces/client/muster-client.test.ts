@@ -146,7 +146,7 @@ describe('a client of a server', () => {
     expect(wrong).toBeInstanceOf(RefusedError);
     expect(wrong).toMatchObject({
       code: 'request.invalid',
-      errors: [{ field: 'body.priority', detail: expect.stringContaining('got 1000'), expected: 'number to be <=100' }],
+      errors: [{ field: 'body.priority', detail: expect.stringContaining('got 1000'), expected: 'a number of 100 at most' }],
     });
   });
 

@@ -90,7 +90,7 @@ describe('asking for an evaluation', () => {
       'either "uri" or "sha256"',
     ],
     ['a field that does not exist', { ...ASKED, prioritty: 1 }, 'body.prioritty', expect.stringContaining('one of checkpoint, ')],
-    ['a wrong rule', { ...ASKED, stop: { rule: 'certified', halfWidth: -1 } }, 'body.stop.halfWidth', 'number to be >0'],
+    ['a wrong rule', { ...ASKED, stop: { rule: 'certified', halfWidth: -1 } }, 'body.stop.halfWidth', 'a number above 0'],
     [
       'a rule that there is not',
       { ...ASKED, stop: { rule: 'fixd' } },

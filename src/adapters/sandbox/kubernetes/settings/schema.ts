@@ -7,6 +7,7 @@ const namespace = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'expected the name of a namespace: lower-case letters, digits and "-"');
 
+const KUBECONFIG_EXPECTED = 'expected "auto" or the absolute path of a kubeconfig';
 const absolutePath = z.string().regex(/^\/[^\0]*$/, 'expected an absolute path');
 
 const tolerationSchema = z.strictObject({
@@ -50,7 +51,7 @@ const claimsSchema = z.union(
 export const kubernetesSchema = z
   .strictObject({
     kubeconfig: z
-      .union([z.literal('auto'), z.string().regex(/^\/[^\0]*$/)], { error: 'expected "auto" or the absolute path of a kubeconfig' })
+      .union([z.literal('auto'), z.string().regex(/^\/[^\0]*$/, KUBECONFIG_EXPECTED)], { error: KUBECONFIG_EXPECTED })
       .describe('"auto": $KUBECONFIG, ~/.kube/config, or the service account of the pod that Muster runs in'),
     context: z.string().min(1).optional().describe('of the kubeconfig; its current one where this is left out'),
     namespace: namespace.describe('where the pods are made'),
