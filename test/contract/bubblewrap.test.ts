@@ -6,7 +6,7 @@ import { pythonInterpreter } from '../support/python-interpreter.ts';
 import type { ExpectedFailures } from './expected-failure.ts';
 import { FORK_BOMB, limitFailures, MEMORY_BOMB, PROCESS_COUNT, PROCESSOR_TIME, TREE_MEMORY, USAGE } from './limit-failures.ts';
 import { shellCommands } from './sandbox-commands.ts';
-import { sandboxProviderContract } from './sandbox-provider.ts';
+import { ALL_GROUPS, sandboxProviderContract } from './sandbox-provider.ts';
 
 const { executable, mounts } = pythonInterpreter();
 const { limits } = await probeCapabilities({ bwrapPath: 'bwrap', cgroups: 'detect' });
@@ -36,7 +36,13 @@ const zygote = { python: executable, program: '/runner/zygote.py', imports: [], 
 
 sandboxProviderContract(
   'the bubblewrap provider, forking from a zygote,',
-  { commands: shellCommands(executable), mounts: forkedMounts, zygote, open: () => BubblewrapContext.open(forkedMounts, { zygote }) },
+  {
+    commands: shellCommands(executable),
+    mounts: forkedMounts,
+    zygote,
+    open: () => BubblewrapContext.open(forkedMounts, { zygote }),
+    sample: ALL_GROUPS,
+  },
   byMachine,
 );
 

@@ -5,7 +5,7 @@ import { DockerContext } from '../support/docker/docker-context.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import { limitFailures, USAGE } from './limit-failures.ts';
 import { shellCommands } from './sandbox-commands.ts';
-import { sandboxProviderContract } from './sandbox-provider.ts';
+import { ALL_GROUPS, sandboxProviderContract } from './sandbox-provider.ts';
 
 nock.restore();
 // A container takes half a second to come and to go, and several of them on a busy machine much longer.
@@ -27,7 +27,7 @@ async function open(): Promise<DockerContext> {
 
 sandboxProviderContract(
   'the Docker provider',
-  { commands: shellCommands(executable), mounts: [{ source: '/usr', target: '/usr' }, ...mounts], open },
+  { commands: shellCommands(executable), mounts: [{ source: '/usr', target: '/usr' }, ...mounts], open, sample: ALL_GROUPS },
   limitFailures('the daemon forgets what a container has used when it ends', USAGE),
   unavailable,
 );

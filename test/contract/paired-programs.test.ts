@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
 import type { PolicyProgram, Zygote } from '../../src/pool/ports/template.ts';
 import { BubblewrapContext } from '../support/bubblewrap-context.ts';
+import { sampled } from '../support/full-form.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import { shellCommands } from './sandbox-commands.ts';
@@ -46,7 +47,8 @@ for asked in sys.stdin:
 const NOTICES = 'print("ready", flush=True)\nline.recv(1)\nos._exit(71)';
 const STAYS = 'import time\ntime.sleep(1e6)';
 
-describe.each(['forked', 'plain'] as const)('two programs in a sandbox, %s', (start) => {
+/** In the short form, the contract of providers starts plain pairs. */
+describe.each(sampled(['forked', 'plain'] as const, (start) => start === 'forked'))('two programs in a sandbox, %s', (start) => {
   failOnLeftoverProcesses();
   let fixture: SandboxFixture;
   const open = async (policy: PolicyProgram['command']): Promise<SandboxFixture> => {

@@ -6,6 +6,7 @@ import { sampled } from '../support/full-form.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import type { SkippableClock } from '../support/skippable-clock.ts';
 import { contractCase, type ExpectedFailures } from './expected-failure.ts';
+import { DISK_BOMB, MEMORY_BOMB, PROCESS_COUNT } from './limit-failures.ts';
 import type { SandboxCommands } from './sandbox-commands.ts';
 import { SandboxFixture } from './sandbox-fixture.ts';
 import { isolationScenarios } from './scenarios/isolation.ts';
@@ -23,7 +24,7 @@ export interface SandboxProviderSubject {
   readonly zygote?: Zygote;
   /** A place of its own for one test. */
   open(): Promise<SandboxContext>;
-  /** What the short form of the tests runs, where another subject shows the rest, or the rest shows little. */
+  /** Groups of which the short form runs the scenarios of SAMPLE, where another subject of the same adapter, or of a cheaper one, shows the rest. */
   readonly sample?: readonly Group[];
 }
 
@@ -58,7 +59,39 @@ const GROUPS = {
   limits: limitScenarios,
 } as const;
 type Group = keyof typeof GROUPS;
-const NAMES: readonly Group[] = ['streams', 'uploads', 'leaving', 'isolation', 'limits'];
+export const ALL_GROUPS: readonly Group[] = ['streams', 'uploads', 'leaving', 'isolation', 'limits'];
+
+/**
+ * What the short form runs of a sampled group: the scenarios in which adapters differ most. The subjects without a sample, bubblewrap's plain
+ * sandboxes and the in-memory provider, run all scenarios in both forms.
+ */
+const SAMPLE: Readonly<Record<Group, readonly string[]>> = {
+  streams: [
+    'the exit code is the program’s',
+    'the end of stdin is a half-close: output still flows',
+    'bytes of every value pass unchanged both ways',
+    'a program whose output is not read is stopped, and goes on when it is read',
+  ],
+  uploads: [
+    'a host file is the same inside',
+    'an upload that is aborted half-way does not appear',
+    'an uploaded file cannot be changed from inside',
+  ],
+  leaving: [
+    'a lifetime that passes leaves no descendant',
+    'a creation that is aborted at any moment leaves nothing',
+    'closing the provider destroys what runs and what is being made',
+    'a sandbox that is taken away from outside is lost',
+    'a sweep removes what a crashed owner left, and nothing of a live one',
+  ],
+  isolation: [
+    'two sandboxes see nothing of each other',
+    'the network is out of reach, the host’s loopback included',
+    'nothing can be written but in /tmp and /dev/shm',
+    'the program has no capability, no way to gain any, and is not root',
+  ],
+  limits: ['every limit is described, and a limit that cannot be enforced cannot be demanded', PROCESS_COUNT, MEMORY_BOMB, DISK_BOMB],
+};
 
 /**
  * Every adapter of the SandboxProvider port passes this.
@@ -72,9 +105,16 @@ export function sandboxProviderContract(
   unfit: ExpectedFailures = {},
   unavailable?: string,
 ): void {
-  const unknown = Object.keys(unfit).filter((title) => !NAMES.some((group) => title in GROUPS[group]));
-  if (unknown.length > 0) throw new Error(`${name} excepts scenarios that do not exist: ${unknown.join('; ')}`);
+  const unknown = [...Object.keys(unfit), ...Object.values(SAMPLE).flat()].filter(
+    (title) => !ALL_GROUPS.some((group) => title in GROUPS[group]),
+  );
+  if (unknown.length > 0) throw new Error(`${name} excepts or samples scenarios that do not exist: ${unknown.join('; ')}`);
 
+  const { sample } = subject;
+  const isInShortForm =
+    (group: Group) =>
+    ([title]: readonly [string, Scenario]): boolean =>
+      sample === undefined || (sample.includes(group) && SAMPLE[group].includes(title));
   const where = unavailable === undefined ? '' : ` (not here: ${unavailable})`;
   describe.runIf(unavailable === undefined)(`${name} is a sandbox provider${where}`, () => {
     failOnLeftoverProcesses();
@@ -84,7 +124,8 @@ export function sandboxProviderContract(
     });
     afterEach(() => fixture[Symbol.asyncDispose]());
 
-    for (const group of sampled(NAMES, (each) => subject.sample?.includes(each) ?? true))
-      for (const [title, scenario] of Object.entries(GROUPS[group])) contractCase(title, () => scenario(fixture), unfit[title]);
+    for (const group of ALL_GROUPS)
+      for (const [title, scenario] of sampled(Object.entries(GROUPS[group]), isInShortForm(group)))
+        contractCase(title, () => scenario(fixture), unfit[title]);
   });
 }

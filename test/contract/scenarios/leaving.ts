@@ -3,9 +3,13 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
 import type { Sandbox } from '../../../src/pool/ports/sandbox.ts';
+import { extent } from '../../support/full-form.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { Scenario } from '../sandbox-provider.ts';
 import { exchange, firstLine, NEVER, type SandboxFixture } from '../sandbox-fixture.ts';
+
+/** Between the moments in which a creation is aborted. */
+const TURNS_APART = extent({ short: 12, full: 3 });
 
 /** A sandbox with a parent and a runaway descendant, both seen in the process table. */
 async function family(fixture: SandboxFixture, lifetimeSeconds = 3600): Promise<Sandbox> {
@@ -78,7 +82,7 @@ os._exit(7)
   'a creation that is aborted at any moment leaves nothing': async (fixture) => {
     // The first creation prepares the context; only those after it take the usual time.
     await (await fixture.create(fixture.commands.exit(0))).destroy();
-    for (let turns = 0; turns < 60; turns += 3) {
+    for (let turns = 0; turns < 60; turns += TURNS_APART) {
       const abort = new AbortController();
       const creation = fixture.create(fixture.commands.idle(fixture.marker), {}, fixture.provider, abort.signal);
       const settled = creation.then(
