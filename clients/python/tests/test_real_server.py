@@ -27,7 +27,7 @@ from muster_client.effects import Request
 from muster_client.settings import VERSION
 from tests.real_server import GAME, REPOSITORY, RealServer
 from tests.test_deltas import safetensors
-from tests.test_training_loop import LOOPS, Loop, run
+from tests.test_training_loop import SAMPLE, Loop, run
 
 CAN_SERVE = "CI" in os.environ or ((REPOSITORY / "node_modules").exists() and shutil.which("bwrap") is not None)
 pytestmark = pytest.mark.skipif(not CAN_SERVE, reason="no node_modules or no bubblewrap: see scripts/setup.mjs")
@@ -126,10 +126,10 @@ def test_an_evaluation_goes_on_through_a_server_that_is_killed_to_the_same_answe
             kills.append(running.episodes)
             server.kill_and_start_anew()
 
-    stop = {"rule": "fixed", "episodes": 2000}
+    stop = {"rule": "fixed", "episodes": 1000}
     disturbed = client.evaluate(EARLY, "cartpole", stop=stop, cache=False, progress=kill_once)
     assert kills
-    assert kills[0] < 2000
+    assert kills[0] < 1000
     assert disturbed.official == client.evaluate(EARLY, "cartpole", stop=stop, cache=False).official
 
 
@@ -139,7 +139,7 @@ def test_weights_travel_once(client: Client) -> None:
     assert client.evaluate(path, "cartpole", stop={"rule": "fixed", "episodes": 4}).checkpoint == f"sha256:{digest}"
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", SAMPLE)
 def test_the_training_loop_is_told_how_it_goes(loop: Loop, server: RealServer, tmp_path: Path) -> None:
     done = run(loop, server.url, tmp_path, updates=2)
     assert done.returncode == 1, done.stderr

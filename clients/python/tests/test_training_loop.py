@@ -11,6 +11,7 @@ import pytest
 
 from tests.fake_server import FakeMuster
 from tests.faults import Answer
+from tests.full_form import IS_FULL_FORM
 from tests.real_server import HANG_SECONDS
 from tests.samples import comparison, evaluation, events_of, problem, summary
 
@@ -37,6 +38,8 @@ def _loop(name: str, module: str, environment: str) -> Loop:
 
 
 LOOPS = [_loop("cartpole-torch", "training_loop", ".venv-torch").case, _loop("cartpole-keras", "training_loop_keras", ".venv-keras").case]
+SAMPLE = LOOPS if IS_FULL_FORM else LOOPS[:1]
+"""For what does not depend on the framework. TensorFlow takes eight seconds of a processor to start."""
 
 
 def answers(fake: FakeMuster, lows: list[float], verdicts: list[str]) -> None:
@@ -85,7 +88,7 @@ def test_it_keeps_what_beat_the_best_and_ends_when_the_target_is_certified(loop:
     assert json.loads(header["__metadata__"]["muster"])["format"] == "muster-mlp/1"
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", SAMPLE)
 def test_it_says_by_its_exit_code_that_the_target_was_not_reached(loop: Loop, fake: FakeMuster, url: str, tmp_path: Path) -> None:
     answers(fake, lows=[100], verdicts=[])
     done = run(loop, url, tmp_path, updates=1)
@@ -93,7 +96,7 @@ def test_it_says_by_its_exit_code_that_the_target_was_not_reached(loop: Loop, fa
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", SAMPLE)
 def test_it_says_what_kept_it_from_evaluating(loop: Loop, fake: FakeMuster, url: str, tmp_path: Path) -> None:
     fake.break_down("POST", "/v1/evaluations", Answer(403, problem(403, "access.role", "the token is a viewer's; expected a submitter's")))
     done = run(loop, url, tmp_path, updates=1)

@@ -3,6 +3,6 @@
 from importlib.util import find_spec
 
 # For all tests of this folder: it takes a variable away.
-import tests.training.full_form  # noqa: F401
+import tests.full_form  # noqa: F401
 
 collect_ignore_glob = [] if find_spec("stable_baselines3") else ["test_*.py"]

@@ -17,8 +17,8 @@ import pytest
 from muster import embedded
 from muster.training.record import Record
 from muster_client import Client
+from tests.full_form import IS_FULL_FORM
 from tests.real_server import GAME, HANG_SECONDS, REPOSITORY, RealServer
-from tests.training.full_form import IS_FULL_FORM
 from tests.training.leftovers import processes_of, sockets_of
 
 # Tells how far it is, line by line: steps of the training, then what is told of evaluations while their end is waited for.
