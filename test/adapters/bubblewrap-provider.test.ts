@@ -16,6 +16,7 @@ import type { Sandbox, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
 import { BubblewrapContext, UNMARKED_DESCRIPTOR } from '../support/bubblewrap-context.ts';
 import { eventually } from '../support/eventually.ts';
+import { extent } from '../support/full-form.ts';
 import { descendants, failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
 
@@ -108,7 +109,7 @@ describe.each(['detect', 'none'] as const)('a creation that is aborted (control 
     const { context, provider } = await open(cgroups);
     const before = descendants().length;
     await (await create(provider, template(IDLE))).destroy();
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < extent({ short: 2, full: 5 }); round += 1) {
       const abort = new AbortController();
       const creation = create(provider, template(IDLE), abort.signal);
       const settled = creation.then((sandbox) => sandbox.destroy()).catch((error: unknown) => error);

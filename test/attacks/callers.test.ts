@@ -8,6 +8,7 @@ import { gvisorHere } from '../support/gvisor-context.ts';
 import { IMAGE, KubernetesContext } from '../support/kubernetes/kubernetes-context.ts';
 import { runnerImage } from '../support/kubernetes/runner-image.ts';
 import { sha256 } from '../support/upload-fixture.ts';
+import { WAYS } from './attack-fixture.ts';
 import { CHANGES, EARLY, OPEN_DOOR, running, sent, type Environment } from './callers-suites.ts';
 
 beforeAll(() => nock.restore());
@@ -78,7 +79,7 @@ function undisturbed(came: Readonly<Record<string, string>>): Readonly<Record<st
   return Object.fromEntries(Object.keys(came).map((when) => [when, came['alone']]));
 }
 
-/** The short form has fresh sandboxes only where they are forked. */
+/** In the short form sandboxes are forked: which sandbox serves whom is decided in the pool, for all kinds of them. */
 const LIFETIMES = [
   ['used again', 1000],
   ['fresh for each episode', 1],
@@ -86,9 +87,8 @@ const LIFETIMES = [
 
 describe.each(LIFETIMES)('an intruder’s suite, with sandboxes that are %s,', { timeout: 600_000 }, (_which, episodesPerSandbox) => {
   const pool = { max: 1, warm: 1, episodesPerSandbox };
-  const isEverywhere = isFullForm || episodesPerSandbox > 1;
 
-  it.each(isEverywhere ? ['forked', 'plain'] : ['forked'])(
+  it.each(sampled(WAYS, (way) => way === 'forked'))(
     'changes nothing that the owner gets, and reads nothing of the owner’s, where they are %s',
     async (start) => {
       await using principals = await TwoPrincipals.open({ pool, templates: { local: { start } } });
@@ -98,13 +98,13 @@ describe.each(LIFETIMES)('an intruder’s suite, with sandboxes that are %s,', {
     },
   );
 
-  it.runIf(isEverywhere && gvisorHere.gvisor.state === 'available')('nor where they are gVisor’s', async () => {
+  it.runIf(isFullForm && gvisorHere.gvisor.state === 'available')('nor where they are gVisor’s', async () => {
     await using principals = await TwoPrincipals.open({ pool, templates: { local: { provider: 'gvisor' } } });
     const came = await besieged(principals, false);
     expect(came).toEqual(undisturbed(came));
   });
 
-  it.runIf(isEverywhere)('nor where they are pods', async () => {
+  it.runIf(isFullForm)('nor where they are pods', async () => {
     const { image, python } = await runnerImage();
     await using context = await KubernetesContext.open(image);
     const kubernetes = { kubeconfig: context.pod.kubeconfig, image: IMAGE, python };

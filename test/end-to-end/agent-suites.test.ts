@@ -3,6 +3,7 @@ import path from 'node:path';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentSuiteFixture, ANSWER_TASK, SCRIPTED_AGENT } from '../support/agent-suite-fixture.ts';
+import { isFullForm } from '../support/full-form.ts';
 import { writeFiles } from '../support/grading-fixture.ts';
 import { connect } from '../../src/app/client/server-client.ts';
 import { MusterCommand } from './muster-command.ts';
@@ -43,26 +44,30 @@ describe('a suite of tasks for agents', () => {
     expect(Object.values(official.failures).every((count) => count === 0)).toBe(true);
   });
 
-  it('goes on after kill -9, with --out, and comes to the same official result; once complete it is not played again', async () => {
-    const out = path.join(fixture.directory, 'out');
-    const suite = await fixture.suite();
-    const environment = { MUSTER_STATE_DIR: fixture.stateDir };
-    const command = ['./muster', 'eval', suite, '--agent', agent, '--json', '-n', '2', '--out', out];
-    await using killed = new MusterCommand(command, { environment });
-    await killed.until('two episodes are kept', async () => (await linesOf(path.join(out, 'episodes.ndjson'))) >= 2);
-    killed.signal('SIGKILL');
-    expect((await killed.ended).signal).toBe('SIGKILL');
+  // In the short form, external-agents.test.ts and resumed-results.test.ts go on after a kill.
+  it.runIf(isFullForm)(
+    'goes on after kill -9, with --out, and comes to the same official result; once complete it is not played again',
+    async () => {
+      const out = path.join(fixture.directory, 'out');
+      const suite = await fixture.suite();
+      const environment = { MUSTER_STATE_DIR: fixture.stateDir };
+      const command = ['./muster', 'eval', suite, '--agent', agent, '--json', '-n', '2', '--out', out];
+      await using killed = new MusterCommand(command, { environment });
+      await killed.until('two episodes are kept', async () => (await linesOf(path.join(out, 'episodes.ndjson'))) >= 2);
+      killed.signal('SIGKILL');
+      expect((await killed.ended).signal).toBe('SIGKILL');
 
-    await using resumed = new MusterCommand(command, { environment });
-    const summary = (await resumed.ended).summary();
-    expect(JSON.stringify(summary.official)).toBe(undisturbed);
-    expect(summary.run.recalled).toBeGreaterThanOrEqual(2);
+      await using resumed = new MusterCommand(command, { environment });
+      const summary = (await resumed.ended).summary();
+      expect(JSON.stringify(summary.official)).toBe(undisturbed);
+      expect(summary.run.recalled).toBeGreaterThanOrEqual(2);
 
-    await using again = new MusterCommand(command, { environment });
-    const repeated = await again.ended;
-    expect(repeated.notices).toContain('nothing is played');
-    expect(repeated.summary()).toEqual(summary);
-  });
+      await using again = new MusterCommand(command, { environment });
+      const repeated = await again.ended;
+      expect(repeated.notices).toContain('nothing is played');
+      expect(repeated.summary()).toEqual(summary);
+    },
+  );
 
   it('promotes the oracle over doing nothing, and stops as soon as the mean is certain enough', async () => {
     await using muster = await fixture.muster(4);

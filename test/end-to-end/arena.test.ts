@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { rewardSchema } from '../../src/agents/arena/episode-answers.ts';
 import { startedGymEpisodeSchema } from '../../src/faces/http/schemas/agent-episode-schemas.ts';
 import { connect } from '../../src/app/client/server-client.ts';
+import { isFullForm } from '../support/full-form.ts';
 import { Agent, episodeSchema, TASK, TASKS, type Answered } from './arena/http-agent.ts';
 import { MusterServer } from './muster-server.ts';
 import { REPOSITORY, Stage } from './stage.ts';
@@ -100,7 +101,8 @@ describe('the arena', () => {
     });
   });
 
-  it('goes on with the files of the step that was answered last when the server is killed', async () => {
+  // In the short form, arena/takeover.test.ts kills servers.
+  it.runIf(isFullForm)('goes on with the files of the step that was answered last when the server is killed', async () => {
     await using stage = await Stage.open();
     const config = await configOf(stage);
     const killed = await MusterServer.start(stage, config);

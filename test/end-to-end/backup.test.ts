@@ -3,6 +3,7 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { isFullForm } from '../support/full-form.ts';
 import { PostgresServer } from '../support/postgres-server.ts';
 import { MusterServer } from './muster-server.ts';
 import { ANYTHING, REPOSITORY, seedOf, Stage } from './stage.ts';
@@ -70,7 +71,7 @@ describe('a server that is restored as the documentation has it', () => {
     await stopped(again);
   });
 
-  it('does so from PostgreSQL, of which the backup was made while it played', async () => {
+  it.runIf(isFullForm)('does so from PostgreSQL, of which the backup was made while it played', async () => {
     await using stage = await Stage.open();
     await using postgres = await PostgresServer.start();
     await mkdir(stage.path('backup'));

@@ -16,10 +16,12 @@ useRealSockets();
 /** Muster serves checkpoints on this machine, on whatever port is free. */
 const DELIVERY = { url: 'http://127.0.0.1', host: '127.0.0.1', port: 0 };
 
+const EPISODES = 24;
+
 async function evaluate(stage: Stage, name: string, local: object, changes: object = { delivery: DELIVERY }): Promise<Summary> {
   const file = await stage.write(name, { stateDir: stage.stateDir, pool: { max: 2 }, templates: { local }, ...changes });
   await using muster = await Muster.open(loadConfig({ file, environment: { HOME: '/' } }));
-  return await muster.evaluate({ suite: CARTPOLE, checkpoint: LATE });
+  return await muster.evaluate({ suite: CARTPOLE, checkpoint: LATE, stop: { rule: 'fixed', episodes: EPISODES } });
 }
 
 /** What all of them are held against; played once. */
@@ -76,7 +78,7 @@ describe('a checkpoint that sandboxes elsewhere fetch', { timeout: 180_000 }, ()
       templates: { local: { provider: 'e2b', delivery: 'pull', e2b } },
       delivery: DELIVERY,
     });
-    const there = await stage.run(['eval', CARTPOLE, '-c', LATE, '--json', '--config', config], {
+    const there = await stage.run(['eval', CARTPOLE, '-c', LATE, '--episodes', String(EPISODES), '--json', '--config', config], {
       environment: { E2B_API_KEY: apiKey, E2B_API_URL: apiUrl, E2B_SANDBOX_URL: sandboxUrl },
     });
     const here = await onThisMachine();

@@ -11,7 +11,7 @@ import { Stage } from './stage.ts';
 useRealSockets();
 failOnLeftoverProcesses();
 
-const SANDBOXES = extent({ short: 12, full: 300, variable: 'MUSTER_CROWD' });
+const SANDBOXES = extent({ short: 8, full: 300, variable: 'MUSTER_CROWD' });
 const PLAN: Plan = { ...PRO, concurrentSandboxes: SANDBOXES };
 
 it(

@@ -17,7 +17,7 @@ describe('an evaluation in which every episode fails', () => {
     ['is not a number', 'invalid-return', /NaN/],
     ['is out of bounds', 'out-of-bounds', /1\.5 lies outside of the declared bounds \[0, 1\]/],
   ] as const;
-  it.each(sampled(ways, ([how]) => how === 'raises' || how === 'is not a number'))(
+  it.each(sampled(ways, ([how]) => how === 'is not a number'))(
     'as its environment %s ends soon with exit code 2 and the error, again when it is asked for again',
     async (how, cause, error) => {
       await using stage = await Stage.open();
@@ -95,14 +95,17 @@ describe('an evaluation in which every episode fails', () => {
 });
 
 describe('an evaluation of which an environment shows NaN', () => {
-  it.each([undefined, { mode: 'lockstep', width: 2 }])('gives its mean with a warning, played as %j', async (play) => {
-    await using stage = await Stage.open();
-    const suite = await stage.faultSuite({ how: 'shows NaN', episodes: [7], changes: { ...MANY, ...(play && { play }) } });
-    const { exitCode, stdout } = await stage.call(['eval', suite, '-c', ANYTHING, '-n', '1', '--json']);
-    expect(exitCode).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({
-      official: { episodes: 40, failedShare: 0 },
-      warnings: expect.arrayContaining([expect.stringContaining('observations that hold NaN')]),
-    });
-  });
+  it.each(sampled([undefined, { mode: 'lockstep', width: 2 }], (play) => play !== undefined))(
+    'gives its mean with a warning, played as %j',
+    async (play) => {
+      await using stage = await Stage.open();
+      const suite = await stage.faultSuite({ how: 'shows NaN', episodes: [7], changes: { ...MANY, ...(play && { play }) } });
+      const { exitCode, stdout } = await stage.call(['eval', suite, '-c', ANYTHING, '-n', '1', '--json']);
+      expect(exitCode).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({
+        official: { episodes: 40, failedShare: 0 },
+        warnings: expect.arrayContaining([expect.stringContaining('observations that hold NaN')]),
+      });
+    },
+  );
 });

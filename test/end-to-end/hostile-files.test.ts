@@ -1,5 +1,6 @@
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { sampled } from '../support/full-form.ts';
 import { sha256 } from '../support/upload-fixture.ts';
 import { FreshServer } from './fresh-server.ts';
 
@@ -37,6 +38,9 @@ const HOSTILE: readonly (readonly [what: string, query: string, file: () => Buff
     'more than 10000 files',
   ],
 ];
+
+/** A header that is too long to be read, and a manifest, which is read. */
+const SHORT_FORM = new Set(['a header of lists and objects in one another', 'a manifest of half a million files']);
 
 /** Sends bytes [begin, end) of a file. */
 async function send(
@@ -85,15 +89,19 @@ async function longestSilence(server: FreshServer, file: Buffer): Promise<number
 describe('a server with tokens that is sent what is made to keep it busy', () => {
   beforeAll(() => nock.restore());
 
-  it.each(HOSTILE)('refuses it, and holds little of it in memory: %s', { timeout: 120_000 }, async (_, query, make, problem) => {
-    await using server = await FreshServer.start('tokens');
-    const file = make();
-    const before = await server.memory.reset();
-    const answer = await send(server, file, 0, file.length, query);
-    expect(answer).toEqual({ status: 422, text: expect.stringContaining(problem) });
-    expect((await server.memory.peak()) - before).toBeLessThan(MOST_BYTES);
-    await server.expectAlive();
-  });
+  it.each(sampled(HOSTILE, ([what]) => SHORT_FORM.has(what)))(
+    'refuses it, and holds little of it in memory: %s',
+    { timeout: 120_000 },
+    async (_, query, make, problem) => {
+      await using server = await FreshServer.start('tokens');
+      const file = make();
+      const before = await server.memory.reset();
+      const answer = await send(server, file, 0, file.length, query);
+      expect(answer).toEqual({ status: 422, text: expect.stringContaining(problem) });
+      expect((await server.memory.peak()) - before).toBeLessThan(MOST_BYTES);
+      await server.expectAlive();
+    },
+  );
 
   it('answers others while it looks at the most tensors that are read', { timeout: 120_000 }, async () => {
     await using server = await FreshServer.start('tokens');

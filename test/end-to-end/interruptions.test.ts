@@ -1,14 +1,15 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { WAYS } from '../attacks/attack-fixture.ts';
 import { listProcesses, readProcessFile } from '../support/process-table.ts';
 import { eventually } from '../support/eventually.ts';
-import { extent } from '../support/full-form.ts';
+import { extent, sampled } from '../support/full-form.ts';
 import { mazePolicy, mazeSuite } from './maze.ts';
 import type { MusterCommand } from './muster-command.ts';
 import { ANYTHING, Stage } from './stage.ts';
 
-const SANDBOXES = extent({ short: 12, full: 200 });
+const SANDBOXES = extent({ short: 6, full: 200 });
 /** Episodes from here on never end. */
 const FIRST_BLOCKED = 300;
 
@@ -86,11 +87,7 @@ describe(`Muster with ${SANDBOXES} busy sandboxes`, () => {
   });
 });
 
-/** A plain sandbox takes a second of a processor for each of its two programs. */
-describe.each([
-  ['forked', 2],
-  ['plain', extent({ short: 1, full: 2 })],
-] as const)('Muster with policies apart, %s', (way, sandboxes) => {
+describe.each(sampled(WAYS, (way) => way === 'forked'))('Muster with policies apart, %s', (way) => {
   it('that is killed takes both programs of each sandbox with it', async () => {
     await using stage = await Stage.open();
     const name = `waits ${stage.directory}`;
@@ -106,14 +103,14 @@ Policy.act = act
     );
     const suite = await stage.write('maze.json', await mazeSuite(stage, 2, { episode: { seconds: 3600 } }));
     const config = await stage.write('apart.json', { templates: { local: { policy: 'apart', start: way } } });
-    const command = stage.start(['eval', suite, '-c', policy, '--json', '-n', String(sandboxes), '--config', config]);
+    const command = stage.start(['eval', suite, '-c', policy, '--json', '-n', '2', '--config', config]);
     const waiting = (): number => listProcesses().filter(({ argv }) => argv[0] === name).length;
-    await command.until('all policies are asked', async () => waiting() === sandboxes);
+    await command.until('all policies are asked', async () => waiting() === 2);
     command.signal('SIGKILL');
     await command.ended;
     await eventually('every process of its sandboxes is gone', () => stage.sandboxProcesses().length + waiting() === 0);
     const next = await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '--json', '-n', '1']);
-    expect(next.summary().run.pool.swept).toBe(sandboxes);
+    expect(next.summary().run.pool.swept).toBe(2);
     expect(await stage.traces()).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { Muster } from '../../src/app/main.ts';
 import { seededRandom } from '../aggregation/seeded-random.ts';
 import { eventually } from '../support/eventually.ts';
-import { sampled } from '../support/full-form.ts';
+import { isFullForm, sampled } from '../support/full-form.ts';
 import { zygoteProcesses } from '../support/zygote-processes.ts';
 import { type RunnerInside, runnersInside } from './inside.ts';
 import { ANYTHING, seedOf, Stage } from './stage.ts';
@@ -103,7 +103,8 @@ describe('a runner that is killed', () => {
     undisturbed = await undisturbedResult();
   });
 
-  it('while it starts is replaced', async () => {
+  // In the short form, runners are killed while they play, at the tail, and while they load in the course of many kills.
+  it.runIf(isFullForm)('while it starts is replaced', async () => {
     // A forked one has started before it is visible.
     await using fixture = await Fixture.open({ start: 'plain' });
     await fixture.stage.closeGates('loading');
@@ -117,7 +118,7 @@ describe('a runner that is killed', () => {
     expect(run.pool.failed + run.pool.died).toBe(1);
   });
 
-  it('while it loads is replaced', async () => {
+  it.runIf(isFullForm)('while it loads is replaced', async () => {
     await using fixture = await Fixture.open();
     await fixture.stage.closeGates('loading');
     const evaluation = fixture.evaluate();
@@ -141,7 +142,7 @@ describe('a runner that is killed', () => {
     expect({ died: run.pool.died, retried: run.retried }).toEqual({ died: 1, retried: 1 });
   });
 
-  it('while it idles between two evaluations is replaced', async () => {
+  it.runIf(isFullForm)('while it idles between two evaluations is replaced', async () => {
     await using fixture = await Fixture.open();
     expect(JSON.stringify((await fixture.evaluate()).official)).toBe(undisturbed);
     await fixture.stage.closeGates('loading');
@@ -154,10 +155,11 @@ describe('a runner that is killed', () => {
     expect(run.retried).toBe(0);
   });
 
-  it.each([
+  const tails: readonly (readonly [string, boolean, number])[] = [
     ['with nothing left to do is not missed', false, 0],
     ['in the last episode is replaced, and the episode is played again', true, 1],
-  ])('at the tail %s', async (_, isLast, retried) => {
+  ];
+  it.each(sampled(tails, ([, isLast]) => isLast))('at the tail %s', async (_, isLast, retried) => {
     await using fixture = await Fixture.open();
     const gate = `playing-${seedOf(EPISODES - 1)}`;
     await fixture.stage.closeGates(gate);
@@ -212,7 +214,7 @@ describe('a zygote that is killed', () => {
     expect({ died: run.pool.died, retried: run.retried }).toEqual({ died: 2, retried: 2 });
   });
 
-  it('again and again, changes nothing', async () => {
+  it.runIf(isFullForm)('again and again, changes nothing', async () => {
     await using fixture = await Fixture.open();
     const gates = new Set([3, 9, 15].map((index) => `playing-${seedOf(index)}`));
     await fixture.stage.closeGates(...gates);

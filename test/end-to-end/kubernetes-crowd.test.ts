@@ -12,7 +12,7 @@ import { Stage } from './stage.ts';
 nock.restore();
 failOnLeftoverProcesses();
 
-const PODS = extent({ short: 24, full: 300, variable: 'MUSTER_CROWD' });
+const PODS = extent({ short: 16, full: 300, variable: 'MUSTER_CROWD' });
 const PER_SECOND = Math.max(12, PODS / 10);
 const PATIENCE = { timeout: 120_000 + PODS * 2000 };
 

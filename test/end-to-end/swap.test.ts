@@ -6,6 +6,7 @@ import { loadConfig } from '../../src/app/configuration.ts';
 import { Muster } from '../../src/app/main.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { safetensorsFile } from '../policy-distribution/safetensors-file.ts';
+import { extent } from '../support/full-form.ts';
 import { Stage } from './stage.ts';
 
 const EPISODES = 40;
@@ -59,8 +60,8 @@ async function linesOf(out: string): Promise<readonly z.infer<typeof lineSchema>
 
 describe('checkpoints that are evaluated one after the other while the next is made ready', () => {
   it.each([
-    ['loaded in each sandbox', 4, 16],
-    ['shared by all sandboxes', SHARED_NUMBERS, 6],
+    ['loaded in each sandbox', 4, extent({ short: 8, full: 16 })],
+    ['shared by all sandboxes', SHARED_NUMBERS, extent({ short: 4, full: 6 })],
   ])('(%s) are never mixed', async (_, padding, count) => {
     await using stage = await Stage.open();
     await using muster = await Muster.open(

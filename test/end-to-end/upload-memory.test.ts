@@ -7,7 +7,7 @@ import { extent } from '../support/full-form.ts';
 import { FreshServer } from './fresh-server.ts';
 
 const MEBIBYTE = 2 ** 20;
-const MEBIBYTES = extent({ short: 192, full: 1024, variable: 'MUSTER_UPLOAD_MIB' });
+const MEBIBYTES = extent({ short: 128, full: 1024, variable: 'MUSTER_UPLOAD_MIB' });
 /** What is under way between the socket and the disk, and has been and is not collected yet: 40 MiB were seen, 66 with a gibibyte. Kept, it would be all. */
 const MOST_BYTES = 96 * MEBIBYTE;
 

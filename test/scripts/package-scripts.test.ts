@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { sampled } from '../support/full-form.ts';
 
 const PACKAGE = z.object({ scripts: z.record(z.string(), z.string()) });
 const { scripts } = PACKAGE.parse(JSON.parse(await readFile(path.resolve('package.json'), 'utf8')));
@@ -71,12 +72,11 @@ describe('a script of package.json in a fresh clone', () => {
 });
 
 /** The scripts that take options, by what they run once everything is set up. */
-test.each(['bench', 'chaos', 'coverage-study', 'fuzz', 'images', 'screenshots'])(
-  '%s tells its options, and refuses others in one line',
-  (name) => {
-    const program = /node (?<file>\S+\.ts)/.exec(scripts[name] ?? '')?.groups?.['file'] ?? '';
-    const started = (flag: string) => spawnSync(process.execPath, [program, flag], { encoding: 'utf8' });
-    expect(started('--help')).toMatchObject({ status: 0, stdout: expect.stringContaining(`npm run ${name} -- `), stderr: '' });
-    expect(started('--nonsense')).toMatchObject({ status: 2, stdout: '', stderr: "Unknown option '--nonsense'; see --help\n" });
-  },
-);
+test.each(
+  sampled(['bench', 'chaos', 'coverage-study', 'fuzz', 'images', 'screenshots'], (name) => name === 'images' || name === 'screenshots'),
+)('%s tells its options, and refuses others in one line', (name) => {
+  const program = /node (?<file>\S+\.ts)/.exec(scripts[name] ?? '')?.groups?.['file'] ?? '';
+  const started = (flag: string) => spawnSync(process.execPath, [program, flag], { encoding: 'utf8' });
+  expect(started('--help')).toMatchObject({ status: 0, stdout: expect.stringContaining(`npm run ${name} -- `), stderr: '' });
+  expect(started('--nonsense')).toMatchObject({ status: 2, stdout: '', stderr: "Unknown option '--nonsense'; see --help\n" });
+});

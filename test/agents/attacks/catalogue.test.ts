@@ -32,12 +32,10 @@ const SHORT_FORM: ReadonlySet<string> = new Set([
   'a process behind a double fork rewrites the reward',
   'a name with a line feed is taken for the path of the answer',
   'a build leaves a process that writes the reward',
-  'the solution is taken from an object that nothing refers to',
   'the mended release is fetched from the network',
   'memory is spread over many processes',
   'the reward is more than 1',
   'what the suite expects is read in the frames of the callers, with derived tripwires',
-  'an object that equals everything is given to a suite, through a proxy',
 ]);
 
 describe('the catalogue of attacks', () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Verdict } from '../../../src/agents/verification/verdict.ts';
+import { sampled } from '../../support/full-form.ts';
 import { type FilesByPath, GradingFixture, TASK } from '../../support/grading-fixture.ts';
 
 let fixture: GradingFixture;
@@ -113,7 +114,7 @@ describe('instructions', () => {
     expect(constraints(dear.verdict)).toMatchObject({ outcome: 'failed', detail: expect.stringContaining('at most 1000000 is allowed') });
   });
 
-  it.each([
+  const programs: readonly (readonly [string, string])[] = [
     ['becomes another program', `${LONG} printf("%d\\n", 2 * n); fflush(stdout); execl("/bin/true", "true", (char *)0); return 1;`],
     [
       'has a child do the work, and kills it',
@@ -126,12 +127,16 @@ describe('instructions', () => {
       'forges the report',
       `${LONG} dprintf(2, "==1== Collected : 5\\n"); printf("%d\\n", 2 * n); dprintf(3, "==1== Collected : 5\\n"); return 0;`,
     ],
-  ])('are not those of a candidate that %s', async (_, body) => {
-    const task = await fixture.task(COUNTED);
-    const { verdict } = await fixture.verdict(task, { 'double.c': program(body) });
-    expect(verdict).toMatchObject({ reward: 0, problem: null });
-    expect(constraints(verdict)).toMatchObject({ outcome: 'failed' });
-  });
+  ];
+  it.each(sampled(programs, ([what]) => what === 'has a child do the work, and kills it' || what === 'forges the report'))(
+    'are not those of a candidate that %s',
+    async (_, body) => {
+      const task = await fixture.task(COUNTED);
+      const { verdict } = await fixture.verdict(task, { 'double.c': program(body) });
+      expect(verdict).toMatchObject({ reward: 0, problem: null });
+      expect(constraints(verdict)).toMatchObject({ outcome: 'failed' });
+    },
+  );
 });
 
 const forbids = (measure: string, names: readonly string[]): FilesByPath => ({
@@ -151,17 +156,21 @@ const judged = async (task: FilesByPath, body: string): Promise<unknown> => {
 const READS = 'if (scanf("%d", &n) != 1) return 1;';
 
 describe('forbidden system calls', () => {
-  it.each([
+  const calls: readonly (readonly [readonly string[], string, string])[] = [
     [['fork', 'vfork', 'clone'], 'if (fork() == 0) _exit(0);', 'clone may not be used'],
     // A program that looks whether it is watched finds that it always is.
     [['socket'], 'if (socket(AF_INET, SOCK_STREAM, 0) < 0) n += 0;', 'socket may not be used'],
     [['execve', 'execveat'], 'if (fork() == 0) { execl("/bin/true", "true", (char *)0); _exit(0); } wait(0);', 'execve may not be used'],
     [['sendmsg', 'sendto'], 'struct msghdr m = {0}; sendmsg(3, &m, 0);', 'sendmsg may not be used'],
     [['unlink'], 'syscall(SYS_unlink, "/tmp/none");', 'unlink may not be used'],
-  ])('%j: a try shows, also by a child, and the call is refused', async (names, body, detail) => {
-    expect(await judged(forbids('systemCalls', names), `${READS} ${body}`)).toEqual([0, `systemCalls: ${detail}`]);
-    expect(await judged(forbids('systemCalls', names), READS)).toEqual([1, '']);
-  });
+  ];
+  it.each(sampled(calls, ([[name]]) => name === 'execve' || name === 'sendmsg'))(
+    '%j: a try shows, also by a child, and the call is refused',
+    async (names, body, detail) => {
+      expect(await judged(forbids('systemCalls', names), `${READS} ${body}`)).toEqual([0, `systemCalls: ${detail}`]);
+      expect(await judged(forbids('systemCalls', names), READS)).toEqual([1, '']);
+    },
+  );
 });
 
 describe('forbidden symbols', () => {

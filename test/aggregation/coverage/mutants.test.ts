@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sampled } from '../../support/full-form.ts';
 import { failOnLeftoverProcesses } from '../../support/no-leftovers.ts';
 import { StudyCopy } from './mutant.ts';
 import type { Mutant } from './mutant.ts';
@@ -105,7 +106,17 @@ const MUTANTS: readonly (Mutant & { readonly row: string })[] = [
   { ...TASKS_INDEPENDENT, row: TASKS },
 ];
 
-test.each(MUTANTS)('the study catches $name', async ({ row, ...mutant }) => {
+/** The short form makes one mistake in the fold, in each kind of interval and in each stopping rule. */
+const SHORT_FORM = new Set([
+  'failed episodes left out',
+  'all of α at either end of the confidence sequence',
+  'a variance with divisor n',
+  'an approximate rule without pseudo-episodes on the bounds',
+  'an asymptotic rule that trusts the deviation of returns that are all the same',
+  TASKS_INDEPENDENT.name,
+]);
+
+test.each(sampled(MUTANTS, ({ name }) => SHORT_FORM.has(name)))('the study catches $name', async ({ row, ...mutant }) => {
   const { exitCode, output } = await copy.mistaken(mutant, () => copy.check(row));
   expect(output).toContain(`MISSED  ${row}`);
   expect(exitCode).toBe(1);

@@ -4,6 +4,7 @@ import type { GivenAction } from '../../../src/agents/actions/action.ts';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { connect } from '../../../src/app/client/server-client.ts';
+import { isFullForm } from '../../support/full-form.ts';
 import { explainMissingRedis, RedisServer } from '../../support/redis-server.ts';
 import { MusterServer } from '../muster-server.ts';
 import { REPOSITORY, Stage } from '../stage.ts';
@@ -50,7 +51,8 @@ async function play(url: string, between: () => Promise<void>): Promise<Played> 
   return { observations, reward, stored };
 }
 
-describe.skipIf(explainMissingRedis('redis') !== undefined)('the live state of episodes in Redis', () => {
+/** In the short form, takeover.test.ts kills the live tier and step-protocol.test.ts wipes it. */
+describe.runIf(isFullForm && explainMissingRedis('redis') === undefined)('the live state of episodes in Redis', () => {
   it('may be wiped between any two operations, and may be killed: the same observations and reward', async () => {
     await using stage = await Stage.open();
     await using redis = await RedisServer.start('redis', 'hush');

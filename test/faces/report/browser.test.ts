@@ -7,6 +7,7 @@ import type { ReportDocument } from '../../../src/faces/report/document.ts';
 import { reportPage } from '../../../src/faces/report/page.ts';
 import { DARK, LIGHT } from '../../../src/faces/report/text/palette.ts';
 import { openBrowser } from '../../support/chromium.ts';
+import { sampled } from '../../support/full-form.ts';
 import type { Browser } from '../../support/chromium.ts';
 import { candidate, comparison, courseTo, evaluation, nothing, tasksOf } from './documents.ts';
 import { checked, graded, suiteGraded } from './gradings.ts';
@@ -132,7 +133,10 @@ async function figures(page: Page): Promise<Figure[]> {
   return [...alone, ...cells];
 }
 
-describe.each(Object.entries(DOCUMENTS))('in a browser, the page %s', (name, document) => {
+/** Pages that have the parts of others. */
+const FULL_FORM = new Set(['evaluation-cut-short', 'shuffled-comparison', 'verdict', 'check']);
+
+describe.each(sampled(Object.entries(DOCUMENTS), ([name]) => !FULL_FORM.has(name)))('in a browser, the page %s', (name, document) => {
   it('asks for nothing but itself, gives no cause for complaint, and has the figures of its document', async () => {
     await using opened = await visit(name);
     expect(opened.requests).toEqual([opened.url]);

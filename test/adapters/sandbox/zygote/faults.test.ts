@@ -9,10 +9,13 @@ import { AttackFixture, ECHO, Neighbour, PYTHON } from '../../../attacks/attack-
 import { OwnModules } from '../../../attacks/own-modules.ts';
 import { NEVER } from '../../../contract/sandbox-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { extent, sampled } from '../../../support/full-form.ts';
 import { failOnLeftoverProcesses } from '../../../support/no-leftovers.ts';
 import { zygoteProcesses, type ZygoteProcesses } from '../../../support/zygote-processes.ts';
 
 const KILL_DEADLINE_MS = 10_000;
+/** Sandboxes of a Muster that is killed. */
+const ORPHANS = extent({ short: 20, full: 100 });
 
 failOnLeftoverProcesses();
 let fixture: AttackFixture;
@@ -64,22 +67,26 @@ async function outcomeOf(creation: Promise<Sandbox>): Promise<string> {
 }
 
 describe('a zygote that dies', () => {
-  it.each<[string, keyof ZygoteProcesses]>([
+  const killed: readonly (readonly [string, keyof ZygoteProcesses])[] = [
     ['the warden', 'warden'],
     ['what the programs are forked from', 'image'],
     ['the bubblewrap that holds them', 'bubblewrap'],
-  ])('(%s, by SIGKILL) takes its sandboxes with it, which are lost; the next one has a zygote of its own', async (_, which) => {
-    const sandboxes = await three();
-    const before = await zygoteProcesses(fixture.context.stateDir);
-    process.kill(before[which], 'SIGKILL');
-    for (const { exit } of sandboxes) expect(await exit).toMatchObject({ kind: 'lost', detail: expect.stringContaining('zygote') });
-    // Until it is known to be gone it is still asked.
-    const outcomes = new Set<string>();
-    await eventually('a new zygote is there', async () => outcomes.add(await outcomeOf(fixture.create(ECHO))).has('works'));
-    expect(new Set(['sandbox.zygote', 'works'])).toEqual(outcomes.add('sandbox.zygote'));
-    expect(await zygoteProcesses(fixture.context.stateDir)).not.toEqual(before);
-    expect(await fixture.context.traces()).toEqual([]);
-  });
+  ];
+  it.each(sampled(killed, ([, which]) => which === 'image'))(
+    '(%s, by SIGKILL) takes its sandboxes with it, which are lost; the next one has a zygote of its own',
+    async (_, which) => {
+      const sandboxes = await three();
+      const before = await zygoteProcesses(fixture.context.stateDir);
+      process.kill(before[which], 'SIGKILL');
+      for (const { exit } of sandboxes) expect(await exit).toMatchObject({ kind: 'lost', detail: expect.stringContaining('zygote') });
+      // Until it is known to be gone it is still asked.
+      const outcomes = new Set<string>();
+      await eventually('a new zygote is there', async () => outcomes.add(await outcomeOf(fixture.create(ECHO))).has('works'));
+      expect(new Set(['sandbox.zygote', 'works'])).toEqual(outcomes.add('sandbox.zygote'));
+      expect(await zygoteProcesses(fixture.context.stateDir)).not.toEqual(before);
+      expect(await fixture.context.traces()).toEqual([]);
+    },
+  );
 
   it('while sandboxes are being made fails their creation as infrastructure, unless they can wait for the next one', async () => {
     await aNewOneWorks();
@@ -94,7 +101,7 @@ describe('a zygote that dies', () => {
 });
 
 describe('a zygote that hangs', () => {
-  it.each(['warden', 'image'] as const)(
+  it.each(sampled(['warden', 'image'] as const, (which) => which === 'warden'))(
     '(the %s, by SIGSTOP) holds a creation up no longer than its signal and ten seconds',
     async (which) => {
       const sandboxes = await three();
@@ -137,7 +144,7 @@ describe('a zygote that cannot import what it should', () => {
 
   const toMend = { kind: 'input', code: 'python.unusable' };
   const passing = { kind: 'infrastructure', code: 'sandbox.zygote' };
-  it.each([
+  const sources: readonly (readonly [string, string, RegExp, object])[] = [
     ['is not there', 'import no_such_module', /ModuleNotFoundError: No module named 'no_such_module'/, toMend],
     ['raises', "raise ValueError('not on this machine')", /ValueError: not on this machine/, toMend],
     ['is no Python', 'def', /SyntaxError/, toMend],
@@ -146,14 +153,20 @@ describe('a zygote that cannot import what it should', () => {
     ['exits', "import sys; sys.exit('I leave')", /SystemExit: I leave/, passing],
     ['ends the process, after it has said why', "import os; os.write(2, b'for a reason'); os._exit(3)", /it ended.*for a reason/, passing],
     ['kills the process', 'import os; os.kill(os.getpid(), 9)', /it ended/, passing],
-  ])('because a module %s: says so to everyone who waits, and whether it will pass', async (_, source, message, expected) => {
-    const imported = await modules.importing(source);
-    for (const creation of await Promise.allSettled([1, 2].map(() => fixture.create(ECHO, imported)))) {
-      const error: unknown = creation.status === 'rejected' ? creation.reason : creation.value;
-      expect(error).toMatchObject({ ...expected, message: expect.stringMatching(message) });
-    }
-    await aNewOneWorks();
-  });
+  ];
+  const isInShortForm = ([what]: readonly [string, ...unknown[]]): boolean =>
+    ['raises', 'misses a file, which may come', 'kills the process'].includes(what);
+  it.each(sampled(sources, isInShortForm))(
+    'because a module %s: says so to everyone who waits, and whether it will pass',
+    async (_, source, message, expected) => {
+      const imported = await modules.importing(source);
+      for (const creation of await Promise.allSettled([1, 2].map(() => fixture.create(ECHO, imported)))) {
+        const error: unknown = creation.status === 'rejected' ? creation.reason : creation.value;
+        expect(error).toMatchObject({ ...expected, message: expect.stringMatching(message) });
+      }
+      await aNewOneWorks();
+    },
+  );
 
   it('in time: holds a creation up no longer than its signal', async () => {
     const imported = await modules.importing('import time; time.sleep(1000)');
@@ -177,20 +190,24 @@ describe('a command that is longer than a zygote takes', () => {
 });
 
 describe('a program that cannot be compiled', () => {
-  it.each([
+  const sources: readonly (readonly [string, string, string])[] = [
     ['no Python', 'def', 'SyntaxError'],
     ['no text', '\0', 'null bytes'],
     ['not what it says', '# -*- coding: nonsense -*-', 'SyntaxError'],
-  ])('because it is %s fails in its own sandbox, as it would anywhere', async (_, source, error) => {
-    const [neighbour] = await three();
-    await using modules = await OwnModules.open();
-    const { mounts } = await modules.importing(source);
-    const sandbox = await fixture.create([PYTHON, '-I', '/runner/own.py'], { mounts });
-    const [said, exit] = await Promise.all([text(sandbox.stderr), sandbox.exit]);
-    expect(exit).toEqual({ kind: 'exited', code: 1 });
-    expect(said).toContain(error);
-    if (neighbour) await new Neighbour(neighbour).answers();
-  });
+  ];
+  it.each(sampled(sources, ([what]) => what === 'not what it says'))(
+    'because it is %s fails in its own sandbox, as it would anywhere',
+    async (_, source, error) => {
+      const [neighbour] = await three();
+      await using modules = await OwnModules.open();
+      const { mounts } = await modules.importing(source);
+      const sandbox = await fixture.create([PYTHON, '-I', '/runner/own.py'], { mounts });
+      const [said, exit] = await Promise.all([text(sandbox.stderr), sandbox.exit]);
+      expect(exit).toEqual({ kind: 'exited', code: 1 });
+      expect(said).toContain(error);
+      if (neighbour) await new Neighbour(neighbour).answers();
+    },
+  );
 });
 
 describe('creations that are aborted', () => {
@@ -205,7 +222,7 @@ describe('creations that are aborted', () => {
     };
     const before = await open();
     let aborted = 0;
-    for (let turns = 0; turns < 120; turns += 3) {
+    for (let turns = 0; turns < 120; turns += extent({ short: 10, full: 3 })) {
       const abort = new AbortController();
       const creation = Promise.allSettled([fixture.create(ECHO, {}, abort.signal)]);
       for (let i = 0; i < turns; i += 1) await turn();
@@ -221,16 +238,16 @@ describe('creations that are aborted', () => {
 });
 
 describe('a Muster that is killed', () => {
-  it('with a hundred forked sandboxes leaves none of them running', async () => {
+  it('with many forked sandboxes leaves none of them running', async () => {
     const marker = `orphan-${process.pid}`;
     const count = async (): Promise<number> => listProcesses().filter(({ argv }) => argv.includes(marker)).length;
     const command = ['sh', '-c', 'while :; do sleep 1000; done', marker];
-    const { child, created } = await fixture.context.startOwner(Array.from({ length: 100 }, () => command));
-    expect(created).toHaveLength(100);
-    await eventually('all run', async () => (await count()) === 100);
+    const { child, created } = await fixture.context.startOwner(Array.from({ length: ORPHANS }, () => command));
+    expect(created).toHaveLength(ORPHANS);
+    await eventually('all run', async () => (await count()) === ORPHANS);
     child.kill('SIGKILL');
     await eventually('none is left', async () => (await count()) === 0);
-    expect(await fixture.provider.sweep(NEVER)).toHaveLength(100);
+    expect(await fixture.provider.sweep(NEVER)).toHaveLength(ORPHANS);
     expect(await fixture.context.traces()).toEqual([]);
   });
 });
