@@ -11,14 +11,18 @@ const USER = 'muster';
  * runner. The program runs as a user without rights and without sudo; what is in /muster is root's.
  */
 export function musterTemplate(): TemplateBuilder {
-  return Template({ fileContextPath: PROJECT, fileIgnorePatterns: ['**/__pycache__', '**/.mypy_cache', '**/.ruff_cache'] })
-    .fromPythonImage(PYTHON)
-    .setUser('root')
-    .copy('runner/requirements.txt', '/muster/requirements.txt', { user: 'root' })
-    .runCmd('pip install --no-cache-dir --requirement /muster/requirements.txt')
-    .copy('runner', '/muster/runner', { user: 'root' })
-    .runCmd(['mkdir -p /muster/inbox', 'chown -R root:root /muster', 'chmod -R a+rX,go-w /muster'])
-    .runCmd(`useradd --create-home --shell /bin/bash ${USER}`)
-    .setUser(USER)
-    .setWorkdir('/tmp');
+  return (
+    Template({ fileContextPath: PROJECT, fileIgnorePatterns: ['**/__pycache__', '**/.mypy_cache', '**/.ruff_cache'] })
+      .fromPythonImage(PYTHON)
+      .setUser('root')
+      // Of workspaces: the walls around their programs, and what agents need.
+      .aptInstall(['bubblewrap', 'git'], { noInstallRecommends: true })
+      .copy('runner/requirements.txt', '/muster/requirements.txt', { user: 'root' })
+      .runCmd('pip install --no-cache-dir --requirement /muster/requirements.txt')
+      .copy('runner', '/muster/runner', { user: 'root' })
+      .runCmd(['mkdir -p /muster/inbox', 'chown -R root:root /muster', 'chmod -R a+rX,go-w /muster'])
+      .runCmd(`useradd --create-home --shell /bin/bash ${USER}`)
+      .setUser(USER)
+      .setWorkdir('/tmp')
+  );
 }

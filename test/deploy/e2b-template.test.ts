@@ -8,11 +8,12 @@ import { loadConfig } from '../../src/app/configuration.ts';
 
 const PROJECT = path.join(import.meta.dirname, '../..');
 
-test('the E2B template has the runner where sandboxes look for it, its packages, and a user that is not root', async () => {
+test('the E2B template has the runner where sandboxes look for it, its packages, what makes walls, and a user that is not root', async () => {
   const lines = Template.toDockerfile(musterTemplate()).trim().split('\n');
   expect(lines).toContain(`COPY runner ${RUNNER_INSIDE}`);
   expect(lines.findLast((line) => line.startsWith('USER'))).toBe('USER muster');
   expect(lines.some((line) => line.startsWith('RUN pip install') && line.endsWith('/muster/requirements.txt'))).toBe(true);
+  expect(lines.some((line) => /apt-get install .*\bbubblewrap\b/.test(line))).toBe(true);
   expect(await readFile(path.join(PROJECT, 'runner/requirements.txt'), 'utf8')).toMatch(/^gymnasium==/m);
 });
 

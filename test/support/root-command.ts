@@ -17,12 +17,15 @@ export interface RootCommand {
   readonly baked: readonly Mount[];
   /** Whether it may connect to anything. */
   readonly hasNetwork: boolean;
+  /** Whether it is root of a machine of its own, and may make walls there; it takes root here. */
+  readonly isPrivileged?: boolean;
 }
 
 /** A command that runs as a container's root: what it writes below `target` stays, and programs of sandboxes cannot change it. */
-export async function startRootCommand({ command, environment, files, target, baked, hasNetwork }: RootCommand): Promise<RunningCommand> {
+export async function startRootCommand(wanted: RootCommand): Promise<RunningCommand> {
+  const { command, environment, files, target, baked } = wanted;
   const system = buildSystemArguments(await readSystemView());
-  const walls = ['--unshare-all', ...(hasNetwork ? ['--share-net'] : []), '--die-with-parent', '--clearenv'];
+  const walls = [...buildWalls(wanted), '--die-with-parent', '--clearenv'];
   const variables = Object.entries({ PATH: '/usr/bin:/bin', ...environment }).flatMap(([name, value]) => ['--setenv', name, value]);
   const writable = ['--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp', '--bind', files, target];
   const layers = baked.flatMap((mount) => ['--ro-bind', mount.source, mount.target]);
@@ -39,6 +42,11 @@ export async function startRootCommand({ command, environment, files, target, ba
     await exit;
   };
   return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, exit, destroy };
+}
+
+function buildWalls({ hasNetwork, isPrivileged = false }: RootCommand): readonly string[] {
+  if (!isPrivileged) return ['--unshare-all', ...(hasNetwork ? ['--share-net'] : [])];
+  return ['--unshare-pid', '--unshare-ipc', '--unshare-uts', ...(hasNetwork ? [] : ['--unshare-net']), '--cap-add', 'ALL'];
 }
 
 /**

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { createCloudBuildWorkspace } from '../../src/adapters/sandbox/cloud-build/cloud-build-template.ts';
 import { createDockerProvider } from '../../src/adapters/sandbox/docker/docker-provider.ts';
 import { createDockerWorkspace } from '../../src/adapters/sandbox/docker/docker-workspace.ts';
+import { createE2bWorkspace } from '../../src/adapters/sandbox/e2b/e2b-template.ts';
 import { createWorkspaceForPods, type PodSettings } from '../../src/adapters/sandbox/kubernetes/pods/kubernetes-template.ts';
 import { RUNNER_INSIDE } from '../../src/adapters/sandbox/local/template/python-template.ts';
 import { createWorkspaceTemplate } from '../../src/adapters/sandbox/local/template/workspace-template.ts';
@@ -17,9 +18,12 @@ import type { Mount, SandboxLimits, SandboxTemplate } from '../../src/pool/ports
 import { BubblewrapContext } from './bubblewrap-context.ts';
 import { CloudBuildContext } from './cloud-build/cloud-build-context.ts';
 import { DockerDaemon } from './docker/docker-daemon.ts';
+import { E2bContext, MACHINE } from './e2b/e2b-context.ts';
+import { RealDaemons } from './e2b/real-daemons.ts';
 import { GvisorContext } from './gvisor-context.ts';
 import { KubernetesContext } from './kubernetes/kubernetes-context.ts';
 import { outOfTheWay } from './kubernetes/dial-back-image.ts';
+import { runnerImage } from './kubernetes/runner-image.ts';
 
 const PROJECT = path.join(import.meta.dirname, '../..');
 export const LIMITS: SandboxLimits = { memoryBytes: 512 * 2 ** 20, processes: 64, cpus: 2, diskBytes: 64 * 2 ** 20, lifetimeSeconds: 300 };
@@ -133,7 +137,23 @@ const SITES = {
       [Symbol.asyncDispose]: () => context[Symbol.asyncDispose](),
     };
   },
+  e2b: openE2b,
 };
+
+/** With E2B's own daemon, the files of this machine are the template's. */
+async function openE2b(): Promise<Site> {
+  const envd = process.env['MUSTER_CLUSTER_ENVD'];
+  const { image, python } = envd === undefined ? await outOfTheWay(RUNNER_INSIDE) : await runnerImage();
+  const context = await E2bContext.open(image.mounts, envd === undefined ? {} : { daemons: new RealDaemons(envd) });
+  const visible = [...MACHINE.visible, ...image.mounts.map(({ target }) => target)];
+  const own = { ...MACHINE, python, visible, runner: envd === undefined ? 'baked' : 'uploaded' } as const;
+  return {
+    provider: context.provider(),
+    hiddenPaths: envd === undefined ? context.hiddenPaths : [],
+    template: async (settings) => createE2bWorkspace('workspace', settings, own),
+    [Symbol.asyncDispose]: () => context[Symbol.asyncDispose](),
+  };
+}
 
 /** Runs a command of /bin/sh. */
 export function shell(session: WorkspaceSession, script: string, changes: Partial<Command> = {}): Promise<CommandResult> {

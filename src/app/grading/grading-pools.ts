@@ -22,6 +22,7 @@ import { Pool } from '../../pool/pool.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import { getPlugin } from '../sandboxes/providers.ts';
 import { Permits } from '../../pool/permits.ts';
+import { permitted } from './permitted.ts';
 import { findToolMount } from './tool-mount.ts';
 import { TrustedSandboxes } from './trusted-sandboxes.ts';
 
@@ -163,7 +164,7 @@ export class GradingPools implements AsyncDisposable {
     const settings = this.#config.templates['local'];
     const plugin = getPlugin({ provider: settings?.provider ?? 'bubblewrap' });
     if (!plugin.workspace || !settings) {
-      const remedy = 'set templates.local.provider to bubblewrap, gvisor, docker, kubernetes or cloud-build';
+      const remedy = 'set templates.local.provider to bubblewrap, gvisor, docker, kubernetes, cloud-build or e2b';
       throw new InputError('provider.no-workspaces', `provider ${plugin.name} makes no sandboxes that commands are run in; ${remedy}`);
     }
     await assertSourcesExist('local', settings.mounts);
@@ -183,11 +184,20 @@ export class GradingPools implements AsyncDisposable {
     const workspace = { root: directory, writable, limits: own, demands, mounts, start };
     const template = await plugin.workspace('grading', workspace, settings, context);
     this.#provider ??= this.#openProvider(plugin, settings);
+    const allowed = plugin.allowance(settings);
+    const { pool: configured } = this.#config;
     const pool = new Pool({
       provider: await this.#provider,
       template,
-      // As many again may be kept for later.
-      config: { ...this.#config.pool, max: 2 * this.#config.pool.max, restSeconds: undefined, episodesPerSandbox: 1, min: 0 },
+      config: {
+        ...configured,
+        // As many again may be kept for later.
+        max: Math.min(2 * configured.max, allowed.max ?? Infinity),
+        creationsPerSecond: Math.min(configured.creationsPerSecond, allowed.creationsPerSecond ?? Infinity),
+        restSeconds: undefined,
+        episodesPerSandbox: 1,
+        min: 0,
+      },
       clock: this.#clock,
       warmUp: (sandbox, abandoned) => WorkspaceSession.open(sandbox, this.#clock, abandoned, environment),
       newSandboxId: () => parseSandboxId(`g${(this.#sandboxes += 1)}`),
@@ -206,27 +216,6 @@ export class GradingPools implements AsyncDisposable {
     const { stateDir } = this.#config;
     const log = (message: string): void => this.#log.warn({}, message);
     return plugin.open({ stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PACKAGE_ROOT, origins: [], log }, [settings]);
-  }
-}
-
-/** A sandbox that gives a permit back when it is disposed of, or could not be opened. */
-async function permitted(permit: Disposable | undefined, open: () => Promise<GradingSandbox>): Promise<GradingSandbox> {
-  try {
-    const { session, signal, [Symbol.asyncDispose]: dispose } = await open();
-    return {
-      session,
-      signal,
-      [Symbol.asyncDispose]: async () => {
-        try {
-          await dispose();
-        } finally {
-          permit?.[Symbol.dispose]();
-        }
-      },
-    };
-  } catch (error) {
-    permit?.[Symbol.dispose]();
-    throw error;
   }
 }
 

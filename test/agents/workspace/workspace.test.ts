@@ -39,7 +39,7 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 let fixture: WorkspaceFixture;
 
 interface Variant {
-  readonly provider: 'bubblewrap' | 'gvisor' | 'docker' | 'kubernetes' | 'cloud-build';
+  readonly provider: 'bubblewrap' | 'gvisor' | 'docker' | 'kubernetes' | 'cloud-build' | 'e2b';
   readonly start: 'forked' | 'plain';
   /** Why this machine has none. */
   readonly missing: string | undefined;
@@ -58,17 +58,23 @@ for child in children: os.waitpid(child, 0)
 `;
 const DOCKER: Variant = { provider: 'docker', start: 'plain', missing: await daemonUnavailable() };
 const BUILD: Variant = { provider: 'cloud-build', start: 'plain', missing: explainMissingSteps() };
+const E2B: Variant = { provider: 'e2b', start: 'plain', missing: explainMissingSteps() };
 const PODS: Variant = { provider: 'kubernetes', start: 'plain', missing: undefined };
 const GVISOR: Variant = {
   provider: 'gvisor',
   start: 'plain',
   missing: gvisorHere.gvisor.state === 'missing' ? gvisorHere.gvisor.detail : undefined,
 };
-const VARIANTS: readonly Variant[] = [FORKED, PLAIN, GVISOR, DOCKER, PODS, BUILD];
+const VARIANTS: readonly Variant[] = [FORKED, PLAIN, GVISOR, DOCKER, PODS, BUILD, E2B];
 
 /** The root file system is the image's there. */
 function isElsewhere(provider: Variant['provider']): boolean {
-  return provider === 'kubernetes' || provider === 'cloud-build';
+  return provider === 'kubernetes' || isWalledIn(provider);
+}
+
+/** By root of a machine of its own, who gives it a user that no image has. */
+function isWalledIn(provider: Variant['provider']): boolean {
+  return provider === 'cloud-build' || provider === 'e2b';
 }
 
 /** The same of each variant, with a fixture of its own. */
@@ -233,10 +239,10 @@ describeEach(
       expect(reached).toEqual([]);
       const who = await shell(
         session,
-        `id -u${provider === 'cloud-build' ? ' | grep -v "^[0-9]\\{1,9\\}$" >/dev/null || echo low' : ''}; cat /proc/self/status | grep -E "CapEff|CapBnd|NoNewPrivs"`,
+        `id -u${isWalledIn(provider) ? ' | grep -v "^[0-9]\\{1,9\\}$" >/dev/null || echo low' : ''}; cat /proc/self/status | grep -E "CapEff|CapBnd|NoNewPrivs"`,
       );
       expect(who.stdout.head.toString().replaceAll(/\s+/g, ' ')).toBe(
-        `${provider === 'cloud-build' ? '' : '1000 '}CapEff: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 `,
+        `${isWalledIn(provider) ? '' : '1000 '}CapEff: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 `,
       );
       await session.ping(soon());
     });

@@ -4,13 +4,14 @@ import { promisify } from 'node:util';
 import nock from 'nock';
 import { describe, expect, it, vi } from 'vitest';
 import { connect } from '../../../src/app/client/server-client.ts';
+import { explainMissingSteps } from '../../support/cloud-build/step-container.ts';
 import { isFullForm } from '../../support/full-form.ts';
 import { gvisorHere } from '../../support/gvisor-context.ts';
-import { openCluster, openHere } from '../../support/workspace-places.ts';
+import { openCluster, openE2b, openHere } from '../../support/workspace-places.ts';
 import { MusterServer } from '../muster-server.ts';
 import { REPOSITORY, Stage } from '../stage.ts';
 
-// The simulated cluster answers over real connections.
+// The simulated services answer over real connections.
 nock.restore();
 vi.setConfig({ testTimeout: 600_000 });
 
@@ -22,6 +23,7 @@ const PLACES = [
     open: () => openHere({ provider: 'gvisor' }),
   },
   { name: 'kubernetes', missing: undefined, open: openCluster },
+  { name: 'e2b', missing: explainMissingSteps(), open: openE2b },
 ];
 
 // The workspaces themselves are tried in the short form, too: workspace.test.ts.
@@ -34,7 +36,10 @@ describe.each(PLACES)('workspaces and grading with $name', ({ missing, open }) =
       arena: { tasks: [join(REPOSITORY, 'examples/code')] },
       templates: { local: place.template },
     });
-    const { url, command } = await MusterServer.start(stage, config, { deadlineMs: 300_000 });
+    const { url, command } = await MusterServer.start(stage, config, {
+      deadlineMs: 300_000,
+      ...(place.environment && { environment: place.environment }),
+    });
     const { stdout } = await promisify(execFile)('python3', [join(REPOSITORY, 'examples/arena/agent.py'), url]);
     expect(stdout).toContain('reward 1');
     expect(stdout).toContain('12 of 12 cases pass');

@@ -21,6 +21,7 @@ export const MACHINE: E2bMachine = {
   template: SIMULATED_TEMPLATE,
   runner: 'baked',
   python: 'python3',
+  visible: ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/etc', '/opt', '/muster/runner'],
   tenancySeconds: 300,
 };
 

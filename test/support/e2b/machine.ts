@@ -94,7 +94,8 @@ export class SimulatedMachine {
     const files = this.#hostPath('/muster');
     await mkdir(files, { recursive: true });
     const { baked } = this.#context;
-    return startRootCommand({ command: [cmd, ...args], environment: envs, files, target: '/muster', baked, hasNetwork: this.#hasNetwork });
+    const walls = { hasNetwork: this.#hasNetwork, isPrivileged: process.getuid?.() === 0 };
+    return startRootCommand({ command: [cmd, ...args], environment: envs, files, target: '/muster', baked, ...walls });
   }
 
   async #startProgram(config: ProcessConfig): Promise<Sandbox> {

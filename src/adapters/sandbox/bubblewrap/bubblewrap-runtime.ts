@@ -168,7 +168,7 @@ class OpenBubblewrap implements OpenRuntime {
 /** See `SandboxProvider.describe`. */
 function describeIsolation(template: SandboxTemplate, capabilities: Capabilities): Isolation {
   requireSandboxes(capabilities);
-  checkTemplate(template, true);
+  checkTemplate(template);
   requireForking(template, capabilities);
   requireDemands(template, capabilities.limits, capabilities.cgroups);
   const way = isForked(template, capabilities) ? 'bubblewrap, forked' : 'bubblewrap';

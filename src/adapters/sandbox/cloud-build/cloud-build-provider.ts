@@ -135,7 +135,7 @@ const ANSWER_MS = 60_000;
 
 /** @throws InputError `template.invalid`, `template.limit-unavailable` for what no build can be made of. */
 function describeBuildIsolation(template: SandboxTemplate): Isolation {
-  checkTemplate(template, true);
+  checkTemplate(template);
   if (template.network !== 'none')
     throw new InputError('template.invalid', `template "${template.name}": network is ${template.network}; expected none`);
   const isolation: Isolation = {

@@ -176,7 +176,7 @@ const NONE: LimitEnforcement = { scope: 'none', by: 'none' };
 
 /** @throws InputError `template.invalid` for what no container can be made of. */
 function checkForDocker(template: SandboxTemplate): void {
-  checkTemplate(template, true);
+  checkTemplate(template);
   const { name, limits, network } = template;
   if (limits.memoryBytes < MEMORY_MIN_BYTES) {
     const problem = `limits.memoryBytes is ${limits.memoryBytes}; expected at least ${MEMORY_MIN_BYTES}, which is the least that Docker takes`;

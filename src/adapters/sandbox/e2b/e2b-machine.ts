@@ -6,6 +6,8 @@ export interface E2bMachine {
   readonly runner: 'baked' | 'uploaded';
   /** The interpreter inside: a path, or a name that is looked up in PATH. */
   readonly python: string;
+  /** Directories of the E2B template that programs in workspaces see, where it has them. */
+  readonly visible: readonly string[];
   /** E2B ends a sandbox that was not extended for this long. */
   readonly tenancySeconds: number;
 }

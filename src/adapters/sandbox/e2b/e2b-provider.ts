@@ -8,6 +8,7 @@ import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { checkTemplate } from '../local/template/template-check.ts';
 import { ProviderSandboxes } from '../provider-sandboxes.ts';
+import { buildWalls, chooseUser } from '../remote/walls.ts';
 import { checkAccount, type E2bAccount } from './account.ts';
 import type { E2bMachine } from './e2b-machine.ts';
 import { E2bSandbox } from './e2b-sandbox.ts';
@@ -15,6 +16,7 @@ import { getMachine } from './e2b-template.ts';
 import { createLabels, isForgotten, isGone, MANAGED_METADATA, readLabel, selectLabels } from './ownership.ts';
 import { RemoteProgram } from './remote-program.ts';
 import { E2bService } from './service.ts';
+import { uploadMounts } from './upload-mounts.ts';
 import { uploadRunner } from './upload-runner.ts';
 
 export interface E2bOptions {
@@ -56,10 +58,10 @@ class E2bProvider implements SandboxProvider {
   }
 
   async describe(template: SandboxTemplate): Promise<Isolation> {
-    checkForE2b(template);
+    const isolation = describeIsolation(template);
     checkAccount(this.#options.account);
     await this.#checkTemplate(getMachine(template).template);
-    return E2B_ISOLATION;
+    return isolation;
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
@@ -141,7 +143,7 @@ class E2bProvider implements SandboxProvider {
   ): Promise<Sandbox> {
     const { clock, projectDirectory, origins = [] } = this.#options;
     if (machine.runner === 'uploaded') await uploadRunner(remote, { projectDirectory, python: machine.python }, clock, signal);
-    const program = await RemoteProgram.start(remote, { command: template.command, environment: template.environment, clock });
+    const program = await startIn(remote, template, machine, clock, signal);
     if (signal.aborted) program.abandon();
     signal.throwIfAborted();
     const { lifetimeSeconds } = template.limits;
@@ -171,32 +173,57 @@ class E2bProvider implements SandboxProvider {
 const BY_E2B_TEMPLATE = { scope: 'none', by: 'e2b-template' } as const;
 
 /** A machine of its own for each sandbox, as large as the E2B template was built. What limits say in numbers it does not know. */
-const E2B_ISOLATION: Isolation = {
-  mechanism: 'e2b',
-  limits: {
-    memory: BY_E2B_TEMPLATE,
-    processes: BY_E2B_TEMPLATE,
-    cpu: BY_E2B_TEMPLATE,
-    disk: BY_E2B_TEMPLATE,
-    lifetime: { scope: 'tree', by: 'timer' },
-  },
+const OF_SANDBOXES: Isolation['limits'] = {
+  memory: BY_E2B_TEMPLATE,
+  processes: BY_E2B_TEMPLATE,
+  cpu: BY_E2B_TEMPLATE,
+  disk: BY_E2B_TEMPLATE,
+  lifetime: { scope: 'tree', by: 'timer' },
+};
+/** Their programs are walled in on that machine. */
+const OF_WORKSPACES: Isolation['limits'] = {
+  ...OF_SANDBOXES,
+  memory: { scope: 'process', by: 'rlimit' },
+  processes: { scope: 'tree', by: 'rlimit' },
+  disk: { scope: 'tree', by: 'tmpfs' },
 };
 
 /** @throws InputError `template.invalid`, `template.limit-unavailable` for what E2B cannot make of a template. */
-function checkForE2b(template: SandboxTemplate): void {
+function describeIsolation(template: SandboxTemplate): Isolation {
   checkTemplate(template);
-  const { name, demands, mounts, network } = template;
-  if (mounts.length > 0)
+  const { name, demands, mounts, network, workspace } = template;
+  // What is mounted in a workspace is brought in.
+  if (mounts.length > 0 && !workspace)
     throw createInvalidError(
       name,
       "mounts are directories of this machine, which E2B's sandboxes do not see",
       'set mounts: [] and put the files into the E2B template',
     );
   if (network === 'host') throw createInvalidError(name, 'network is "host", and there is no host at E2B', 'set network: none');
-  const missing = demands.find((demand) => E2B_ISOLATION.limits[demand].scope !== 'tree');
-  if (missing === undefined) return;
+  const limits = workspace ? OF_WORKSPACES : OF_SANDBOXES;
+  const missing = demands.find((demand) => limits[demand].scope !== 'tree');
+  if (missing === undefined) return { mechanism: 'e2b', limits };
   const problem = `template "${name}" demands the limit "${missing}", whose size at E2B is that of the E2B template`;
   throw new InputError('template.limit-unavailable', `${problem}; build the E2B template with the size that you want, and drop the demand`);
+}
+
+/** The program of a workspace is root's, who makes the walls around it and around all that it runs. */
+async function startIn(
+  remote: RemoteSandbox,
+  template: SandboxTemplate,
+  machine: E2bMachine,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<RemoteProgram> {
+  const { command, environment, mounts, workspace } = template;
+  if (!workspace) return await RemoteProgram.start(remote, { command, environment, clock });
+  await uploadMounts(remote, mounts, clock, signal);
+  return await RemoteProgram.start(remote, {
+    command: buildWalls(template, machine.visible, chooseUser()),
+    environment: {},
+    clock,
+    user: 'root',
+  });
 }
 
 function createInvalidError(name: string, problem: string, remedy: string): InputError {

@@ -1,5 +1,5 @@
 import { createProviderPlugin } from '../../../pool/ports/provider-plugin.ts';
-import { createE2bTemplate } from './e2b-template.ts';
+import { createE2bTemplate, createE2bWorkspace } from './e2b-template.ts';
 import { z } from 'zod';
 
 /** How sandboxes are had at E2B. The key is no setting: it is read from the environment variable E2B_API_KEY. */
@@ -16,6 +16,11 @@ const e2bSchema = z
       .string()
       .regex(/^[^\0]+$/, 'expected the name or the path of an interpreter')
       .describe('the interpreter inside'),
+    visible: z
+      .array(z.string().regex(/^(\/[^/\0]+)+$/, 'expected an absolute path'))
+      .min(1)
+      .max(64)
+      .describe('directories of the E2B template that programs in workspaces see, read-only'),
     maxSandboxes: z.int().min(1).max(100_000).describe('sandboxes at the same time, as the plan allows; pool.max counts when it is lower'),
     creationsPerSecond: z.number().positive().max(1000).describe('as the plan allows; pool.creationsPerSecond counts when it is lower'),
     tenancySeconds: z
@@ -41,6 +46,7 @@ export const e2b = createProviderPlugin({
     return createE2bProvider({ ...host, account: { apiKey: process.env['E2B_API_KEY'] ?? '' } });
   },
   template: async (name, settings, own) => createE2bTemplate(name, settings, own),
+  workspace: async (name, settings, own) => createE2bWorkspace(name, settings, own),
   allowance: ({ maxSandboxes, creationsPerSecond, pauseSeconds }) => ({
     max: maxSandboxes,
     creationsPerSecond,

@@ -5,12 +5,9 @@ import type { Fetching, FetchOrder, FetchWay } from '../../../kernel/fetching.ts
 import { HeldFiles } from '../remote/held-files.ts';
 import { fetchError, createPullCommand, pullOrder, readPullAnswer } from '../remote/pull-order.ts';
 import { INBOX } from '../upload-path.ts';
+import { FILES_USER, INCOMPLETE } from './root-files.ts';
 import { formatShellLine } from './shell-words.ts';
 
-/** Where directories grow until they are whole. */
-const INCOMPLETE = '/muster/incomplete';
-/** Files are this user's, so that the program, which is another one, cannot change them. */
-const FILES_USER = 'root';
 /** For a command to begin. */
 const START_MS = 30_000;
 

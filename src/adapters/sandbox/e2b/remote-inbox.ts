@@ -10,11 +10,7 @@ import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import { checkUploadPath, INBOX } from '../upload-path.ts';
 import { toE2bError } from './failure.ts';
 import { retryPatiently } from './patience.ts';
-
-/** Where files grow until they are whole. */
-const INCOMPLETE = '/muster/incomplete';
-/** Files are this user's, so that the program, which is another one, cannot change them. */
-const FILES_USER = 'root';
+import { FILES_USER, INCOMPLETE, sendFile } from './root-files.ts';
 
 /** The inbox inside of an E2B sandbox: every file is streamed there, piece by piece, and moved to its place when it is whole. */
 export class RemoteInbox {
@@ -63,50 +59,7 @@ export class RemoteInbox {
   /** Each attempt has a name of its own: one that broke off may still be written to. */
   async #send(source: Readable, signal: AbortSignal): Promise<string> {
     const incomplete = `${INCOMPLETE}/${(this.#count += 1)}`;
-    const body = new UploadBody(source);
-    try {
-      const written = this.#remote.files.write(incomplete, body.stream, { user: FILES_USER, signal, requestTimeoutMs: 0 });
-      await raceWithAbort(written, signal);
-    } catch (error) {
-      source.destroy();
-      // What went wrong with the source says more than what the request made of it.
-      throw body.failure ?? error;
-    }
+    await sendFile(this.#remote, incomplete, source, signal);
     return incomplete;
-  }
-}
-
-/**
- * A source as the body of a request: it is read only as far as the request has come. Node's own conversion copies every piece, and reads ahead.
- */
-class UploadBody {
-  readonly stream: ReadableStream<Uint8Array>;
-  #failure: Error | undefined;
-
-  constructor(source: Readable) {
-    const pieces: AsyncIterator<unknown> = source[Symbol.asyncIterator]();
-    let isWanted = true;
-    const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
-      try {
-        const { done, value } = await pieces.next();
-        if (!isWanted) return;
-        if (done === true) controller.close();
-        else controller.enqueue(value instanceof Uint8Array ? value : Buffer.from(String(value)));
-      } catch (error) {
-        if (!isWanted) return;
-        this.#failure = error instanceof Error ? error : new Error(String(error));
-        controller.error(error);
-      }
-    };
-    const cancel = (): void => {
-      isWanted = false;
-      source.destroy();
-    };
-    this.stream = new ReadableStream({ pull, cancel }, { highWaterMark: 0 });
-  }
-
-  /** The source's error, if it came while the body was read. */
-  get failure(): Error | undefined {
-    return this.#failure;
   }
 }

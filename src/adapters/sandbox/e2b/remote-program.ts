@@ -12,6 +12,8 @@ export interface ProgramOrder {
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly clock: Clock;
+  /** Left out: the E2B template's own user. */
+  readonly user?: 'root';
 }
 
 /** How the program ended, as far as that is known. */
@@ -58,11 +60,12 @@ export class RemoteProgram {
   }
 
   /** @throws as `toE2bError` has it, when the program could not be started. */
-  static async start(remote: Sandbox, { command, environment, clock }: ProgramOrder): Promise<RemoteProgram> {
+  static async start(remote: Sandbox, { command, environment, clock, user }: ProgramOrder): Promise<RemoteProgram> {
     const program = new RemoteProgram(remote, clock);
     try {
       program.#listenTo(
-        await remote.commands.run(wrapInShell(command), {
+        await remote.commands.run(wrapInShell(command, user === 'root' ? '' : END_OTHERS), {
+          ...(user && { user }),
           background: true,
           stdin: true,
           cwd: '/tmp',
@@ -164,15 +167,18 @@ export class RemoteProgram {
   }
 }
 
-/** Ends all that runs in the sandbox but the shell and its parent, which is E2B's daemon. Root's processes are out of a user's reach. */
-const END_OTHERS = 'for p in /proc/[0-9]*; do p=${p#/proc/}; ((p == $$ || p == PPID)) || kill -KILL $p; done 2>/dev/null';
+/**
+ * Ends all that runs in the sandbox but the shell and its parent, which is E2B's daemon. Root's processes are out of a user's reach. What root starts
+ * ends by itself what it leaves behind, and this would end the machine's own programs.
+ */
+const END_OTHERS = 'for p in /proc/[0-9]*; do p=${p#/proc/}; ((p == $$ || p == PPID)) || kill -KILL $p; done 2>/dev/null; ';
 
 /**
  * A shell stays in front of the program and tells by which signal it died. E2B says that a program has ended only when no process has its
  * output open any more, so what it left behind is ended first.
  */
-function wrapInShell(command: readonly string[]): string {
-  return `${formatShellLine(command)}; code=$?; ${END_OTHERS}; exit $code`;
+function wrapInShell(command: readonly string[], clear: string): string {
+  return `${formatShellLine(command)}; code=$?; ${clear}exit $code`;
 }
 
 /** How the sandbox's daemon says that the program has closed its input. */

@@ -1,18 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { CommandExitError, type Sandbox as RemoteSandbox } from 'e2b';
+import type { Sandbox as RemoteSandbox } from 'e2b';
 import { create } from 'tar';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError } from '../../../kernel/errors.ts';
 import { RUNNER_INSIDE } from '../local/template/python-template.ts';
 import { toE2bError } from './failure.ts';
 import { retryPatiently } from './patience.ts';
+import { FILES_USER, INCOMPLETE, runAsRoot } from './root-files.ts';
 import { formatShellLine } from './shell-words.ts';
 
-/** Where files grow until they are whole. */
-const INCOMPLETE = '/muster/incomplete';
-/** For each of the two requests. */
 const REQUEST_MS = 30_000;
 
 export interface RunnerPaths {
@@ -33,12 +30,12 @@ export async function uploadRunner(
   signal: AbortSignal,
 ): Promise<void> {
   const archive = await packArchive(path.join(projectDirectory, 'runner'));
-  const options = { user: 'root', requestTimeoutMs: REQUEST_MS, signal } as const;
+  const options = { user: FILES_USER, requestTimeoutMs: REQUEST_MS, signal };
   try {
     await retryPatiently(clock, signal, async () => {
       const place = `${INCOMPLETE}/runner-${randomUUID()}`;
       await remote.files.write(`${place}.tar.gz`, archive, { ...options, useOctetStream: true });
-      await run(remote, formatUnpacking(place, python), { ...options, timeoutMs: REQUEST_MS });
+      await runAsRoot(remote, formatUnpacking(place, python), 'the runner could not be unpacked in the sandbox', signal);
     });
   } catch (error) {
     signal.throwIfAborted();
@@ -53,21 +50,6 @@ export async function uploadRunner(
 function formatUnpacking(place: string, python: string): string {
   const extract = formatShellLine([python, '-I', '-m', 'tarfile', '-e', `${place}.tar.gz`, place]);
   return `mkdir ${place} && ${extract} && cp -rlfT ${place} ${RUNNER_INSIDE} && rm -r ${place} ${place}.tar.gz`;
-}
-
-/** @throws InfrastructureError when the command fails: trying again would not help. */
-async function run(
-  remote: RemoteSandbox,
-  command: string,
-  options: NonNullable<Parameters<RemoteSandbox['commands']['run']>[1]>,
-): Promise<void> {
-  try {
-    await remote.commands.run(command, { ...options, background: false });
-  } catch (error) {
-    if (!(error instanceof CommandExitError)) throw error;
-    const said = error.stderr.trim().slice(-500) || `exit code ${error.exitCode}`;
-    throw new InfrastructureError('e2b.runner', `the runner could not be unpacked in the sandbox: ${said}`, { cause: error });
-  }
 }
 
 async function packArchive(directory: string): Promise<Blob> {

@@ -10,7 +10,7 @@ const MEMORY_MIN_BYTES = 32 * 2 ** 20;
 
 /** See `SandboxProvider.describe`. */
 export function describeIsolation(template: SandboxTemplate, { gvisor, limits, cgroups }: GvisorCapabilities): Isolation {
-  checkTemplate(template, true);
+  checkTemplate(template);
   if (template.policy) throw createCannotPlayApartError(template.name, 'gVisor runs one program in a sandbox');
   if (template.limits.memoryBytes < MEMORY_MIN_BYTES) {
     const problem = `limits.memoryBytes is ${template.limits.memoryBytes}; expected at least ${MEMORY_MIN_BYTES} for gVisor and a program`;

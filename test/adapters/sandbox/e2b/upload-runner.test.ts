@@ -3,6 +3,7 @@ import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Sandbox } from 'e2b';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { uploadMounts } from '../../../../src/adapters/sandbox/e2b/upload-mounts.ts';
 import { uploadRunner } from '../../../../src/adapters/sandbox/e2b/upload-runner.ts';
 import { getMessage } from '../../../../src/kernel/errors.ts';
 import { E2bContext, PROJECT } from '../../../support/e2b/e2b-context.ts';
@@ -79,7 +80,33 @@ test('a connection that breaks before or after the file has come is made again',
 test('a template without the interpreter is refused at once', async () => {
   await withSandbox([], async (remote, context) => {
     const upload = uploadRunner(remote, { ...PLACE, python: '/no/such/python' }, context.clock, NEVER);
-    await expect(upload).rejects.toMatchObject({ code: 'e2b.runner', message: expect.stringContaining('/no/such/python') });
+    await expect(upload).rejects.toMatchObject({ code: 'e2b.unpacking', message: expect.stringContaining('/no/such/python') });
     expect(context.simulator.faults.requests.upload).toBe(1);
+  });
+});
+
+test('what is mounted is sent again when its connection breaks, and what cannot be brought in is named', async () => {
+  const source = path.join(PROJECT, 'runner/muster_puller');
+  const faults: readonly Fault[] = [
+    { route: 'upload', nth: 1, kind: 'dropped' },
+    { route: 'upload', nth: 2, kind: 'answer-dropped' },
+  ];
+  await withSandbox(faults, async (remote, context) => {
+    const mounts = [
+      { source, target: '/directory' },
+      { source: import.meta.filename, target: '/file' },
+    ];
+    await uploadMounts(remote, mounts, new HurriedClock(100), NEVER);
+    expect(context.simulator.faults.requests.upload).toBe(4);
+    const brought = await remote.commands.run('cd /muster/brought && cat 0/__init__.py 1; ls /muster/incomplete', { user: 'root' });
+    const [first, second] = await Promise.all(
+      [path.join(source, '__init__.py'), import.meta.filename].map((file) => readFile(file, 'utf8')),
+    );
+    expect(brought.stdout.startsWith(`${first}${second}`)).toBe(true);
+    const missing = uploadMounts(remote, [{ source: '/no/such', target: '/x' }], context.clock, NEVER);
+    await expect(missing).rejects.toMatchObject({
+      code: 'sandbox.mounts',
+      message: expect.stringContaining('/no/such could not be brought'),
+    });
   });
 });

@@ -8,12 +8,9 @@ const MEMORY_MIN_BYTES = 4 * 2 ** 20;
 /** Mounting over these would undo what isolates the sandbox, or hide the inbox. */
 const RESERVED = ['/', '/proc', '/dev', '/muster/inbox', '/sys'];
 
-/**
- * @param makesWorkspaces whether the provider does.
- * @throws InputError `template.invalid` for what no local sandbox can be made of.
- */
-export function checkTemplate(template: SandboxTemplate, makesWorkspaces = false): void {
-  if (template.workspace) checkWorkspace(template.name, template.workspace, makesWorkspaces);
+/** @throws InputError `template.invalid` for what no sandbox can be made of. */
+export function checkTemplate(template: SandboxTemplate): void {
+  if (template.workspace) checkWorkspace(template.name, template.workspace);
   checkLimits(template.name, template.limits);
   if (template.command.length === 0) reject(template.name, 'command', 'is empty', 'the program and its arguments');
   for (const name of Object.keys(template.environment)) {
@@ -29,9 +26,7 @@ export function checkTemplate(template: SandboxTemplate, makesWorkspaces = false
   }
 }
 
-function checkWorkspace(name: string, { root, writable }: WorkspaceFileSystem, isMade: boolean): void {
-  if (!isMade)
-    reject(name, 'workspace', 'is not made by its provider', 'the provider bubblewrap, gvisor, docker, kubernetes or cloud-build');
+function checkWorkspace(name: string, { root, writable }: WorkspaceFileSystem): void {
   if (root !== undefined && !path.isAbsolute(root)) reject(name, 'workspace.root', `is "${root}"`, 'an absolute path');
   for (const each of writable) {
     const isPlace =

@@ -1,0 +1,22 @@
+import type { GradingSandbox } from '../../agents/grading/grading-sandboxes.ts';
+
+/** A sandbox that gives a permit back when it is disposed of, or could not be opened. */
+export async function permitted(permit: Disposable | undefined, open: () => Promise<GradingSandbox>): Promise<GradingSandbox> {
+  try {
+    const { session, signal, [Symbol.asyncDispose]: dispose } = await open();
+    return {
+      session,
+      signal,
+      [Symbol.asyncDispose]: async () => {
+        try {
+          await dispose();
+        } finally {
+          permit?.[Symbol.dispose]();
+        }
+      },
+    };
+  } catch (error) {
+    permit?.[Symbol.dispose]();
+    throw error;
+  }
+}
