@@ -50,13 +50,21 @@ export class GitRepository implements AsyncDisposable {
       );
     } catch (error) {
       await rm(directory, { recursive: true, force: true });
-      throw error;
+      throw explain(error, (said) => `${source} cannot be cloned: ${said}; expected a path, a bundle, or a URL that git can clone`);
     }
     return new GitRepository(directory, from);
   }
 
   async head(signal: AbortSignal): Promise<string> {
-    return (await this.#git(['rev-parse', '--verify', 'HEAD^{commit}'], signal)).toString('utf8').trim();
+    try {
+      return (await this.#git(['rev-parse', '--verify', 'HEAD^{commit}'], signal)).toString('utf8').trim();
+    } catch (error) {
+      throw explain(
+        error,
+        (said) =>
+          `${this.#source} has no commit that HEAD names: ${said}; expected a repository with commits on the branch that is checked out`,
+      );
+    }
   }
 
   /** The latest first. @param most how many. */
@@ -211,6 +219,12 @@ function* readBatch(output: Buffer): Generator<readonly [string, Buffer]> {
     yield [object, output.subarray(end + 1, end + 1 + bytes)];
     at = end + 2 + bytes;
   }
+}
+
+/** What git has refused, in words that say what to do. */
+function explain(error: unknown, describe: (said: string) => string): unknown {
+  if (!(error instanceof InputError) || error.code !== 'repository.git') return error;
+  return new InputError(error.code, describe(error.message), { cause: error });
 }
 
 function refuseTree(text: string): InputError {

@@ -71,7 +71,10 @@ export async function instruct(
 /** @param path of an agent's file. @throws InputError when it says no model. */
 export async function readWriter(path: string): Promise<ModelAgent> {
   const found = await stat(path).catch((error: unknown) => {
-    throw new InputError('agent.invalid', `--writer: ${path} cannot be read: ${getMessage(error)}`);
+    throw new InputError(
+      'agent.invalid',
+      `--writer: ${path} cannot be read: ${getMessage(error)}; expected a file that says "agent: model"`,
+    );
   });
   if (!found.isFile() || found.size > AGENT_BYTES)
     throw new InputError(

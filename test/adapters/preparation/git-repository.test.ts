@@ -7,7 +7,7 @@ import { runGit } from '../../../src/adapters/preparation/git-process.ts';
 import { GitRepository } from '../../../src/adapters/preparation/git-repository.ts';
 import { RepositoryFixture } from '../../support/repository-fixture.ts';
 
-it('a repository with more objects than may be cloned is refused while it is cloned, and leaves nothing', async () => {
+it('a repository with more objects than may be cloned is refused while it is cloned, and one that is not there or has no commit', async () => {
   await using made = await RepositoryFixture.make();
   await made.commit('Begin', { 'noise.txt': randomBytes(2 ** 20).toString('base64') });
   const scratch = await mkdtemp(path.join(tmpdir(), 'muster-clones-'));
@@ -16,8 +16,13 @@ it('a repository with more objects than may be cloned is refused while it is clo
     const cloned = GitRepository.clone(made.repository, scratch, signal, 2 ** 19);
     await expect(cloned).rejects.toMatchObject({ code: 'repository.too-large', message: expect.stringContaining('524288 bytes') });
     expect(await readdir(scratch)).toEqual([]);
+    const missing = GitRepository.clone(path.join(made.directory, 'nowhere'), scratch, signal);
+    await expect(missing).rejects.toThrow(/nowhere cannot be cloned: git clone: fatal: .*; expected a path, a bundle, or a URL/);
     await using whole = await GitRepository.clone(made.repository, scratch, signal);
     expect(await whole.commits(9, signal)).toHaveLength(1);
+    await using empty = await RepositoryFixture.make();
+    await using without = await GitRepository.clone(empty.repository, scratch, signal);
+    await expect(without.head(signal)).rejects.toThrow('expected a repository with commits on the branch that is checked out');
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
