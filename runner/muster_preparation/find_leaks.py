@@ -5,16 +5,18 @@ files that are read. Prints a JSON list of paths.
 """
 
 import glob
-import io
 import json
 import os
 import sys
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 MOST_BYTES = 4 * 2**20
 MOST_ENTRIES = 5000
+# Of one archive. A small one can hold gigabytes.
+MOST_UNPACKED = 256 * 2**20
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def _patched(text: str) -> list[str]:
 
 def _list_leaks(path: str, suffixes: tuple[str, ...], trace: Trace) -> list[str]:
     if path.endswith((".whl", ".zip", ".egg", ".jar", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".crate")):
-        return [f"{path}!{name}" for name, text in _list_archived(path) if name.endswith(suffixes) and trace.stands_in(name, text)]
+        return [f"{path}!{name}" for name, text in _read_archived(path, suffixes) if trace.stands_in(name, text)]
     if not path.endswith(suffixes):
         return []
     try:
@@ -68,26 +70,31 @@ def _list_leaks(path: str, suffixes: tuple[str, ...], trace: Trace) -> list[str]
     return [path] if trace.stands_in(path, text) else []
 
 
-def _list_archived(path: str) -> list[tuple[str, bytes]]:
-    """Text files of an archive, as far as the bounds go; none of what is no archive."""
-    files = []
+def _read_archived(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    """Give the text files of an archive one after the other, as far as the bounds go; none of what is no archive."""
+    left = MOST_UNPACKED
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 for entry in archive.infolist()[:MOST_ENTRIES]:
-                    if entry.file_size <= MOST_BYTES:
-                        files.append((entry.filename, archive.read(entry)))
+                    if entry.file_size > MOST_BYTES or not entry.filename.endswith(suffixes):
+                        continue
+                    left -= entry.file_size
+                    if left < 0:
+                        return
+                    yield entry.filename, archive.read(entry)
         else:
             with tarfile.open(path) as tar:
                 for _ in range(MOST_ENTRIES):
                     member = tar.next()
-                    if member is None:
-                        break
-                    content = tar.extractfile(member) if member.isfile() and member.size <= MOST_BYTES else io.BytesIO()
-                    files.append((member.name, content.read() if content else b""))
+                    # What is passed over is unpacked as well.
+                    if member is None or member.offset_data + member.size > MOST_UNPACKED:
+                        return
+                    content = tar.extractfile(member) if member.size <= MOST_BYTES and member.name.endswith(suffixes) else None
+                    if content is not None:
+                        yield member.name, content.read()
     except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError, RuntimeError, NotImplementedError):
-        pass
-    return files
+        return
 
 
 if __name__ == "__main__":

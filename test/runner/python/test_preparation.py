@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from runner_process import RUNNER
 
-from muster_preparation import installing
+from muster_preparation import find_leaks, installing
 from muster_preparation.install_javascript import TOOLS
 from muster_workspace.processes import Accounts
 
@@ -227,6 +228,26 @@ def test_a_fix_is_found_in_copies_archives_and_patches_and_nowhere_else(
         "second.py",
     ]
     assert find("b", []) == []
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_an_archive_is_looked_into_as_far_as_it_may_be_unpacked(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a small archive of gigabytes would fill the sandbox."""
+    release = tmp_path / "release"
+    release.mkdir()
+    (release / "a.py").write_text("a = 0\n" * 10_000)
+    (release / "b.py").write_text("b = 1\n")
+    path = shutil.make_archive(str(tmp_path / "made"), kind, release)
+    trace = find_leaks.Trace([["b = 1"]], b"b = 1")
+
+    def find() -> list[str]:
+        return find_leaks._list_leaks(path, (".py",), trace)
+
+    assert [each.split("!")[-1].removeprefix("./") for each in find()] == ["b.py"]
+    monkeypatch.setattr(find_leaks, "MOST_UNPACKED", 60_000)
+    assert find() == []
 
 
 def test_what_builds_checks_or_releases_a_package_is_not_installed() -> None:
