@@ -68,10 +68,9 @@ describe('rows of a dataset', () => {
     PASS_TO_PASS: [],
   };
 
-  it('of SWE-rebench lie where their images have the repository, and those of R2E-Gym are left out with the reason', async () => {
+  it('of SWE-rebench lie where their images have the repository', async () => {
     const rebench = { ...bench, instance_id: 'a__b-1', repo: 'org/tool', image_name: 'rebench/tool', language: 'python' };
-    const gym = { repo_name: 'numpy', docker_image: 'img', commit_hash: 'abc', expected_output_json: '{}', problem_statement: 'Broken.' };
-    const [made, left] = await imported([rebench, gym]);
+    const [made] = await imported([rebench]);
     expect(made?.directory).toBe(join(top, 'out', 'a__b-1'));
     const task = await showTask(join(top, 'out', 'a__b-1'));
     expect([task.workspace.root, task.workspace.workdir, task.steps[0].artifacts[0]?.source]).toEqual([
@@ -79,11 +78,93 @@ describe('rows of a dataset', () => {
       '/tool',
       '/tool',
     ]);
-    expect(left).toEqual({
-      name: 'numpy-abc',
-      directory: null,
-      refusal: expect.stringMatching(/^it is a row of R2E-Gym: its tests lie in/),
+  });
+
+  /** As pytest prints it under -rA, in colours. */
+  const summary = (...lines: readonly string[]): string =>
+    `1 passed\n\u001b[36m\u001b[1m=== short test summary info ===\u001b[0m\n${lines
+      .map((line) => line.replace(/^(\w+) (\S+?\.py)::([^-]+)/, '\u001b[32m$1\u001b[0m $2::\u001b[1m$3\u001b[0m'))
+      .join('\n')}\n`;
+  const execution = {
+    test_file_names: ['test_1.py'],
+    test_file_codes: ['def test_a(): pass\n'],
+    old_commit_res_stdout: summary('FAILED r2e_tests/test_1.py::T::test_a - assert 1 == 2', 'PASSED r2e_tests/test_1.py::test_b[c::d]'),
+    new_commit_res_stdout: summary(
+      'PASSED r2e_tests/test_1.py::T::test_a',
+      'PASSED r2e_tests/test_1.py::test_b[c::d]',
+      'SKIPPED [1] r2e_tests/test_1.py:9: later',
+      'FAILED r2e_tests/test_1.py::test_known - assert 3',
+    ),
+  };
+  const gym = {
+    repo_name: 'numpy',
+    docker_image: 'some/numpy_final:abc',
+    commit_hash: 'abc',
+    problem_statement: 'Before. [ISSUE]\nIt is broken.\n[/ISSUE]',
+    prompt: 'Write an issue for the commit.',
+    expected_output_json: JSON.stringify({ '\u001b[1mT.test_a\u001b[0m': 'PASSED', 'test_b[c.d]': 'PASSED', test_known: 'FAILED' }),
+    parsed_commit_content: JSON.stringify({
+      file_diffs: [
+        { header: { file: { path: 'numpy/x.py' } }, old_file_content: 'a = 1\n', new_file_content: 'a = 2\n' },
+        { header: { file: { path: 'numpy/tests/test_x.py' } }, old_file_content: 'b', new_file_content: 'c' },
+        { header: { file: { path: 'numpy/gone.py' } }, old_file_content: 'd = 4\n', new_file_content: null },
+      ],
+    }),
+    execution_result_content: JSON.stringify(execution),
+  };
+
+  it('of R2E-Gym have the tests that pass behind its commit, and an image without them', async () => {
+    const rows = [gym, { ...gym, commit_hash: 'other' }];
+    expect(await imported(rows, { only: ['abc'] })).toMatchObject([{ name: 'numpy-abc', refusal: null }]);
+    const { steps, workspace, oracle } = await showTask(join(top, 'out/numpy-abc'));
+    const text = (name: string): Promise<string> => readFile(join(top, 'out/numpy-abc', name), 'utf8');
+    expect([workspace.root.kind, workspace.workdir, oracle?.kind, steps[0].instruction]).toEqual([
+      'dockerfile',
+      '/testbed',
+      'script',
+      'It is broken.',
+    ]);
+    expect(steps[0].verifier).toMatchObject({
+      execute: { failToPass: ['r2e_tests/test_1.py::T::test_a'], passToPass: ['r2e_tests/test_1.py::test_b[c::d]'], overlay: 'package' },
     });
+    expect(await text('environment/Dockerfile')).toMatch(/^FROM some\/numpy_final:abc\n[^]*rm -rf \/r2e_tests[^]*mv \.venv \/opt\/venv/);
+    expect([await text('tests/package/r2e_tests/test_1.py'), await text('tests/package/r2e_tests/__init__.py')]).toEqual([
+      'def test_a(): pass\n',
+      '',
+    ]);
+    expect(await text('solution/gold.patch')).toBe(
+      '--- a/numpy/x.py\n+++ b/numpy/x.py\n@@ -1,1 +1,1 @@\n-a = 1\n+a = 2\n--- a/numpy/gone.py\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-d = 4\n',
+    );
+  });
+
+  it('of R2E-Gym are left out with the reason where their tests cannot be told', async () => {
+    const changed = (changes: Partial<typeof execution>): object => ({
+      ...gym,
+      execution_result_content: JSON.stringify({ ...execution, ...changes }),
+    });
+    const twice = summary('PASSED r2e_tests/test_1.py::T::test_a', 'PASSED r2e_tests/test_2.py::T::test_a');
+    const reasons = (
+      await imported([
+        changed({ test_file_names: ['tornado_unittest_runner.py'] }),
+        changed({ new_commit_res_stdout: twice }),
+        changed({ new_commit_res_stdout: '' }),
+        changed({ test_file_codes: [] }),
+        changed({ old_commit_res_stdout: execution.new_commit_res_stdout }),
+        { ...gym, parsed_commit_content: { file_diffs: [] } },
+      ])
+    ).map(({ refusal }) => refusal);
+    expect(reasons).toEqual([
+      'its tests are started by tornado_unittest_runner.py, and not by pytest',
+      expect.stringMatching(/has 2 tests of the name ".*T\.test_a.*"; expected one/),
+      expect.stringMatching(/has 0 tests of the name/),
+      'it has not as many test files as names for them',
+      'it has no test that has to begin to pass',
+      'its commit changes no text but tests',
+    ]);
+    await expect(imported([changed({ test_file_names: ['../x.py'] })])).rejects.toThrow(
+      /rows\.json\[0\]: execution_result_content\.test_file_names\[0\]: expected a relative path/,
+    );
+    await expect(imported([{ ...gym, docker_image: 'a\nRUN evil' }])).rejects.toThrow(/docker_image: expected the name of an image/);
   });
 
   const imported = async (rows: unknown, terms: Partial<ImportTerms> = {}): Promise<readonly ImportedTask[]> => {

@@ -9,7 +9,7 @@ export interface DatasetRow {
   /** Names it for messages. */
   readonly where: string;
   readonly row: unknown;
-  /** Its instance_id, or nothing. */
+  /** Its instance_id; the commit where it has none, as rows of R2E-Gym; or nothing. */
   readonly id: string;
 }
 
@@ -55,6 +55,7 @@ async function* readLinedRows(path: string): AsyncGenerator<DatasetRow> {
 }
 
 function getId(row: unknown): string {
-  const id: unknown = typeof row === 'object' && row !== null ? Reflect.get(row, 'instance_id') : undefined;
-  return typeof id === 'string' ? id : '';
+  if (typeof row !== 'object' || row === null) return '';
+  const ids = ['instance_id', 'commit_hash'].map((name): unknown => Reflect.get(row, name));
+  return ids.find((id) => typeof id === 'string') ?? '';
 }

@@ -20,10 +20,10 @@ export function createTaskImportCommand(importTasks: ImportTasks): Command {
   const command = new Command('import')
     .summary('make tasks of the rows of a dataset')
     .description(
-      'Makes a task of each row of SWE-bench or SWE-smith: image, issue, pinned tests, and the gold patch as the oracle. A dataset of Harbor needs no import.',
+      'Makes a task of each row of SWE-bench, SWE-smith or R2E-Gym: image, issue, pinned tests, and the gold patch as the oracle. A dataset of Harbor needs no import.',
     )
     .argument('<rows>', 'the dataset: a JSON list, or JSON Lines')
-    .option('--only <ids...>', 'rows with these instance ids only')
+    .option('--only <ids...>', 'rows with these instance ids, or of R2E-Gym these commits, only')
     .option('--limit <count>', 'so many rows at most', parseWholeNumber)
     .addHelpText('after', HELP)
     .action(async (rows: string, flags: ImportFlags) => {
