@@ -11,4 +11,6 @@ export interface CandidateTerms {
   readonly files: readonly WorkspaceFile[];
   /** The time that something may take, within that of the whole verdict. */
   readonly within: (seconds: number) => number;
+  /** Waits for what is no part of this verdict: it costs no time of it. */
+  readonly leaveOut: <Value>(wait: () => Promise<Value>) => Promise<Value>;
 }

@@ -18,6 +18,8 @@ export class ComputedCases {
   readonly #most: number;
   /** What was used last comes last. */
   readonly #computed = new Map<string, { readonly cases: readonly ExpectedCase[]; readonly bytes: number }>();
+  /** What a verdict computes now. */
+  readonly #underWay = new Map<string, Promise<readonly ExpectedCase[]>>();
   #bytes = 0;
 
   /** @param most bytes that are kept. */
@@ -25,7 +27,34 @@ export class ComputedCases {
     this.#most = most;
   }
 
-  find(key: string): readonly ExpectedCase[] | undefined {
+  /**
+   * What is kept, or what another verdict computes at the moment: the trajectories of a group are often graded at the same time. When that one fails or
+   * is given up, this one computes for itself.
+   *
+   * @param wait waits for what another verdict computes, if this one still wants it. @throws what `compute` and `wait` do.
+   */
+  async get(
+    key: string,
+    compute: () => Promise<readonly ExpectedCase[]>,
+    wait: <Value>(other: Promise<Value>) => Promise<Value>,
+  ): Promise<readonly ExpectedCase[]> {
+    const known = this.#find(key);
+    if (known) return known;
+    const underWay = this.#underWay.get(key)?.catch(() => undefined);
+    const shared = underWay && (await wait(underWay));
+    if (shared) return shared;
+    const computing = compute();
+    this.#underWay.set(key, computing);
+    try {
+      const cases = await computing;
+      this.#keep(key, cases);
+      return cases;
+    } finally {
+      if (this.#underWay.get(key) === computing) this.#underWay.delete(key);
+    }
+  }
+
+  #find(key: string): readonly ExpectedCase[] | undefined {
     const found = this.#computed.get(key);
     if (!found) return undefined;
     this.#computed.delete(key);
@@ -33,9 +62,9 @@ export class ComputedCases {
     return found.cases;
   }
 
-  keep(key: string, cases: readonly ExpectedCase[]): void {
+  #keep(key: string, cases: readonly ExpectedCase[]): void {
     const bytes = cases.reduce((sum, one) => sum + countBytes(one), 0);
-    // Two verdicts may have computed the same at the same time.
+    // After a failure, several verdicts compute the same.
     if (this.#computed.has(key) || bytes > this.#most) return;
     this.#computed.set(key, { cases, bytes });
     this.#bytes += bytes;

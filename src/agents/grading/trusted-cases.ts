@@ -1,3 +1,4 @@
+import { raceWithAbort } from '../../kernel/abort.ts';
 import { InfrastructureError, InputError } from '../../kernel/errors.ts';
 import type { CasesStage } from '../tasks/muster-schema.ts';
 import { STORED_PREFIX } from '../tasks/staged-verifier.ts';
@@ -33,11 +34,9 @@ export async function computeTrustedCases(
   // The name of an image may come to stand for another one.
   const computed = task.workspace.root.kind === 'image' ? undefined : terms.context.computed;
   const key = `${task.digest} ${step.name} ${seed}`;
-  const known = computed?.find(key);
-  if (known) return known;
-  const cases = await computeCases(terms, execute, signal);
-  computed?.keep(key, cases);
-  return cases;
+  const compute = (): Promise<readonly ExpectedCase[]> => computeCases(terms, execute, signal);
+  if (computed === undefined) return await compute();
+  return await computed.get(key, compute, (other) => terms.leaveOut(() => raceWithAbort(other, signal)));
 }
 
 async function computeCases(terms: CandidateTerms, execute: CasesStage, signal: AbortSignal): Promise<readonly ExpectedCase[]> {

@@ -3,6 +3,7 @@ import { mkdir, rm, symlink, truncate } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ComputedCases, type ExpectedCase } from '../../../src/agents/grading/expected-cases.ts';
+import { GradingTime } from '../../../src/agents/grading/stages/grading-time.ts';
 import { describeGradingTemplate, TESTS } from '../../../src/agents/grading/grading-template.ts';
 import type { GradingSandboxes } from '../../../src/agents/grading/grading-sandboxes.ts';
 import { takeVerdict } from '../../../src/agents/grading/stages/take-verdict.ts';
@@ -141,22 +142,54 @@ describe('verdicts on the same inputs', () => {
     expect(opened).toBe(5);
   });
 
-  it('are kept up to a number of bytes, those that were of use last', () => {
+  it('are kept up to a number of bytes, those that were of use last', async () => {
     const computed = new ComputedCases(10);
-    const cases = (bytes: number): ExpectedCase[] => [
-      {
-        test: { name: 'one', arguments: [], stdin: new Uint8Array(), files: {}, expected: undefined },
-        isVisible: false,
-        expected: new Uint8Array(bytes),
-      },
-    ];
-    computed.keep('huge', cases(11));
-    for (const key of ['a', 'b']) computed.keep(key, cases(5));
-    expect(computed.find('a')).toEqual(cases(5));
-    computed.keep('c', cases(5));
-    expect(['huge', 'a', 'b', 'c'].map((key) => computed.find(key)?.length)).toEqual([undefined, 1, undefined, 1]);
+    const computedFor: string[] = [];
+    const get = async (key: string, bytes: number): Promise<number | undefined> => {
+      const compute = (): Promise<readonly ExpectedCase[]> => Promise.resolve((computedFor.push(key), listCases(bytes)));
+      return (await computed.get(key, compute, (other) => other))[0]?.expected.length;
+    };
+    for (const key of ['a', 'b']) await get(key, 5);
+    await get('huge', 11);
+    for (const key of ['a', 'c', 'a', 'huge', 'b']) expect(await get(key, key === 'huge' ? 11 : 5)).toBe(key === 'huge' ? 11 : 5);
+    expect(computedFor).toEqual(['a', 'b', 'huge', 'c', 'huge', 'b']);
+  });
+
+  it('are computed once for verdicts at the same time, and by each when that one fails or is given up', async () => {
+    const computed = new ComputedCases();
+    const first = Promise.withResolvers<readonly ExpectedCase[]>();
+    const patient = <Value>(other: Promise<Value>): Promise<Value> => other;
+    const never = (): Promise<never> => Promise.reject(new Error('computed twice'));
+    const both = [computed.get('a', () => first.promise, patient), computed.get('a', never, patient)];
+    await expect(computed.get('a', never, () => Promise.reject(new Error('given up')))).rejects.toThrow('given up');
+    first.resolve(listCases(1));
+    expect(await Promise.all(both)).toEqual([listCases(1), listCases(1)]);
+
+    const broken = Promise.withResolvers<readonly ExpectedCase[]>();
+    const failing = computed.get('b', () => broken.promise, patient);
+    const other = computed.get('b', () => Promise.resolve(listCases(2)), patient);
+    broken.reject(new Error('its sandbox was lost'));
+    await expect(failing).rejects.toThrow('its sandbox was lost');
+    expect(await other).toEqual(listCases(2));
+    expect(await computed.get('b', never, patient)).toEqual(listCases(2));
+  });
+
+  it('wait for each other in no time of theirs', async () => {
+    const clock = new SkippableClock();
+    const time = new GradingTime({ clock, sandboxes: fixture.grader.getSandboxes(await fixture.task(SORT_TASK)) }, 3600);
+    const other = Promise.withResolvers<number>();
+    const waiting = time.leaveOut(() => other.promise);
+    clock.skip(3_600_000);
+    other.resolve(1);
+    expect(await waiting).toBe(1);
+    expect(time.within(60)).toBe(60);
   });
 });
+
+function listCases(bytes: number): readonly ExpectedCase[] {
+  const test = { name: 'one', arguments: [], stdin: new Uint8Array(), files: {}, expected: undefined };
+  return [{ test, isVisible: false, expected: new Uint8Array(bytes) }];
+}
 
 describe("the sandbox of a task's own code", () => {
   it('is kept for the next verdict also where one sandbox is used at a time', async () => {

@@ -35,10 +35,18 @@ export class GradingTime {
     return Math.min(seconds, Math.max(0.001, waited + (this.#deadline - this.#clock.now()) / 1000));
   }
 
-  async #pause<Opened>(open: () => Promise<Opened>, list: (opened: Opened) => readonly GradingSandbox[]): Promise<Opened> {
+  /** The time until then does not count. */
+  async leaveOut<Value>(wait: () => Promise<Value>): Promise<Value> {
     const from = this.#clock.now();
-    const opened = await open();
-    this.#deadline += this.#clock.now() - from;
+    try {
+      return await wait();
+    } finally {
+      this.#deadline += this.#clock.now() - from;
+    }
+  }
+
+  async #pause<Opened>(open: () => Promise<Opened>, list: (opened: Opened) => readonly GradingSandbox[]): Promise<Opened> {
+    const opened = await this.leaveOut(open);
     for (const sandbox of list(opened)) this.#opened.push({ sandbox, waitedBefore: sandbox.session.waitedSeconds });
     return opened;
   }

@@ -112,7 +112,8 @@ export class StagedGrading {
 
   #terms(files: readonly WorkspaceFile[]): CandidateTerms {
     const within = (seconds: number): number => this.#time.within(seconds);
-    return { grading: this.#grading, verifier: this.#verifier, context: this.#context, files, within };
+    const leaveOut = <Value>(wait: () => Promise<Value>): Promise<Value> => this.#time.leaveOut(wait);
+    return { grading: this.#grading, verifier: this.#verifier, context: this.#context, files, within, leaveOut };
   }
 
   async #constraints(constraints: readonly Constraint[], signal: AbortSignal): Promise<ConstraintsEvidence> {
