@@ -148,16 +148,22 @@ describe('an agent that is a program', () => {
       const out = stage.path('out');
       const command = ['eval', suite, '--agent', agent, '--sandboxes', '2', '--json', '--out', out];
       const killed = stage.start(command);
-      await killed.until('both episodes wait for their last turn', () => held === 2);
+      const turns = path.join(out, 'turns');
+      const countStored = async (): Promise<readonly number[]> =>
+        await Promise.all(
+          (await readdir(turns)).map(
+            async (name) => (await readdir(path.join(turns, name))).filter((file) => file.endsWith('.json')).length,
+          ),
+        );
+      await killed.until('both episodes wait for their last turn', async () => held === 2 && (await countStored()).join() === '2,2');
       killed.signal('SIGKILL');
       await killed.ended;
-      const stored = await Promise.all((await readdir(path.join(out, 'turns'))).map((name) => readdir(path.join(out, 'turns', name))));
-      expect(stored.map(({ length }) => length)).toEqual([2, 2]);
+      expect(await countStored()).toEqual([2, 2]);
       isHeld = false;
       const complete = await stage.run(command);
       expect(complete.summary()).toMatchObject({ official: { episodes: 2, mean: 1 }, run: { recalled: 0 } });
-      const turns = server.asked.map(({ messages }) => messages.filter(({ role }) => role === 'assistant').length);
-      expect(turns.sort((one, other) => one - other)).toEqual([0, 0, 1, 1, 2, 2, 2, 2]);
+      const answered = server.asked.map(({ messages }) => messages.filter(({ role }) => role === 'assistant').length);
+      expect(answered.sort((one, other) => one - other)).toEqual([0, 0, 1, 1, 2, 2, 2, 2]);
       expect((await readdir(out)).toSorted()).toEqual(['config.json', 'episodes.ndjson', 'summary.json', 'trajectories']);
     },
   );

@@ -38,33 +38,33 @@ class SlowTurns implements EpisodeTurns {
   }
 }
 
-it('an agent acts on an answer while it is stored, and asks for no other one before', async () => {
+it('an agent asks for the next answer while one is stored, and for no other one before', async () => {
   const [model, turns] = [new CountingModel(), new SlowTurns()];
   await using endpoint = new ResumedEndpoint(model, turns, 'one');
-  expect(await endpoint.complete(request(1), signal)).toMatchObject({ content: 'answer 1' });
+  for (const seed of [1, 2]) expect(await endpoint.complete(request(seed), signal)).toMatchObject({ content: `answer ${seed}` });
   expect(turns.kept).toEqual([]);
-  const next = endpoint.complete(request(2), signal);
+  const next = endpoint.complete(request(3), signal);
   const settled = endpoint.settle();
   await new Promise((resolve) => setImmediate(resolve));
-  expect(model.seeds).toEqual([1]);
+  expect(model.seeds).toEqual([1, 2]);
   turns.disk.resolve();
   await Promise.all([next, settled]);
   await endpoint.settle();
-  expect([model.seeds, turns.kept.length]).toEqual([[1, 2], 2]);
+  expect([model.seeds, turns.kept.length]).toEqual([[1, 2, 3], 3]);
 
   await using resumed = new ResumedEndpoint(model, turns, 'one');
   expect(await resumed.complete(request(2), signal)).toMatchObject({ content: 'answer 2' });
-  expect(model.seeds).toEqual([1, 2]);
+  expect(model.seeds).toEqual([1, 2, 3]);
   await resumed.forget();
   expect(turns.kept).toEqual([]);
 });
 
-it('an answer that cannot be stored ends the episode at its next request, and at its end', async () => {
+it('an answer that cannot be stored ends the episode at the request after the next one, and at its end', async () => {
   const turns = new SlowTurns();
   await using endpoint = new ResumedEndpoint(new CountingModel(), turns, 'one');
-  await endpoint.complete(request(1), signal);
+  for (const seed of [1, 2]) await endpoint.complete(request(seed), signal);
   turns.disk.reject(new InfrastructureError('store.full', 'the disk is full'));
-  await expect(endpoint.complete(request(2), signal)).rejects.toThrow('the disk is full');
+  await expect(endpoint.complete(request(3), signal)).rejects.toThrow('the disk is full');
   await expect(endpoint.settle()).rejects.toThrow('the disk is full');
   await expect(endpoint.forget()).rejects.toThrow('the disk is full');
 });

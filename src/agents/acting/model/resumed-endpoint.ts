@@ -7,7 +7,8 @@ import type { EpisodeTurns, StoredTurn } from './stored-turns.ts';
  * in a new workspace. As long as each action has the same observation as before, the requests are the same, and so are the answers. From the first
  * observation that differs on, the model is asked: no answer stands behind a conversation that it was not given to.
  *
- * The agent acts on an answer while that is still being stored: its workspace is lost with this process. The next request waits until it is stored.
+ * The agent acts on an answer, and the model is asked for the next one, while the answer is still being stored: the workspace is lost with this process. The
+ * request after that waits until it is stored, so no more than two answers are lost.
  */
 export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
   readonly #endpoint: ModelEndpoint;
@@ -15,6 +16,8 @@ export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
   readonly #episode: string;
   #known: Promise<Map<string, Completion>> | undefined;
   #stored: Promise<unknown> = Promise.resolve();
+  /** Of all answers but the last. */
+  #storedBefore: Promise<unknown> = Promise.resolve();
 
   /** @param episode its name, unique in the store. */
   constructor(endpoint: ModelEndpoint, turns: EpisodeTurns, episode: string) {
@@ -27,7 +30,7 @@ export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
     this.#known ??= this.#read();
     const digest = createHash('sha256').update(JSON.stringify(request)).digest('hex');
     const known = await this.#known;
-    await this.#stored;
+    await this.#storedBefore;
     const stored = known.get(digest);
     // Once: a program that asks the same again wants another answer.
     if (stored && known.delete(digest)) return stored;
@@ -54,8 +57,9 @@ export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
   }
 
   #store(turn: StoredTurn): void {
+    this.#storedBefore = this.#stored;
     this.#stored = Promise.all([this.#stored, this.#turns.add(this.#episode, turn)]);
-    // The next request, or the end of the episode, reports the error.
+    // The request after the next one, or the end of the episode, reports the error.
     this.#stored.catch(() => undefined);
   }
 
