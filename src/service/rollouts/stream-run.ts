@@ -37,6 +37,7 @@ export class StreamRun {
   /** Since the stream began, and the one before that. */
   #reported: readonly ReportedVersion[] = [];
   #failure: { readonly error: unknown } | undefined;
+  #held: { readonly hold: StreamHold; readonly renewAt: number } | undefined;
   /** Resolves when this process has stopped playing it. Never rejects. */
   readonly done: Promise<void>;
 
@@ -91,9 +92,14 @@ export class StreamRun {
     if (this.#closing.signal.aborted) await streams.release(first);
   }
 
-  #hold(): Promise<StreamHold | undefined> {
-    const { streams, holder, holdMilliseconds } = this.#parts;
-    return streams.hold(this.#stream.id, holder, holdMilliseconds);
+  /** Undefined when the stream has ended or another Muster plays it. Renewed after a third of its time: each renewal is a write that the disk is waited for. */
+  async #hold(): Promise<StreamHold | undefined> {
+    const { streams, holder, holdMilliseconds, clock } = this.#parts;
+    const now = clock.now();
+    if (this.#held && now < this.#held.renewAt) return this.#held.hold;
+    const hold = await streams.hold(this.#stream.id, holder, holdMilliseconds);
+    this.#held = hold && { hold, renewAt: now + holdMilliseconds / 3 };
+    return hold;
   }
 
   #openPlays(rollout: OpenRollout, hold: StreamHold): MemberPlays {
