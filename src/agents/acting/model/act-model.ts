@@ -4,6 +4,8 @@ import type { OwnTool } from '../../actions/own-tool.ts';
 import type { Observation } from '../../actions/observation.ts';
 import { cleanEnvironment } from '../../grading/clean-environment.ts';
 import type { StopReason } from '../../rollouts/record/trajectory.ts';
+import { MOST_WAITING_MS } from '../../workspace/command.ts';
+import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
 import { AGENT_SECONDS, type Acted, type OpenStep, type OpenWorkspace, type PerformedAction } from '../acted/acted.ts';
 import { planTurn, listTools, type PlannedCall } from './answer-turn.ts';
 import type { ModelAgent } from './model-agent.ts';
@@ -20,7 +22,8 @@ export interface ModelContext extends OpenWorkspace {
 }
 
 /**
- * Has a model act in a workspace, turn by turn, until it submits or a limit is reached. The task's time runs while actions are carried out, and not while the model thinks: how busy its server is changes no result.
+ * Has a model act in a workspace, turn by turn, until it submits or a limit is reached. The task's time runs while actions are carried out, and not while
+ * the model thinks or a command waits for a processor: how busy the server and the machine are changes no result.
  *
  * @param seed of the sampling. @throws as `ModelEndpoint.complete`; InfrastructureError when the workspace is lost; the signal's reason.
  */
@@ -33,7 +36,7 @@ export async function playModel(
 ): Promise<Omit<Acted, 'submission'>> {
   const { workdir, environment } = open.task.workspace;
   const executor = new ActionExecutor(session, { workdir, environment: cleanEnvironment(environment), output: SHOWN_TO_AGENTS });
-  const episode = new ModelEpisode(open, agent, seed, { executor, changes, clock, endpoint });
+  const episode = new ModelEpisode(open, agent, seed, { executor, session, changes, clock, endpoint });
   const stopReason = await episode.play(signal);
   const { performed, refusal } = episode;
   return { actions: performed.length, performed, stopReason, refusal, course: episode.course() };
@@ -41,6 +44,7 @@ export async function playModel(
 
 interface EpisodeParts extends Pick<ModelContext, 'changes'> {
   readonly executor: ActionExecutor;
+  readonly session: Pick<WorkspaceSession, 'waitedSeconds'>;
   readonly clock: Clock;
   readonly endpoint: ModelEndpoint;
 }
@@ -55,6 +59,8 @@ class ModelEpisode {
   readonly #own: readonly OwnTool[];
   readonly #record = new TurnRecord();
   #millisecondsLeft: number;
+  /** A bound, because a model can make its commands wait for each other. */
+  #waitingLeftMs = MOST_WAITING_MS;
   #actionMs = 0;
   #modelMs = 0;
   readonly performed: PerformedAction[] = [];
@@ -136,15 +142,17 @@ class ModelEpisode {
   /** Undefined when the task's time is over. */
   async #carryOut(planned: Exclude<PlannedCall, { kind: 'misfit' }>, signal: AbortSignal): Promise<Observation | undefined> {
     if (this.#millisecondsLeft <= 0) return undefined;
-    const { clock, changes, executor } = this.#parts;
-    const began = clock.now();
+    const { clock, changes, executor, session } = this.#parts;
+    const [began, waitedBefore] = [clock.now(), session.waitedSeconds];
     const seconds = this.#millisecondsLeft / 1000;
     const { observation, effect } =
       planned.kind === 'tool'
         ? await executor.callTool(planned.given, seconds, signal)
         : await executor.perform(planned.action, seconds, signal);
     const took = clock.now() - began;
-    this.#millisecondsLeft -= took;
+    const waited = Math.min(took, 1000 * (session.waitedSeconds - waitedBefore), this.#waitingLeftMs);
+    this.#waitingLeftMs -= waited;
+    this.#millisecondsLeft -= took - waited;
     this.#actionMs += took;
     const action = planned.kind === 'tool' ? planned.given : planned.action;
     const diff = await changes.after(effect, signal);
