@@ -14,33 +14,14 @@ FILTER = bytes(range(16))
 OPEN: dict[str, Any] = {
     "type": "open",
     "imports": ["json", "gymnasium"],
-    "limits": {
-        "tmp_bytes": 4096,
-        "shm_bytes": 8192,
-        "data_bytes": 2**33,
-        "memory_bytes": None,
-        "processes": 17,
-        "open_files": 64,
-    },
+    "limits": {"tmp_bytes": 4096, "shm_bytes": 8192, "data_bytes": 2**33, "memory_bytes": None, "processes": 17, "open_files": 64},
     "uid": 1000,
     "own_user": True,
     "host_network": False,
     "filter": base64.b64encode(FILTER).decode(),
     "cgroups": [
-        {
-            "directory": 5,
-            "files": [{"file": "pids.max", "value": "8", "optional": False}],
-        },
-        {
-            "directory": 6,
-            "files": [
-                {
-                    "file": "memory.memsw.limit_in_bytes",
-                    "value": "4096",
-                    "optional": True,
-                }
-            ],
-        },
+        {"directory": 5, "files": [{"file": "pids.max", "value": "8", "optional": False}]},
+        {"directory": 6, "files": [{"file": "memory.memsw.limit_in_bytes", "value": "4096", "optional": True}]},
     ],
     "mounts_within": ["/tmp/python"],
     "own_root": False,
@@ -63,18 +44,9 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 def test_every_setting_arrives() -> None:
     settings = parse_settings(OPEN)
     assert settings.imports == ("json", "gymnasium")
-    assert (settings.tmp_bytes, settings.shm_bytes, settings.open_files) == (
-        4096,
-        8192,
-        64,
-    )
+    assert (settings.tmp_bytes, settings.shm_bytes, settings.open_files) == (4096, 8192, 64)
     assert (settings.memory_bytes, settings.processes) == (None, 17)
-    assert (
-        settings.uid,
-        settings.own_user,
-        settings.host_network,
-        settings.mounts_within,
-    ) == (1000, True, False, ("/tmp/python",))
+    assert (settings.uid, settings.own_user, settings.host_network, settings.mounts_within) == (1000, True, False, ("/tmp/python",))
     assert settings.cgroups == (
         Hierarchy(5, (LimitFile("pids.max", "8", is_optional=False),)),
         Hierarchy(6, (LimitFile("memory.memsw.limit_in_bytes", "4096", is_optional=True),)),
@@ -83,10 +55,7 @@ def test_every_setting_arrives() -> None:
     assert not settings.has_own_root
 
 
-@pytest.mark.parametrize(
-    "path",
-    [name for name in OPEN if name != "type"] + [f"limits.{name}" for name in OPEN["limits"]],
-)
+@pytest.mark.parametrize("path", [name for name in OPEN if name != "type"] + [f"limits.{name}" for name in OPEN["limits"]])
 def test_a_setting_that_is_missing_is_named(path: str) -> None:
     with pytest.raises(FieldError, match=path.split(".")[-1]):
         parse_settings(changed(path, KeyError))
@@ -119,9 +88,6 @@ def test_a_setting_that_makes_no_sense_is_named(path: str, value: object) -> Non
         parse_settings(changed(path, value))
 
 
-@pytest.mark.parametrize(
-    ("size", "files"),
-    [(4096, 64), (64 * 1024, 64), (1024 * 1024, 1024), (2**30, 2**20)],
-)
+@pytest.mark.parametrize(("size", "files"), [(4096, 64), (64 * 1024, 64), (1024 * 1024, 1024), (2**30, 2**20)])
 def test_a_file_system_has_a_file_for_every_kib_and_some_at_least(size: int, files: int) -> None:
     assert count_inodes(size) == files
