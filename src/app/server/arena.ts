@@ -25,8 +25,8 @@ import { findTask, listReadableTasks } from '../tasks/task-finder.ts';
 import { attributeToOperator } from './server-templates.ts';
 import { createTimedId } from './timed-id.ts';
 
-/** Of one command a processor is busy for half of the time or more; the others of its time it waits for this process. */
-const STARTS_PER_PROCESSOR = 2;
+/** While one waits for this process, for the store or for a process of its own, another runs: with two a sixth of the processors' time is left over. */
+const STARTS_PER_PROCESSOR = 4;
 
 /** Episodes of agents on this server, with the sandboxes that they are played and graded in. Part of the composition root. */
 export interface Arena extends AsyncDisposable {
