@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { sampled } from '../support/full-form.ts';
+import { isFullForm, sampled } from '../support/full-form.ts';
 import { MusterServer } from './muster-server.ts';
 import { ANYTHING, Stage } from './stage.ts';
 
@@ -60,7 +60,7 @@ describe('an evaluation in which every episode fails', () => {
     expect(mended.summary()).toMatchObject({ official: { episodes: 40, failedShare: 0 }, run: { outcomes: 40 } });
   });
 
-  it('is played again by a server, too', async () => {
+  it.runIf(isFullForm)('is played again by a server, too', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ how: 'is broken outside', episodes: ALL, changes: MANY });
     const server = await MusterServer.start(stage, await stage.gatedServer(suite));

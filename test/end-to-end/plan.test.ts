@@ -29,7 +29,7 @@ describe('muster plan', () => {
     await using stage = await Stage.open();
     const [recorded, onTwo] = [stage.path('first'), ['--sandboxes', '2']];
     const first = await stage.call(['eval', CARTPOLE, '-c', LATE, '--episodes', '40', '--out', recorded, '--json', ...onTwo]);
-    const narrow = ['--half-width', '30'];
+    const narrow = ['--half-width', '60'];
     const plan = planOf(await stage.call(['plan', CARTPOLE, '--baseline', recorded, '--json', ...narrow, ...onTwo]));
     const { forecast, episodeSeconds } = plan;
     expect(plan).toMatchObject({

@@ -185,7 +185,7 @@ describe('a comparison', () => {
           expect(JSON.stringify(summary.official)).toBe(expected);
         },
       ),
-      { numRuns: extent({ short: 8, full: 25 }), seed: 5 },
+      { numRuns: extent({ short: 5, full: 25 }), seed: 5 },
     );
   });
 });

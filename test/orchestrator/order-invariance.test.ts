@@ -105,7 +105,7 @@ test.each(suites)(
         met.duplicated += run.duplicated;
         met.surplus += run.surplus;
       }),
-      { numRuns: extent({ short: 8, full: 25 }), seed: 3 },
+      { numRuns: extent({ short: 5, full: 25 }), seed: 3 },
     );
     expect(Math.min(met.retried, met.duplicated)).toBeGreaterThan(20);
     expect(met.surplus > 0).toBe(stop.rule !== 'fixed');

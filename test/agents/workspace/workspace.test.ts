@@ -206,7 +206,7 @@ describeEach(
 
 describeEach(
   // In the short form a build stands for what is not on this machine. gVisor takes a hundred times as long.
-  sampled(VARIANTS, (variant) => variant !== DOCKER && variant !== GVISOR),
+  sampled(VARIANTS, (variant) => variant === FORKED || variant === BUILD),
   ({ provider, start }) => {
     it('leaves nothing of a command running, and keeps what it runs away from the program that Muster speaks to', async () => {
       const { session } = await fixture.workspace({ start });
@@ -250,7 +250,7 @@ describeEach(
 );
 
 describeEach(
-  sampled(VARIANTS, (variant) => variant !== DOCKER),
+  sampled(VARIANTS, (variant) => variant === FORKED || variant === GVISOR || variant === PODS),
   ({ start }) => {
     it('ends with its memory limit, and names no directory of the host', async () => {
       const { session, sandbox } = await fixture.workspace({ start, limits: { memoryBytes: 64 * 2 ** 20 } });

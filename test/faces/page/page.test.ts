@@ -24,6 +24,9 @@ const NOTE = 'for a digest of its own';
 const EARLY = LATE.replace('late', 'early');
 /** Simpler than others with the same parts. */
 const MORE_ADDRESSES: readonly [string, string][] = [
+  ['/evaluations/ENDED/episodes/0', 'Replay'],
+  ['/access', 'Quotas'],
+  ['/evaluations/ev-none', 'There is no evaluation'],
   ['/rollouts', 'Rollouts'],
   ['/rollouts/ro-none', 'There is no stream'],
   ['/?run=RUN', 'Evaluations'],
@@ -464,15 +467,12 @@ describe('the live page', () => {
   it.each<[string, string]>([
     ['/', 'Evaluations'],
     ['/evaluations/ENDED', 'Episodes'],
-    ['/evaluations/ENDED/episodes/0', 'Replay'],
     ['/pools', 'Pools'],
-    ['/access', 'Quotas'],
     ['/evaluations/COMPARED', 'Pairs that disagree most'],
     [`/batches/${encodeURIComponent(HOSTILE)}`, HOSTILE],
     ['/agents/AGENT', 'Steps'],
     ['/evaluations/ACTED/episodes/0', 'Transcript'],
     ['/rollouts/STREAM', 'Groups'],
-    ['/evaluations/ev-none', 'There is no evaluation'],
     ...(isFullForm ? MORE_ADDRESSES : []),
   ])('%s has names as text, fits any window, and has no barrier that axe finds', async (address, heading) => {
     const names = { ENDED: ended, COMPARED: compared, AGENT: agentEpisode, ACTED: acted, STREAM: stream, RUN: encodeURIComponent(HOSTILE) };
