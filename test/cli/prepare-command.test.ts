@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
+import type { Preparation } from '../../src/agents/preparation/preparation-report.ts';
 import type { PrepareTerms } from '../../src/app/preparation/prepare-terms.ts';
 import { createPrepareCommand } from '../../src/cli/commands/prepare/prepare-command.ts';
 import { InputError } from '../../src/kernel/errors.ts';
@@ -49,6 +50,55 @@ it('the flags of muster prepare become its terms', async () => {
     expect(stderr.mock.calls.join('')).toMatch(/^2 candidates; a line follows when one is done/);
   } finally {
     stderr.mockRestore();
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
+const MADE: Preparation = {
+  repository: 'sums',
+  head: null,
+  licence: 'MIT',
+  notices: [],
+  refusedBy: {},
+  seconds: 1,
+  proof: [],
+  candidates: [
+    {
+      id: 'a',
+      kind: 'fix',
+      title: 'a',
+      refusal: null,
+      void: null,
+      task: { directory: 'sums-a', id: 'sums-a', digest: 'sha256:a' },
+      evidence: {},
+    },
+  ],
+};
+
+const writeAtOnce: typeof process.stdout.write = (_: unknown, written?: BufferEncoding | (() => void)) => {
+  if (typeof written === 'function') written();
+  return true;
+};
+
+it.each([
+  [0, 1, 'oracle scored 1 in 2 episodes'],
+  [2, 0.5, 'oracle scored 0.5 in 2 episodes, and has to score 1 in each: do not use the tasks'],
+  [3, null, 'oracle could not play all of 2 episodes, because the infrastructure failed: give the same command again'],
+])('the command ends with %i when the last proof comes to %s', async (code, mean, line) => {
+  const directory = await mkdtemp(path.join(tmpdir(), 'muster-prepare-'));
+  const proof = [{ agent: 'oracle', episodes: 2, mean, isAsExpected: mean === 1 }] as const;
+  const command = createPrepareCommand(
+    () => Promise.resolve(MADE),
+    () => Promise.resolve([...proof]),
+  );
+  const stdout = vi.spyOn(process.stdout, 'write').mockImplementation(writeAtOnce);
+  try {
+    await command.parseAsync(['library', '--out', directory], { from: 'user' });
+    expect(process.exitCode).toBe(code);
+    expect(stdout.mock.calls.join('')).toContain(`${line}\n`);
+  } finally {
+    process.exitCode = undefined;
+    stdout.mockRestore();
     await rm(directory, { recursive: true, force: true });
   }
 });

@@ -55,7 +55,7 @@ export const preparationSchema = z.strictObject({
       z.strictObject({
         agent: z.enum(['oracle', 'nop']),
         episodes: z.int().min(0),
-        mean: z.number().nullable(),
+        mean: z.number().nullable().describe('null: the infrastructure failed'),
         isAsExpected: z.boolean().describe('1 for oracle, 0 for nop, in every episode'),
       }),
     )

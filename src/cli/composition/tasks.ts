@@ -39,9 +39,9 @@ export function composePrepare(): Command {
       const { prepare } = await import('../../app/preparation/prepare.ts');
       return await prepare(readConfiguration(config), terms, listeners, signal);
     },
-    async (suite, tasks, config, signal) => {
+    async (suite, config, signal) => {
       const { proveTasks } = await import('../../app/preparation/prove-tasks.ts');
-      return await proveTasks(readConfiguration(config), suite, tasks, signal);
+      return await proveTasks(readConfiguration(config), suite, signal);
     },
   );
 }

@@ -2,6 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { workThrough } from '../../../src/app/preparation/prepare.ts';
 import { withPatience } from '../../../src/app/preparation/prepare-candidate.ts';
+import { countEpisodes } from '../../../src/app/preparation/prove-tasks.ts';
+import { createEpisodePlanner } from '../../../src/orchestrator/suite/suite-definition.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
 
 const BASE = { id: 'a', kind: 'fix', title: 'Mend', refusal: null, void: null, task: null, evidence: {} } as const;
@@ -36,4 +38,15 @@ it.each([1, 3])('candidates are worked on %i at a time, and come out in their or
     resolve();
   }
   expect(await all).toEqual([0, 10, 20, 30, 40, 50, 60]);
+});
+
+it.each([1, 2, 3, 10, 50])('the last proof of %i tasks plays each of them, and two episodes a task at least', (count) => {
+  const environment = { entry: 'muster:AgentTask', kwargs: {}, wrappers: [] };
+  const suite = { seed: 1, tasks: Array.from({ length: count }, (_, at) => ({ name: `${at}`, weight: 1, environment })) };
+  const plan = createEpisodePlanner(suite);
+  const episodes = countEpisodes(suite);
+  const played = Array.from({ length: episodes }, (_, index) => plan(index).task);
+  expect(new Set(played).size).toBe(count);
+  expect(episodes).toBeGreaterThanOrEqual(2 * count);
+  expect(episodes === 2 * count || new Set(played.slice(0, -1)).size < count).toBe(true);
 });

@@ -22,7 +22,7 @@ export type PrepareTasks = (
 ) => Promise<Preparation>;
 
 /** Plays every task of a suite with the agents oracle and nop. */
-export type ProveTasks = (suite: string, tasks: number, config: string | undefined, signal: AbortSignal) => Promise<ProofOfTasks>;
+export type ProveTasks = (suite: string, config: string | undefined, signal: AbortSignal) => Promise<ProofOfTasks>;
 
 interface PrepareFlags extends Pick<PrepareTerms, 'out' | 'commits' | 'mutations' | 'testSeconds'> {
   readonly allowLicence?: readonly string[];
@@ -92,17 +92,30 @@ async function runPrepare(
     const tasks = made.candidates.filter(({ task }) => task !== null).length;
     const suite = join(out, 'suite.yaml');
     if (tasks > 0) await writeWhole(suite, writeSuite(made));
-    const prepared = tasks === 0 ? made : { ...made, proof: await prove(suite, tasks, config, interrupt.signal) };
+    const prepared = tasks === 0 ? made : { ...made, proof: await prove(suite, config, interrupt.signal) };
     await page.write({ kind: 'preparation', preparation: prepared });
     await writeWhole(join(out, 'report.json'), `${JSON.stringify(prepared, undefined, 2)}\n`);
     if (json) await print(process.stdout, `${JSON.stringify(prepared, undefined, 2)}\n`);
     else await print(process.stdout, `${summarise(prepared, out).join('\n')}\n`);
-    return tasks > 0 && prepared.proof.every(({ isAsExpected }) => isAsExpected) ? EXIT_CODES.done : EXIT_CODES.badInput;
+    return chooseExitCode(tasks, prepared.proof);
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
     await print(process.stderr, formatNotice('interrupted; the same command goes on from here'));
     return EXIT_CODES.interrupted;
   }
+}
+
+function chooseExitCode(tasks: number, proof: ProofOfTasks): number {
+  if (tasks > 0 && proof.every(({ isAsExpected }) => isAsExpected)) return EXIT_CODES.done;
+  const isUnsound = tasks === 0 || proof.some(({ mean, isAsExpected }) => mean !== null && !isAsExpected);
+  return isUnsound ? EXIT_CODES.badInput : EXIT_CODES.infrastructure;
+}
+
+function describeProof({ agent, episodes, mean, isAsExpected }: ProofOfTasks[number]): string {
+  if (mean === null)
+    return `${agent} could not play all of ${episodes} episodes, because the infrastructure failed: give the same command again`;
+  const odd = isAsExpected ? '' : `, and has to score ${agent === 'oracle' ? 1 : 0} in each: do not use the tasks`;
+  return `${agent} scored ${mean} in ${episodes} episodes${odd}`;
 }
 
 function readTerms(repository: string, flags: PrepareFlags): PrepareTerms {
@@ -158,23 +171,20 @@ function summarise({ candidates, refusedBy, notices, seconds, proof }: Preparati
   return [
     ...tasks,
     `${candidates.length} candidates, ${tasks.length} ${tasks.length === 1 ? 'task' : 'tasks'}${refusals.length > 0 ? `; refused: ${refusals.join(', ')}` : ''}${voids > 0 ? `; void: ${voids}, give the same command again` : ''} (${Math.round(seconds)} s, ${hourly} candidates an hour)`,
-    ...proof.map(
-      ({ agent, episodes, mean, isAsExpected }) =>
-        `${agent} scored ${mean ?? 'nothing'} in ${episodes} episodes${isAsExpected ? '' : `, and has to score ${agent === 'oracle' ? 1 : 0} in each: do not use the tasks`}`,
-    ),
+    ...proof.map(describeProof),
     ...notices,
     `${join(out, 'report.html')} shows why.`,
   ];
 }
 
 /** Writes a suite of all tasks, on which agents can be evaluated. */
-function writeSuite({ repository }: Preparation): string {
+function writeSuite({ repository, candidates }: Preparation): string {
   const name =
     repository
       .toLowerCase()
       .replaceAll(/[^a-z0-9]+/g, '-')
       .replace(/^-+|-+$/g, '') || 'prepared';
-  return `name: ${name.slice(0, 40)}\ntasks:\n  from: .\nagent: oracle\nseed: 1\nstop:\n  rule: certified\n  halfWidth: 0.1\nbudget:\n  episodes: 1000\n`;
+  return `name: ${name.slice(0, 40)}\ntasks:\n  from: .\nagent: oracle\nseed: 1\nstop:\n  rule: certified\n  halfWidth: 0.1\nbudget:\n  episodes: ${Math.max(1000, 20 * candidates.filter(({ task }) => task !== null).length)}\n`;
 }
 
 async function writeWhole(path: string, text: string): Promise<void> {

@@ -12,7 +12,7 @@ export function renderPreparation(preparation: Preparation): Markup {
   return markup`${renderWarningList(notices)}
 <section class="card"><h2>What became of the candidates</h2>
 <p class="line">${renderDuration(seconds, 'seconds')}; licence <bdi>${preparation.licence ?? 'not known'}</bdi>; at <code>${preparation.head ?? 'no commit'}</code></p>
-${proof.map(({ agent, episodes, mean, isAsExpected }, at) => markup`<p class="line">The agent ${agent} scored ${mean === null ? NONE : count(mean, `proof.${at}.mean`)} in ${count(episodes, `proof.${at}.episodes`)} episodes of all tasks${isAsExpected ? undefined : ': they are not sound'}</p>`)}
+${proof.map(({ agent, episodes, mean, isAsExpected }, at) => markup`<p class="line">The agent ${agent} scored ${mean === null ? NONE : count(mean, `proof.${at}.mean`)} in ${count(episodes, `proof.${at}.episodes`)} episodes of all tasks${isAsExpected ? undefined : mean === null ? ': the infrastructure failed' : ': they are not sound'}</p>`)}
 <div class="scroll" tabindex="0"><table><thead><tr><th scope="col">Step</th><th scope="col">Came to it</th><th scope="col">Refused</th></tr></thead>
 <tbody>${renderStepRows(preparation)}</tbody></table></div></section>
 <section class="card"><h2>Candidates</h2>
