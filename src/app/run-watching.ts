@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Egress } from '../service/access/egress.ts';
 import { parseObjectLocation } from '../adapters/checkpoints/objects/object-store.ts';
@@ -10,7 +11,7 @@ import type { Config } from '../config/config.ts';
 import { formatCanonicalJson, digestBytes } from '../kernel/canonical-json.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { Deadline } from '../kernel/deadline.ts';
-import { InfrastructureError, InputError } from '../kernel/errors.ts';
+import { InfrastructureError, InputError, getMessage } from '../kernel/errors.ts';
 import type { LoadedSuite, Muster } from './main.ts';
 import type { Progress } from '../orchestrator/facts/progress.ts';
 import type { Summary } from '../orchestrator/results/summary.ts';
@@ -57,6 +58,7 @@ const ANSWER_MS = 15_000;
 export async function watchRun(muster: Muster, config: Config, request: RunWatchRequest, hooks: RunWatchHooks): Promise<WatchRecord> {
   const uri = checkWatchable(request.run);
   const suite = await muster.loadSuite({ suite: request.suite, ...(request.stop ? { stop: request.stop } : {}) }, hooks.signal);
+  if (request.best !== undefined) await assertNamesFile(request.best);
   const post = request.webhook === undefined ? undefined : createWebhookPost(request.webhook, config, { run: uri, suite });
   const { marker, stale, everySeconds, once, best } = request;
   /** Summaries of the checkpoints that were evaluated and not yet reported. */
@@ -123,7 +125,9 @@ type Post = (event: WatchEvent, signal: AbortSignal) => Promise<void>;
 
 /** Signed as the webhooks of a server are, where there is a secret to sign with. */
 function createWebhookPost(url: string, { server: { webhookSecret } }: Config, { run, suite }: { run: string; suite: LoadedSuite }): Post {
-  const requests = new CheckedRequests({ egress: new Egress(EVERYWHERE, 'webhooks'), clock: systemClock });
+  const egress = new Egress(EVERYWHERE, 'webhooks');
+  egress.assertUrl(url);
+  const requests = new CheckedRequests({ egress, clock: systemClock });
   return async (event, signal) => {
     if (event.event === 'troubled') return;
     const { name, digest } = suite.definition;
@@ -141,11 +145,35 @@ function createWebhookError(url: string, why: string): InfrastructureError {
   return new InfrastructureError('watch.webhook', `watch: the webhook to ${new URL(url).host} did not arrive: ${why}`);
 }
 
+/** @throws InputError `watch.best`, before anything is played. */
+async function assertNamesFile(to: string): Promise<void> {
+  const uri = toCheckpointUri(to);
+  const expected = 'expected a file, gs://bucket/name or s3://bucket/name';
+  if (isUri(uri)) {
+    if (!/^(gs|s3):/i.test(uri)) throw new InputError('watch.best', `--best ${to}: nothing can be written there; ${expected}`);
+    parseObjectLocation(uri);
+  } else if ((await stat(uri).catch(() => undefined))?.isDirectory() === true) {
+    throw new InputError('watch.best', `--best ${to} is a directory; ${expected}`);
+  }
+}
+
 async function writeBest(to: string, config: Config, of: { suite: LoadedSuite; score: Score }, signal: AbortSignal): Promise<void> {
   const { name, digest } = of.suite.definition;
   const text = `${JSON.stringify({ schema: 'muster.best/1', suite: { name, digest }, ...of.score }, undefined, 2)}\n`;
   const uri = toCheckpointUri(to);
-  if (!isUri(uri)) return replaceFile(uri, text);
+  if (!isUri(uri)) {
+    try {
+      return await replaceFile(uri, text);
+    } catch (error) {
+      throw new InfrastructureError(
+        'watch.best',
+        `--best ${to} could not be written: ${getMessage(error)}; free space there or name another file`,
+        {
+          cause: error,
+        },
+      );
+    }
+  }
   const { gcs, s3 } = createBucketStores(config.sources);
   await (uri.startsWith('gs:') ? gcs : s3).put(parseObjectLocation(uri), text, signal);
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ObjectServer } from '../support/object-servers.ts';
 import { sampled } from '../support/full-form.ts';
 import { gcsContext, NO_CREDENTIALS, s3Context, useTestCredentials, type Bucket } from '../support/object-fixture.ts';
-import { ANYTHING, Stage } from './stage.ts';
+import { ANYTHING, CARTPOLE, Stage } from './stage.ts';
 import { WebhookReceiver } from './webhook-receiver.ts';
 
 // Real sockets, which nock would take the place of.
@@ -127,6 +127,8 @@ describe('muster watch', () => {
   it.each([
     [['gs://bucket/run'], 'add --suite', []],
     [['https://host/run', '--suite', 'suite.yaml'], 'cannot be watched', []],
+    [['.', '--suite', CARTPOLE, '--webhook', 'nowhere'], 'nowhere" is no URL; expected https://host/path', []],
+    [['.', '--suite', CARTPOLE, '--best', '.'], '--best . is a directory; expected a file', []],
   ])('%j is refused: %s', async (args, message, more) => {
     await using stage = await Stage.open();
     const result = await stage.call(['watch', ...args, ...more]);
