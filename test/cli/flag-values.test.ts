@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { expect, it } from 'vitest';
-import { parseProbability } from '../../src/cli/flags/flag-values.ts';
+import { z } from 'zod';
+import { describeInvalid, parseProbability } from '../../src/cli/flags/flag-values.ts';
 import { parseServerUrl } from '../../src/faces/client/server-address.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 
@@ -14,9 +15,19 @@ it.each([
   expect(() => parseProbability(text)).toThrow(message);
 });
 
+it('JSON that is not what a flag takes is refused by its key, with the one that was meant', () => {
+  const schema = z.strictObject({ shaping: z.enum(['full', 'none']).optional() });
+  const messageOf = (value: object): string => {
+    const { error } = schema.safeParse(value);
+    return error === undefined ? 'taken' : describeInvalid(error, value, schema);
+  };
+  expect(messageOf({ shapin: 'none' })).toBe('shapin: unknown key; did you mean "shaping"?');
+  expect(messageOf({ shaping: 3 })).toBe('shaping: expected one of "full"|"none", got 3.');
+});
+
 it.each([
   ['localhost:7677', /did you mean http:\/\/localhost:7677\?$/],
-  ['user:secret@host', /or set MUSTER_URL$/],
+  ['user:secret@host', /without user, query or fragment$/],
 ])('an address without its scheme, %s, is refused with the one that was meant, and no password is repeated', (given, message) => {
   expect(() => parseServerUrl(given)).toThrow(InputError);
   expect(() => parseServerUrl(given)).toThrow(message);

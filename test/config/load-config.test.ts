@@ -235,6 +235,7 @@ describe('what is wrong is named with its source, its path and what was expected
     ['MUSTER_FOO', '1', 'MUSTER_FOO: there is no such setting; config/default.yaml has all settings'],
     ['MUSTER_POOL__MAX', 'many', 'environment variable MUSTER_POOL__MAX: pool.max: expected "auto" or a whole number'],
     ['MUSTER_POOL__MIN', '', 'environment variable MUSTER_POOL__MIN is empty; give it a value, or unset it'],
+    ['MUSTER_ARENA__TASKS', '/srv/tasks', 'arena.tasks: expected a list, got "/srv/tasks"; did you mean ["/srv/tasks"]?'],
     ['MUSTER_', '1', 'environment variable MUSTER_: '],
   ])('in the environment variable %s=%s', (name, value, expected) => {
     expect(() => load({ environment: { [name]: value } })).toThrow(expected);

@@ -56,7 +56,11 @@ async function listEntries(where: string, directory: string): Promise<readonly D
   try {
     return (await readdir(directory, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
-    throw new InputError('task.missing', `${where}: the task's directory cannot be read: ${getMessage(error)}`, { cause: error });
+    throw new InputError(
+      'task.missing',
+      `${where}: the task's directory cannot be read: ${getMessage(error)}; expected the directory of a task`,
+      { cause: error },
+    );
   }
 }
 

@@ -1,5 +1,16 @@
 import { InvalidArgumentError } from 'commander';
+import type { z } from 'zod';
+import { KnownSettings } from '../../kernel/documents/known-settings.ts';
+import { formatPath } from '../../kernel/documents/path.ts';
+import { listProblems } from '../../kernel/documents/problems.ts';
 import { findConfidenceProblem } from '../../aggregation/intervals/confidence.ts';
+
+/** What is wrong with the JSON that a flag or an argument has. */
+export function describeInvalid(error: z.ZodError, value: unknown, schema: z.ZodType): string {
+  const problems = listProblems(error, value, new KnownSettings(schema));
+  const text = problems.map((each) => (each.path.length === 0 ? each.text : `${formatPath(each.path)}: ${each.text}`)).join('; ');
+  return text.endsWith('?') ? text : `${text}.`;
+}
 
 /** For a flag that may be repeated. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {

@@ -66,7 +66,9 @@ function* listProblemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: Kn
   const choices = isChoice ? [...message.matchAll(/"([^"]+)"/g)].flatMap(([, name]) => name ?? []) : [];
   const choice = typeof found === 'string' ? suggestNames(found, choices) : '';
   const got = formatValue(issue.code === 'invalid_key' ? path.at(-1) : found);
-  yield { ...problem, text: `${message}, got ${got}${choice}`, isAbsence: false };
+  const isItem = issue.code === 'invalid_type' && issue.expected === 'array' && known.takesTextOnly([...path, 0]);
+  const list = isItem && typeof found === 'string' ? `; did you mean ${formatValue([found])}?` : '';
+  yield { ...problem, text: `${message}, got ${got}${choice}${list}`, isAbsence: false };
 }
 
 function after(expected: string | undefined): string {

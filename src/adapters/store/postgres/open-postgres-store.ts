@@ -34,6 +34,6 @@ function describeDatabase(url: string): string {
       'store.url',
       `store.url: expected "auto", the path of a file, or postgresql://user:password@host:port/database, got ${url.replace(/:.*$/s, ':…')}`,
     );
-  const host = parsed.searchParams.get('host') ?? parsed.host;
+  const host = parsed.searchParams.get('host') ?? (parsed.host || 'this machine');
   return `the database ${parsed.pathname.slice(1)} on ${host}`;
 }

@@ -1,9 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { actionSchema } from '../../../agents/actions/action.ts';
 import type { StepAnswer } from '../../../agents/arena/episode-answers.ts';
 import type { AgentEpisode } from '../../../faces/client/arena-client.ts';
-import { parseWholeNumber } from '../../flags/flag-values.ts';
+import { describeInvalid, parseWholeNumber } from '../../flags/flag-values.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../../flags/server-flags.ts';
 import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
@@ -73,7 +73,7 @@ function parseAction(text: string): Given {
   }
   const parsed = actionSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new InvalidArgumentError(`this is not an action: ${z.prettifyError(parsed.error)}`);
+  throw new InvalidArgumentError(`this is not an action: ${describeInvalid(parsed.error, value, actionSchema)}`);
 }
 
 function formatStep({ step: number, observation, done, truncated, remaining, notice }: StepAnswer): string {

@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { z } from 'zod';
 import { shapeReward } from '../../../agents/arena/reward.ts';
 import { weightsSchema, type RewardTerms } from '../../../agents/tasks/arena-rules.ts';
 import { escapeUnprintableLine } from '../../../kernel/text/printable.ts';
+import { describeInvalid } from '../../flags/flag-values.ts';
 import { addNeededOption } from '../../flags/needed-option.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../../flags/server-flags.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
@@ -49,5 +49,5 @@ function parseWeights(text: string): RewardTerms {
   }
   const parsed = weightsSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new InvalidArgumentError(z.prettifyError(parsed.error));
+  throw new InvalidArgumentError(describeInvalid(parsed.error, value, weightsSchema));
 }

@@ -188,6 +188,13 @@ describe('an interpreter that will not do is refused before any sandbox is made'
       'bad marshal data',
     ],
     ['that is something else', () => script(join(project, 'cat'), 'echo meow'), 'input', 'python.unusable', 'meow'],
+    [
+      'that says nothing',
+      () => script(join(project, 'false'), 'exit 3'),
+      'input',
+      'python.unusable',
+      'does not work: it ended with code 3',
+    ],
   ])('%s', async (_, prepare, kind, code, text) => {
     await expect(make({ python: prepare() })).rejects.toMatchObject({ kind, code, message: expect.stringContaining(text) });
   });

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, type ExecFileException } from 'node:child_process';
 import { z } from 'zod';
 import { InfrastructureError } from '../../../../kernel/errors.ts';
 
@@ -73,13 +73,19 @@ export function askPython(python: string, argv: readonly string[], signal: Abort
       reject(
         createUnusableError(
           python,
-          error.killed === true ? `no answer in ${TIMEOUT_MS / 1000} s` : getLastLine(stderr) || error.message,
+          error.killed === true ? `no answer in ${TIMEOUT_MS / 1000} s` : getLastLine(stderr) || describeEnd(error),
           error,
           error.killed === true ? 'python.no-answer' : 'python.unusable',
         ),
       );
   });
   return promise;
+}
+
+/** The message of the error would repeat the whole command, and with it the program above. */
+function describeEnd({ code, signal, message }: ExecFileException): string {
+  if (typeof code === 'number') return `it ended with code ${code} and said nothing`;
+  return signal ? `it was ended by ${signal}` : message;
 }
 
 function getLastLine(text: string): string {
