@@ -9,6 +9,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
+import { runTrial } from '../../src/adapters/sandbox/local/trial.ts';
 import { readStartTime } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { listProcesses } from '../support/process-table.ts';
 import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
@@ -235,6 +236,15 @@ describe('a machine that cannot make sandboxes', () => {
       detail: expect.stringMatching(detail),
       remedy: expect.stringMatching(/./),
     });
+  });
+
+  it('whose trial does not end in time is told from one that failed', async () => {
+    expect(await runTrial('/bin/sh', ['-c', 'echo begun; exec sleep 1000'], 10)).toEqual({
+      code: -1,
+      output: '/bin/sh had not ended after 0.01 s: it hangs, or the machine is busy with other work',
+      isLate: true,
+    });
+    expect(await runTrial('/bin/sh', ['-c', 'echo no; exit 3'])).toEqual({ code: 3, output: 'no\n', isLate: false });
   });
 });
 

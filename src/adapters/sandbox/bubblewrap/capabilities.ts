@@ -8,7 +8,7 @@ import { describeGroupEnforcement, describeEnforcedLimits, type EnforcedLimits }
 import { findProgram } from '../local/host/find-program.ts';
 import type { Finding } from '../finding.ts';
 import { readSystemView } from '../local/template/system-view.ts';
-import { runTrial } from '../local/trial.ts';
+import { LATE_REMEDY, runTrial, type TrialEnd } from '../local/trial.ts';
 import {
   NAMESPACE_DESCRIPTOR,
   buildSandboxTrialArguments,
@@ -85,16 +85,11 @@ async function probeUser(): Promise<TrialUser> {
 
 async function probeNamespaces(bwrapPath: string, { own, problem }: TrialUser): Promise<Finding> {
   if (problem !== undefined) return { state: 'missing', detail: problem, remedy: await describeNamespaceRemedy() };
-  const { code, output } = await trySandbox(bwrapPath, own);
+  const { code, output, isLate } = await trySandbox(bwrapPath, own);
   const user = own ? `, whose user and group on the host are ${OUTSIDE_UID}` : '';
   if (code === 0) return { state: 'available', detail: `a sandbox could be made${user}` };
   const detail = `a trial sandbox failed (exit code ${code}): ${output.trim().slice(0, 500)}`;
-  return { state: 'missing', detail, remedy: await describeNamespaceRemedy() };
-}
-
-interface TrialEnd {
-  readonly code: number;
-  readonly output: string;
+  return { state: 'missing', detail, remedy: isLate ? LATE_REMEDY : await describeNamespaceRemedy() };
 }
 
 /** The exit code is -1 where the sandbox's user namespace could not be made. */
@@ -104,7 +99,7 @@ async function trySandbox(bwrapPath: string, own: OwnUser | undefined): Promise<
     await using namespace = await own?.openPlain();
     return await tryBubblewrap(bwrapPath, namespace, [...isolation, '/bin/sh', '-c', ':']);
   } catch (error) {
-    return { code: -1, output: getMessage(error) };
+    return { code: -1, output: getMessage(error), isLate: false };
   }
 }
 
@@ -127,10 +122,10 @@ const FORKING_TRIAL = 'exec unshare --mount --ipc --uts --net --cgroup --pid --f
 
 async function probeForking(bwrapPath: string, { own }: TrialUser): Promise<Finding> {
   const isolation = buildWardenTrialArguments(buildSystemArguments(await readSystemView()), own && NAMESPACE_DESCRIPTOR);
-  const { code, output } = await tryBubblewrap(bwrapPath, own?.wardens, [...isolation, '--', '/bin/sh', '-c', FORKING_TRIAL]);
+  const { code, output, isLate } = await tryBubblewrap(bwrapPath, own?.wardens, [...isolation, '--', '/bin/sh', '-c', FORKING_TRIAL]);
   if (code === 0) return { state: 'available', detail: 'a sandbox could be made from within another' };
   const detail = `a sandbox could not be made from within another (exit code ${code}): ${output.trim().slice(0, 500)}`;
-  const remedy = `sandboxes start plainly, each with a Python of its own; to fork them, ${await describeNamespaceRemedy()}`;
+  const remedy = `sandboxes start plainly, each with a Python of its own; to fork them, ${isLate ? LATE_REMEDY : await describeNamespaceRemedy()}`;
   return { state: 'missing', detail, remedy };
 }
 
