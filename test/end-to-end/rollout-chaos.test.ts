@@ -34,6 +34,9 @@ class Killer {
   #server: MusterServer;
   #faults = 0;
   #striking: Promise<void> = Promise.resolve();
+  readonly #failed = Promise.withResolvers<never>();
+  /** Rejects when a part cannot be killed or does not come back: without it a trainer would only say that it reaches no server. */
+  readonly failed = this.#failed.promise;
 
   constructor(training: Training, server: MusterServer) {
     this.#training = training;
@@ -44,6 +47,7 @@ class Killer {
   strike(): void {
     const fault = this.#faults++;
     this.#striking = this.#striking.then(() => this.#kill(fault));
+    this.#striking.catch(this.#failed.reject);
   }
 
   /** Once everything is there again. */
@@ -111,7 +115,7 @@ it.runIf(isFullForm)(
     requests = 0;
     const { id } = await client.startRollouts(training.agent, 'code', TERMS);
     const killing = (killer = new Killer(training, first));
-    const [ledger, twice] = await train(client, id, async (taken) => {
+    const taking = train(client, id, async (taken) => {
       if (taken % GROUPS_PER_DEAD_TRAINER !== 0 || taken === GROUPS) return;
       // The trainer that is to die needs a server to lease a group from.
       killer = undefined;
@@ -119,6 +123,7 @@ it.runIf(isFullForm)(
       killing.killed.trainers += 1;
       killer = killing;
     });
+    const [ledger, twice] = await Promise.race([taking, killing.failed]);
     killer = undefined;
     await killing.settled();
     expect(Math.min(...Object.values(killing.killed)), `each kind has struck: ${JSON.stringify(killing.killed)}`).toBeGreaterThan(0);
