@@ -8,6 +8,7 @@ import { layWorkdir } from '../src/agents/grading/lay-workdir.ts';
 import { loadConfig } from '../src/app/configuration.ts';
 import { openTask, TaskGrader } from '../src/app/grading/task-grader.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
+import { readSandboxMs } from './processor-parts.ts';
 
 /**
  * The turns of bench/rollout-load.ts by a client that only acts: it asks the model, carries its calls out in a workspace, and appends both to the
@@ -43,6 +44,7 @@ await Promise.all(
     for (const trajectory of waiting) await play(1000 * trajectory);
   }),
 );
+process.send?.(readSandboxMs(process.pid));
 agent.destroy();
 
 async function play(seed: number): Promise<void> {

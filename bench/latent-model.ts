@@ -16,6 +16,7 @@ export class LatentModel implements AsyncDisposable {
   readonly #answers: readonly string[];
   readonly #latencyMs: number;
   answered = 0;
+  #answeringMs = 0;
   /** By this process's clock, in milliseconds: when the first request of each trajectory came, and when its last answer was sent. */
   readonly #acting = new Map<number, { readonly from: number; to: number }>();
 
@@ -49,6 +50,11 @@ export class LatentModel implements AsyncDisposable {
     return all.reduce((sum, { from, to }) => sum + to - from, 0) / this.answered / 1000;
   }
 
+  /** What it takes for one answer, from the request's arrival on: its timer and its reading come on top of the time that is given. */
+  get secondsOfAnswer(): number {
+    return this.#answeringMs / this.answered / 1000;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();
@@ -69,6 +75,7 @@ export class LatentModel implements AsyncDisposable {
     response.writeHead(200, { 'content-type': 'application/json' }).end(this.#answers[turn] ?? '');
     this.answered += 1;
     acting.to = performance.now();
+    this.#answeringMs += acting.to - from;
   }
 }
 

@@ -51,6 +51,10 @@ export class OwnServer implements AsyncDisposable {
     return Number.parseInt(stdout, 10);
   }
 
+  get pid(): number {
+    return this.#process.pid ?? 0;
+  }
+
   /** Seconds of processor time that it has used. */
   get cpuSeconds(): number {
     const stat = readProc(`${this.#process.pid}/stat`);

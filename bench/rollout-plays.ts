@@ -8,6 +8,7 @@ import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { LatentModel } from './latent-model.ts';
 import { readMachineMs } from './machine.ts';
 import { OwnServer } from './own-server.ts';
+import { type ProcessorParts, readProcessorParts } from './processor-parts.ts';
 
 const TASK = 'fix-bug-in-sort-function';
 export const LATENCY_MS = 50;
@@ -24,18 +25,24 @@ export interface Acted extends Size {
   readonly seconds: number;
   /** From one request of a trajectory to its next. */
   readonly secondsOfTurn: number;
+  /** Of these, what the model takes. */
+  readonly secondsOfAnswer: number;
   /** Of the whole machine. */
   readonly machineMs: number;
 }
 
 export interface Load extends Acted {
-  /** Of Muster's own process, for all: with the starts of workspaces, grading, storing and handing over. Sandboxes are other processes. */
-  readonly processorMs: number;
+  /** For all: with the starts of workspaces, grading, storing and handing over. */
+  readonly parts: ProcessorParts;
   readonly megabytes: number;
 }
 
 export function countTurns({ trajectories, turns }: Size): number {
   return trajectories * turns;
+}
+
+export interface BareLoad extends Acted {
+  readonly sandboxMs: number;
 }
 
 /** By Muster: to the acknowledgement of the last group. */
@@ -50,18 +57,19 @@ export async function play(size: Size): Promise<Load> {
   const models = { endpoints: { latent: { url: model.url } }, concurrency: atATime };
   await using server = await OwnServer.start({ load: suite }, { models, pool: { max: atATime } });
   const client = connect(server.url);
-  const [before, machineBefore] = [server.cpuSeconds, readMachineMs()];
+  const [before, machineBefore] = [1000 * server.cpuSeconds, readMachineMs()];
   const groupSize = Math.min(8, atATime);
   const total = Math.ceil(trajectories / groupSize);
   const terms = { groupSize, concurrency: atATime, batch: total, maxStaleness: 0, total, keepFiltered: true } as const;
   const stream = await client.startRollouts(agent, 'load', terms);
   let megabytes = 0;
   for await (const _ of client.rollouts.groups(stream.id)) megabytes = Math.max(megabytes, server.rssBytes / 2 ** 20);
-  return { ...acted(model, size, machineBefore), processorMs: 1000 * (server.cpuSeconds - before), megabytes };
+  const parts = readProcessorParts(server.pid);
+  return { ...acted(model, size, machineBefore), parts: { ...parts, server: parts.server - before }, megabytes };
 }
 
 /** By a client that only acts. */
-export async function playBare(size: Size): Promise<Acted> {
+export async function playBare(size: Size): Promise<BareLoad> {
   const { trajectories, atATime, turns } = size;
   await using model = await LatentModel.start(turns, LATENCY_MS);
   await using place = await mkdtempDisposable(join(tmpdir(), 'muster-bare-'));
@@ -69,13 +77,21 @@ export async function playBare(size: Size): Promise<Acted> {
   const child = fork(join(PACKAGE_ROOT, 'bench/bare-turns.ts'), [model.url, place.path, TASK, `${trajectories}`, `${atATime}`], {
     execArgv: ['--max-semi-space-size=16'],
   });
-  const [code] = await once(child, 'exit');
+  let sandboxMs = 0;
+  child.once('message', (told) => (sandboxMs = Number(told)));
+  const [[code]] = await Promise.all([once(child, 'exit'), once(child, 'disconnect')]);
   if (code !== 0) throw new Error(`bench/bare-turns.ts ended with code ${code}`);
-  return acted(model, size, machineBefore);
+  return { ...acted(model, size, machineBefore), sandboxMs };
 }
 
 /** @throws Error when the model was not asked for every turn. */
 function acted(model: LatentModel, size: Size, machineBefore: number): Acted {
   if (model.answered !== countTurns(size)) throw new Error(`expected ${countTurns(size)} turns, got ${model.answered}`);
-  return { ...size, seconds: model.seconds, secondsOfTurn: model.secondsOfTurn, machineMs: readMachineMs() - machineBefore };
+  return {
+    ...size,
+    seconds: model.seconds,
+    secondsOfTurn: model.secondsOfTurn,
+    secondsOfAnswer: model.secondsOfAnswer,
+    machineMs: readMachineMs() - machineBefore,
+  };
 }
