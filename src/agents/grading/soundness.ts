@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { TaskStep } from '../tasks/task.ts';
 import type { Evidence } from '../verification/evidence.ts';
 import type { Verdict } from '../verification/verdict.ts';
 
@@ -44,6 +45,15 @@ export function explainVerdict({ problem, stages, evidence }: Verdict, expected:
   if (expected === 0) return evidence.flatMap(describeLetThrough).at(-1) ?? 'nothing was judged';
   const failed = stages.filter(({ outcome }) => outcome === 'failed' || outcome === 'infrastructure');
   return failed.map(({ stage, detail }) => `${stage}: ${detail}`).join('; ');
+}
+
+/** Tests that have to begin to pass, and pass in every run although nothing was done. */
+export function listPassedAtFirst({ verifier }: Pick<TaskStep, 'verifier'>, { evidence }: Pick<Verdict, 'evidence'>): readonly string[] {
+  if (verifier.kind !== 'staged' || verifier.execute.kind !== 'suite') return [];
+  const runs = evidence.flatMap((one) => (one.stage === 'execute' && 'runs' in one ? one.runs : []));
+  const passes = (test: string): boolean =>
+    runs.length > 0 && runs.every(({ results }) => results.some(({ id, status }) => id === test && status === 'passed'));
+  return verifier.execute.failToPass.filter(passes);
 }
 
 /** What stands for the submission in the evidence of a stage that decides on its correctness. */

@@ -1,6 +1,6 @@
 import { playSteps, type StepsTerms } from '../../agents/acting/play-steps.ts';
 import { applySubmission, SOLUTION } from '../../agents/grading/make-submission.ts';
-import { explainVerdict, judgeTrial, type Soundness, type Trial } from '../../agents/grading/soundness.ts';
+import { explainVerdict, judgeTrial, listPassedAtFirst, type Soundness, type Trial } from '../../agents/grading/soundness.ts';
 import { omitMeasurements } from '../../agents/verification/verdict.ts';
 import { combineRewards } from '../../agents/tasks/task-reward.ts';
 import type { KnownSubmission } from '../../agents/tasks/task.ts';
@@ -99,6 +99,8 @@ export async function tryCandidate(
       verdicts.map(({ verdict }) => verdict.reward),
     );
     rewards.push(reward);
+    const early = known === undefined ? played.flatMap(({ step, verdict }) => (verdict ? listPassedAtFirst(step, verdict) : [])) : [];
+    if (early.length > 0) return { ...candidate, rewards, finding: 'wrong', detail: explainEarly(early) };
     distinct.add(JSON.stringify(verdicts.map(({ verdict }) => omitMeasurements(verdict))));
     if (detail !== '' || reward === candidate.expected) continue;
     const odd = verdicts.find(({ verdict }) => verdict.reward !== candidate.expected);
@@ -106,10 +108,12 @@ export async function tryCandidate(
   }
   const finding = judgeTrial(candidate.expected, rewards);
   if (seed === undefined || distinct.size < 2 || finding !== 'as-expected') return { ...candidate, rewards, finding, detail };
-  return {
-    ...candidate,
-    rewards,
-    finding: 'flaky',
-    detail: `the same seed gave ${distinct.size} different verdicts, measured figures aside`,
-  };
+  const unsteady = `the same seed gave ${distinct.size} different verdicts, measured figures aside`;
+  return { ...candidate, rewards, finding: 'flaky', detail: unsteady };
+}
+
+/** They say nothing of a submission, and a weak one would need fewer of the others. */
+function explainEarly([first = '', ...others]: readonly string[]): string {
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  return `execute: ${first}${more} of failToPass: passes before anything is done; put it into passToPass`;
 }

@@ -75,6 +75,21 @@ describe('the check of a task', () => {
     ]);
     expect(found.trials[0]?.detail).toBe('execute: case drawn-1: ended with status 1; case drawn-1: ended with status 1');
     // What passes before anything is done.
+    const suite = await fixture.task({
+      ...TASK,
+      'environment/sums.py': 'def add(a, b):\n    return a\n',
+      'solution/sums.py': 'def add(a, b):\n    return a + b\n',
+      'muster.toml':
+        '[execute]\nkind = "suite"\nrunner = "unittest"\ncommand = ["python3", "-m", "unittest", "-v", "test_sums"]\nmodules = ["sums"]\nfailToPass = ["test_sums.Sums.test_add", "test_sums.Sums.test_zero"]\n',
+      'tests/test_sums.py':
+        'import unittest\nfrom sums import add\nclass Sums(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n    def test_zero(self):\n        self.assertEqual(add(0, 0), 0)\n',
+    });
+    const early = await checkTask(fixture.grader, suite, { times: 1 }, AbortSignal.timeout(120_000));
+    expect(early.isSound).toBe(false);
+    expect(early.trials.map(({ rewards, finding, detail }) => [rewards, finding, detail])).toEqual([
+      [[1], 'as-expected', ''],
+      [[0], 'wrong', 'execute: test_sums.Sums.test_zero of failToPass: passes before anything is done; put it into passToPass'],
+    ]);
     expect(found.trials[1]?.detail).toBe('compare let it through: 2 of 2 outputs are what the golden model wrote');
   });
 });
