@@ -11,6 +11,10 @@ const NEVER = new AbortController().signal;
 const POD = clusterPod({ requestsPerSecond: 1000 });
 const TEMPLATE = echoingPods(POD);
 
+/** For people. */
+export const NO_CLUSTER =
+  'Not measured, as it needs a cluster: set MUSTER_CLUSTER_IMAGE to an image that its nodes can run (docs/kubernetes.md, "Trying a cluster").';
+
 const hasCluster = clusterUnderTest.MUSTER_CLUSTER_IMAGE !== undefined;
 
 function counts(quick: boolean): readonly number[] {
@@ -26,7 +30,7 @@ export const clusterPods: Benchmark = {
   summary: 'pods of a real cluster (MUSTER_CLUSTER_IMAGE names an image it can run): creation, exec, round trips, deletion, requests',
   measurements: (quick) => (hasCluster ? counts(quick).map(nameOf) : []),
   async run({ quick, measured }) {
-    if (!hasCluster) return { tables: [], checks: [], notes: ['Not measured: MUSTER_CLUSTER_IMAGE is not set.'] };
+    if (!hasCluster) return { tables: [], checks: [], notes: [NO_CLUSTER] };
     const runs: Measured[] = [];
     for (const count of counts(quick)) runs.push(await measured(nameOf(count), () => measure(count, quick ? 1 : 10)));
     return {

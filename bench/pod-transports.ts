@@ -2,11 +2,14 @@ import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import { createKubernetesProvider } from '../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import type { PodTransport } from '../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
-import { clusterPod, dialBackHere, dialBackUnavailable } from '../test/cluster/cluster-under-test.ts';
+import { clusterPod, clusterUnderTest, dialBackHere } from '../test/cluster/cluster-under-test.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
+import { NO_CLUSTER } from './cluster-pods.ts';
 import { echoingPods, roundTrips } from './pod-trips.ts';
 
 const NEVER = new AbortController().signal;
+
+const hasCluster = clusterUnderTest.MUSTER_CLUSTER_IMAGE !== undefined && clusterUnderTest.MUSTER_CLUSTER_DIAL_BACK !== undefined;
 
 const KINDS: readonly PodTransport['kind'][] = ['exec', 'dial-back'];
 
@@ -17,9 +20,14 @@ function nameOf(kind: PodTransport['kind']): string {
 export const podTransports: Benchmark = {
   name: 'pod-transports',
   summary: 'what a round trip to a program in a real pod costs Muster’s processor, over exec and where pods dial back',
-  measurements: () => (dialBackUnavailable === undefined ? KINDS.map(nameOf) : []),
+  measurements: () => (hasCluster ? KINDS.map(nameOf) : []),
   async run({ quick, measured }) {
-    if (dialBackUnavailable !== undefined) return { tables: [], checks: [], notes: [`Not here: ${dialBackUnavailable}.`] };
+    if (!hasCluster)
+      return {
+        tables: [],
+        checks: [],
+        notes: [`${NO_CLUSTER} Set MUSTER_CLUSTER_DIAL_BACK to an address of this machine that pods reach, too.`],
+      };
     const [pods, seconds] = quick ? [1, 2] : [4, 10];
     const rows: (readonly Cell[])[] = [];
     for (const kind of KINDS) {

@@ -3,6 +3,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
+import { clusterPods } from '../../bench/cluster-pods.ts';
+import { podTransports } from '../../bench/pod-transports.ts';
+import { clusterUnderTest } from '../cluster/cluster-under-test.ts';
 import { REPOSITORY } from '../end-to-end/stage.ts';
 
 /** Of the modules in a directory that are run by benchmarks: what they import, but for the standard library and one another. */
@@ -29,4 +32,18 @@ it('what the benchmarks’ policies and environments import is installed by "npm
   expect(imported).toContain('onnx');
   // The runner itself is in the checkout.
   expect(imported.filter((name) => name !== 'muster_runner' && !installed.has(name))).toEqual([]);
+});
+
+it.runIf(clusterUnderTest.MUSTER_CLUSTER_IMAGE === undefined)('benchmarks of a cluster say what to set where there is none', async () => {
+  const measured = (name: string): never => {
+    throw new Error(`${name} was measured`);
+  };
+  for (const benchmark of [clusterPods, podTransports]) {
+    expect(benchmark.measurements(true)).toEqual([]);
+    const { tables, notes } = await benchmark.run({ quick: true, say: () => undefined, measured });
+    expect({ tables, notes }).toEqual({
+      tables: [],
+      notes: [expect.stringMatching(/needs a cluster: set MUSTER_CLUSTER_IMAGE to an image/)],
+    });
+  }
 });

@@ -93,6 +93,30 @@ describe('every block of the documentation', () => {
   });
 });
 
+describe('every example in the help', () => {
+  it('has flags, values and arguments that the command takes', async () => {
+    const wrong: string[] = [];
+    const examples = listAll(await createMusterProgram()).flatMap((command) => listCommands(readExamples(command)));
+    for (const words of examples) {
+      const complaint = await findComplaint(words);
+      if (complaint !== undefined) wrong.push(`muster ${words.join(' ')}: ${complaint}`);
+    }
+    expect(wrong).toEqual([]);
+    expect(examples.length).toBeGreaterThan(15);
+  });
+});
+
+/** The lines of a command's help that are commands. */
+function readExamples(command: Command): string {
+  const parts: string[] = [];
+  command.configureOutput({ writeOut: (text) => void parts.push(text) }).outputHelp();
+  const lines = parts
+    .join('')
+    .replaceAll(/\\\n\s*/g, ' ')
+    .split('\n');
+  return lines.filter((line) => /^ *muster /.test(line)).join('\n');
+}
+
 /** Words of each command of Muster in a script: what stands before it, behind it and beside it are other programs. */
 function listCommands(script: string): readonly (readonly string[])[] {
   const lines = script.replaceAll(/\\\n\s*/g, ' ').split('\n');
