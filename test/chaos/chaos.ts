@@ -14,7 +14,7 @@ export type Answers = ReadonlyMap<string, Answered>;
 
 export interface ChaosOptions {
   readonly plan: ChaosPlan;
-  /** As `inPeace` gives them, for the same orders. */
+  /** As `answerUndisturbed` gives them, for the same orders. */
   readonly undisturbed: Answers;
   /** What several Musters share; without it there is one, with a file of its own. */
   readonly shared?: { readonly postgres: PostgresServer; readonly musters: number };
@@ -38,28 +38,28 @@ export interface ChaosReport {
 const OPEN_AT_A_TIME = 4;
 const OWNERSHIP_SECONDS = 3;
 
-/** Has everything answered under fire, and says what is not as it was in peace. */
+/** Has everything answered while Musters and sandboxes are killed, and lists where an answer differs from that of the undisturbed run. */
 export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   const { plan, undisturbed, say = () => undefined } = options;
   const episodes = [...undisturbed.values()].reduce((sum, answer) => sum + answer.episodes, 0);
   await using stage = await Stage.open();
-  const places = await placesOf(stage, options);
+  const places = await startServers(stage, options);
   const spree = new KillingSpree({ places: places.all, kills: plan.kills, episodes, store: places.store, say });
   const killer = new SandboxKiller(places.stateDirs, plan.sandboxShare, seededRandom(plan.seed));
-  const { answers, wrong } = await underFire(plan, places.all, spree, killer);
-  const differing = compared(plan, answers, undisturbed);
+  const { answers, wrong } = await answerWhileKilling(plan, places.all, spree, killer);
+  const differing = listDifferences(plan, answers, undisturbed);
   const repeated = await repeatedEvaluations(places.all, plan);
   for (const place of places.all) await place.end();
   const left = (await leftBehind(stage, places.stateDirs)).map((what) => `left behind: ${what}`);
   const resumed = [...answers.values()].filter(({ recalled }) => recalled > 0).length;
   const report = { evaluations: answers.size, episodes, kills: spree.done, sandboxes: killer.counts, resumed, takeovers: spree.takeovers };
-  return { ...report, wrong: [...wrong, ...differing, ...repeated, ...left, ...idle(report, plan, options)] };
+  return { ...report, wrong: [...wrong, ...differing, ...repeated, ...left, ...listMissingFaults(report, plan, options)] };
 }
 
 /** Has everything answered by one undisturbed Muster. It has two sandboxes where the others have four: that changes nothing either. */
-export async function inPeace({ orders }: Pick<ChaosPlan, 'orders'>): Promise<Answers> {
+export async function answerUndisturbed({ orders }: Pick<ChaosPlan, 'orders'>): Promise<Answers> {
   await using stage = await Stage.open();
-  const place = await MusterPlace.prepare(stage, 'peace', configOf(2));
+  const place = await MusterPlace.prepare(stage, 'undisturbed', configOf(2));
   await place.untilListening(place.start());
   const answers = new Map<string, Answered>();
   await atATime(orders, async (order) => void answers.set(order.key, await ask(place.client, order)));
@@ -74,7 +74,7 @@ interface Servers {
   readonly store: string | undefined;
 }
 
-async function placesOf(stage: Stage, { shared }: ChaosOptions): Promise<Servers> {
+async function startServers(stage: Stage, { shared }: ChaosOptions): Promise<Servers> {
   const store = shared && (await shared.postgres.newDatabase());
   const config = configOf(4, store);
   const names = Array.from({ length: shared?.musters ?? 1 }, (_, at) => `muster-${at}`);
@@ -93,7 +93,7 @@ function configOf(sandboxes: number, store?: string): { readonly server: object 
   };
 }
 
-async function underFire(
+async function answerWhileKilling(
   { orders }: ChaosPlan,
   places: readonly MusterPlace[],
   spree: KillingSpree,
@@ -110,14 +110,14 @@ async function underFire(
   return { answers, wrong };
 }
 
-function compared({ orders }: ChaosPlan, answers: Answers, undisturbed: Answers): readonly string[] {
+function listDifferences({ orders }: ChaosPlan, answers: Answers, undisturbed: Answers): readonly string[] {
   return orders.flatMap(({ key }) => {
-    const [peace, fire] = [undisturbed.get(key), answers.get(key)];
-    if (peace === undefined || fire === undefined) return [`${key} has no answer`];
-    const gaps = fire.sequences.filter((sequence, at) => sequence !== at + 1);
+    const [expected, found] = [undisturbed.get(key), answers.get(key)];
+    if (expected === undefined || found === undefined) return [`${key} has no answer`];
+    const gaps = found.sequences.filter((sequence, at) => sequence !== at + 1);
     return [
-      ...(peace.official === fire.official ? [] : [`${key} (${fire.id}) differs:\n  ${peace.official}\n  ${fire.official}`]),
-      ...(gaps.length === 0 ? [] : [`${key} (${fire.id}): the events came as ${fire.sequences.join(' ')}`]),
+      ...(expected.official === found.official ? [] : [`${key} (${found.id}) differs:\n  ${expected.official}\n  ${found.official}`]),
+      ...(gaps.length === 0 ? [] : [`${key} (${found.id}): the events came as ${found.sequences.join(' ')}`]),
     ];
   });
 }
@@ -129,7 +129,7 @@ async function repeatedEvaluations([place]: readonly MusterPlace[], { orders }: 
 }
 
 /** What would make a run without faults say nothing. */
-function idle(
+function listMissingFaults(
   { sandboxes, kills, resumed, takeovers }: Omit<ChaosReport, 'wrong'>,
   plan: ChaosPlan,
   { shared }: ChaosOptions,

@@ -5,7 +5,7 @@ import { getMessage } from '../../src/kernel/errors.ts';
 import { REPOSITORY } from '../end-to-end/stage.ts';
 import { PostgresServer } from '../support/postgres-server.ts';
 import { planChaos } from './chaos-plan.ts';
-import { chaos, inPeace, type ChaosReport } from './chaos.ts';
+import { chaos, answerUndisturbed, type ChaosReport } from './chaos.ts';
 
 const HELP = `Kills Muster and its sandboxes again and again, and holds every answer against those of an undisturbed run.
 
@@ -92,7 +92,7 @@ async function main(): Promise<number> {
   const say = (text: string): boolean =>
     process.stderr.write(`${((systemClock.now() - start) / 1000).toFixed(0).padStart(5)} s  ${text}\n`);
   await using postgres = options.postgres ? await PostgresServer.start() : undefined;
-  const undisturbed = await inPeace(plan);
+  const undisturbed = await answerUndisturbed(plan);
   say(`undisturbed: ${undisturbed.size} evaluations`);
   const report = await chaos({ plan, undisturbed, say, ...(postgres ? { shared: { postgres, musters } } : {}) });
   process.stdout.write(`${show(report)}\n`);

@@ -148,7 +148,7 @@ describe.each(sampled(Object.entries(DOCUMENTS), ([name]) => !FULL_FORM.has(name
 
   it('fits into narrow and wide windows, with no two labels of a chart on top of each other', async () => {
     await using opened = await visit(name);
-    for (const width of [360, 400, 760, 1200]) {
+    for (const width of sampled([360, 400, 760, 1200], (each) => each === 360 || each === 1200)) {
       await opened.page.setViewportSize({ width, height: 900 });
       const needed = await opened.page.locator('html').evaluate((root) => Number(root.scrollWidth));
       expect(needed, `with ${width} pixels`).toBeLessThanOrEqual(width);
