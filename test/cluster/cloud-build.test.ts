@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import nock from 'nock';
-import { vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import { createCloudBuildProvider } from '../../src/adapters/sandbox/cloud-build/cloud-build-provider.ts';
-import { createCloudBuildTemplate } from '../../src/adapters/sandbox/cloud-build/cloud-build-template.ts';
+import { createCloudBuildTemplate, createCloudBuildWorkspace } from '../../src/adapters/sandbox/cloud-build/cloud-build-template.ts';
 import { BuildService } from '../../src/adapters/sandbox/cloud-build/build-service.ts';
 import { TAG } from '../../src/adapters/sandbox/cloud-build/owned-builds.ts';
 import { type CloudBuildSettings, cloudBuildSchema } from '../../src/adapters/sandbox/cloud-build/settings.ts';
+import { WorkspaceSession } from '../../src/agents/workspace/workspace-session.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
 import { limitFailures, MEMORY_BOMB, PROCESSOR_TIME, TREE_MEMORY, USAGE } from '../contract/limit-failures.ts';
 import { shellCommands } from '../contract/sandbox-commands.ts';
@@ -14,6 +16,7 @@ import { NEVER } from '../contract/sandbox-fixture.ts';
 import { sandboxProviderContract, type SandboxContext } from '../contract/sandbox-provider.ts';
 import { completeSettings, crashOwner, TEMPLATE } from '../support/cloud-build/cloud-build-context.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
+import { LIMITS, shell } from '../support/workspace-fixture.ts';
 
 nock.restore();
 vi.setConfig({ testTimeout: 1_800_000, hookTimeout: 1_800_000 });
@@ -27,6 +30,10 @@ const unavailable =
       ? 'MUSTER_CLOUD_BUILD names no file with settings'
       : undefined;
 let contexts = 0;
+
+function readSettings(): CloudBuildSettings {
+  return cloudBuildSchema.parse(completeSettings(parse(readFileSync(file ?? '', 'utf8'))));
+}
 
 function open(settings: CloudBuildSettings): SandboxContext {
   const { project, region, endpoint } = settings;
@@ -65,7 +72,7 @@ sandboxProviderContract(
   {
     commands: shellCommands('/usr/local/bin/python3'),
     mounts: [],
-    open: async () => open(cloudBuildSchema.parse(completeSettings(parse(readFileSync(file ?? '', 'utf8'))))),
+    open: async () => open(readSettings()),
     // What the process table of this machine shows decides the others.
     sample: ['streams', 'uploads'],
   },
@@ -75,3 +82,26 @@ sandboxProviderContract(
   },
   unavailable,
 );
+
+describe.runIf(unavailable === undefined)('a workspace in a build of Google’s service', () => {
+  it('has the files of its task and what is mounted, no network and nothing of what a step has, and leaves no build', async () => {
+    const settings = readSettings();
+    await using context = open(settings);
+    const provider = context.provider();
+    const mounts = [{ source: import.meta.dirname, target: '/data/in' }];
+    const wanted = { root: undefined, writable: ['/app'], limits: LIMITS, demands: [], mounts, start: 'plain' } as const;
+    try {
+      const template = createCloudBuildWorkspace('workspace', wanted, settings);
+      const sandbox = await provider.create({ id: parseSandboxId('w1'), template }, NEVER);
+      const session = await WorkspaceSession.open(sandbox, systemClock, NEVER);
+      await session.put([{ path: '/app/given', content: Buffer.from('given\n'), executable: false }], NEVER);
+      const seen = await shell(session, 'cat given; ls /data/in; wc -l </proc/net/route');
+      expect(seen.stdout.head.toString()).toMatch(/^given\n[^]*cloud-build\.test\.ts\n[^]*\n1\n$/);
+      const hidden = await shell(session, 'ls -d /var/run/docker.sock /builder /workspace; echo x >/data/in/new');
+      expect(hidden).toMatchObject({ end: { kind: 'exited', code: 2 }, stdout: { total: 0 } });
+    } finally {
+      await provider[Symbol.asyncDispose]();
+    }
+    expect(await context.traces()).toEqual([]);
+  });
+});
