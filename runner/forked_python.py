@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _ORDERS = 3
 _ORDER_BYTES = 1 << 17
 _PR_SET_DUMPABLE = 4
+# What repeated_runs.py defines, once it is needed.
+_REPEATED: Dict[str, Any] = {}
 
 
 def native(*names: str) -> List[Callable[..., int]]:
@@ -62,12 +64,15 @@ def serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     hides_resource = "resource" not in sys.modules
 
-    def begin(streams: List[int]) -> None:
-        os.close(orders.detach())
+    def begin(streams: List[int], variables: List[str], directory: str) -> None:
         if hides_resource:
             # wait4 imports it, and a program is to find what it would find in an interpreter that has just started.
             sys.modules.pop("resource", None)
         _become(streams, unseal)
+        for variable in variables:
+            name, _, value = variable.partition("=")
+            os.environ[name] = value
+        os.chdir(directory)
 
     while True:
         data, control, _, _ = orders.recvmsg(_ORDER_BYTES, 1024)
@@ -79,24 +84,23 @@ def serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
             return program[0], program[1:]
 
 
-def _carry_out(orders: Any, words: List[str], streams: List[int], begin: Callable[[List[int]], None]) -> List[str]:
+def _carry_out(orders: Any, words: List[str], streams: List[int], begin: Callable[..., None]) -> List[str]:
     """Carry an order out. Returns, in a run's process alone, its program and the arguments.
 
     Several runs in one order go on until one of them leaves something in their directory: then what gives the orders makes it anew.
     """
     directory, variables = words.pop(0), _take(words)
-    is_one = len(streams) == 3
-    while streams:
+    programs = [_take(words) for _ in range(len(streams) // 3)]
+    is_one = len(programs) == 1
+    if not is_one and _repeat(programs, directory, streams, orders.send, lambda: begin([], variables, directory)):
+        programs = []
+    for program in programs:
         own, streams = streams[:3], streams[3:]
-        program = _take(words)
         run = os.fork()
         if run == 0:
-            begin(own)
+            os.close(orders.detach())
+            begin(own, variables, directory)
             _close(streams)
-            for variable in variables:
-                name, _, value = variable.partition("=")
-                os.environ[name] = value
-            os.chdir(directory)
             return program
         if is_one:
             orders.send(b"%d" % run)
@@ -109,6 +113,24 @@ def _carry_out(orders: Any, words: List[str], streams: List[int], begin: Callabl
     if not is_one:
         orders.send(b"over")
     return []
+
+
+def _repeat(
+    programs: List[List[str]], directory: str, streams: List[int], send: Callable[[bytes], object], begin: Callable[[], None]
+) -> bool:
+    """Have all runs in one process, where the program can leave nothing behind in it. One that ends early has told of the runs before."""
+    path = __file__.rpartition("/")[0] + "/repeated_runs.py"
+    if not _REPEATED:
+        with open(path, "rb") as file:
+            exec(compile(file.read(), path, "exec"), _REPEATED)
+    if not _REPEATED["leaves_nothing"](os.path.join(directory, programs[0][0])):
+        return False
+    process = os.fork()
+    if process == 0:
+        begin()
+        _REPEATED["run_all"](programs, streams, lambda: os.listdir(directory), send, (load, execute, forget))
+    os.waitpid(process, 0)
+    return True
 
 
 def _close(descriptors: List[int]) -> None:
@@ -138,7 +160,7 @@ def _become(streams: Sequence[int], unseal: Callable[[], object]) -> None:
     unseal()
 
 
-def _loaded(program: str) -> Dict[str, Any]:
+def load(program: str) -> Dict[str, Any]:
     """The names of the module that the program fills, and its code among them."""
     try:
         with open(program, "rb") as file:
@@ -187,11 +209,8 @@ def prepare(names: Sequence[str]) -> Tuple[Callable[[], object], Set[str]]:
     return unseal, set(sys.modules)
 
 
-def _run(names: Dict[str, Any], known: Set[str]) -> None:
-    """Run the program, and end the process as the interpreter does.
-
-    All but one thing: it does not take apart what it shares with the other runs, which would be copied for that.
-    """
+def execute(names: Dict[str, Any]) -> int:
+    """Run the program that fills these names, and what it has left for its end. Returns its status."""
     status = 0
     try:
         exec(names.pop("__code__"), names)
@@ -207,9 +226,18 @@ def _run(names: Dict[str, Any], known: Set[str]) -> None:
     if threading is not None:
         threading._shutdown()
     sys.modules["atexit"]._run_exitfuncs()
-    if not _flush():
-        status = status or 120
-    # Files that are still open are written to the end when nothing has them any more. New modules come last: the others are not looked at.
+    return status if _flush() else status or 120
+
+
+def forget(names: Dict[str, Any]) -> None:
+    """Take the program apart. Files that are still open are written to the end when nothing has them any more."""
+    names.clear()
+    sys.modules["gc"].collect()
+    _flush()
+
+
+def _forget_modules(known: Set[str]) -> None:
+    # New modules come last: the others are shared with the other runs, and would be copied when they are taken apart.
     new = []
     for name in reversed(sys.modules):
         if name in known:
@@ -219,10 +247,6 @@ def _run(names: Dict[str, Any], known: Set[str]) -> None:
         module = sys.modules.pop(name)
         if module is not None:
             getattr(module, "__dict__", {}).clear()
-    names.clear()
-    sys.modules["gc"].collect()
-    _flush()
-    os._exit(status)
 
 
 def _show(found: Any) -> None:
@@ -252,9 +276,13 @@ def _flush() -> bool:
 
 
 def run(program: str, arguments: List[str], known: Set[str]) -> None:
-    """Become the program. It does not come back."""
+    """Become the program, and end the process as the interpreter does. It does not come back."""
     sys.argv[:] = [program] + arguments
-    _run(_loaded(program), known)
+    names = load(program)
+    status = execute(names)
+    _forget_modules(known)
+    forget(names)
+    os._exit(status)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ _MOST_DESCRIPTORS = 64
 def _load_forking() -> Dict[str, Any]:
     """What forked_python.py defines. It lies beside this file."""
     path = __file__.rpartition("/")[0] + "/forked_python.py"
-    names: Dict[str, Any] = {"__name__": "forked_python", "__builtins__": __builtins__}
+    names: Dict[str, Any] = {"__name__": "forked_python", "__file__": path, "__builtins__": __builtins__}
     with open(path, "rb") as file:
         exec(compile(file.read(), path, "exec"), names)
     return names

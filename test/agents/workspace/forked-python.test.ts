@@ -173,4 +173,63 @@ if deed == "hang":
     const { runs: late } = await runSeries(place.session, { ...endless, trusted: true }, soon());
     expect(late.map(({ result: { end } }) => end.kind)).toEqual(['timeout', 'timeout']);
   });
+
+  it('comes to the same in one process where it can leave nothing behind for its next run', async () => {
+    const source = `import functools, sys
+count = 0
+@functools.lru_cache(maxsize=None)
+def double(number):
+    global count
+    count += 1
+    return 2 * number
+def endless(depth):
+    return endless(depth + 1)
+def count_up():
+    try:
+        yield 1
+    finally:
+        print("the end")
+begun = count_up()
+print(sys.argv, repr(sys.stdin.readline()), double(2), count, next(begun), sys.stdin.encoding, sys.stdout.errors)
+print("one", file=sys.stderr)
+deed = sys.argv[1]
+if deed == "exit": sys.exit(3)
+if deed == "say": sys.exit("why")
+if deed == "raise": raise ValueError("no")
+if deed == "recurse":
+    try: endless(0)
+    except RecursionError as error: print(error)
+if deed == "close": sys.stdin.close()
+if deed == "flood": sys.stdout.write("x" * 3_000_000)
+print(repr(sys.stdin.read()) if deed != "close" else "closed", double(2), count)
+`;
+    const place = await fixture.workspace({ writable: ['/app', '/tests'] });
+    const put = (path: string, text: string): Promise<void> =>
+      place.session.put([{ path, content: Buffer.from(text), executable: false }], soon());
+    await put('/tests/program.py', source);
+    await put('/tests/number.py', 'import os\nprint(os.getpid())');
+    const command = { ...commandOf(['/usr/bin/python3', '-I', '/tests/program.py']), forkedWith: ['functools', 'sys'] };
+    const series = (deeds: readonly string[], trusted: boolean): Promise<SeriesResults> => {
+      const runs = deeds.map((deed, at) => ({ arguments: [deed], input: Buffer.from(`one ${at}\r\ntwo\r\n`), files: [] }));
+      const output = { head: 4000, tail: 10, most: 1_000_000 };
+      const terms = { wiped: ['/app'], files: [], taken: undefined, within: 600, trusted, runs };
+      return runSeries(place.session, { ...terms, command: { ...command, output, seconds: 60 } }, soon());
+    };
+    const deeds = ['print', 'exit', 'say', 'raise', 'recurse', 'close', 'print'];
+    const [trusted, looked] = [await series(deeds, true), await series(deeds, false)];
+    expect(trusted.runs.map(({ result }) => texts(result))).toEqual(looked.runs.map(({ result }) => texts(result)));
+    const ends = ({ runs }: SeriesResults): readonly unknown[] =>
+      runs.map(({ result: { end } }) => (end.kind === 'exited' ? end.code : end.kind));
+    expect(ends(trusted)).toEqual([0, 3, 1, 1, 0, 0, 0]);
+    const numbers: number[] = [];
+    for (const isTrusted of [true, false]) {
+      await series(['print', 'print', 'print', 'print'], isTrusted);
+      const numbered = { ...command, argv: ['/usr/bin/python3', '-I', '/tests/number.py'] };
+      numbers.push(Number((await place.session.run(numbered, soon())).stdout.head.toString()));
+    }
+    const [first = 0, second = 0] = numbers;
+    // Four runs and the one that tells its number; before that, one process and it.
+    expect(second - first).toBe(5);
+    expect(ends(await series(['print', 'flood', 'print', 'print'], true))).toEqual([0, 'output-limit', 0, 0]);
+  });
 });
