@@ -10,7 +10,7 @@ import { openBrowser } from '../../support/chromium.ts';
 import { sampled } from '../../support/full-form.ts';
 import type { Browser } from '../../support/chromium.ts';
 import { candidate, comparison, courseTo, evaluation, nothing, tasksOf } from './documents.ts';
-import { checked, graded, suiteGraded } from './gradings.ts';
+import { checked, graded, prepared, suiteGraded } from './gradings.ts';
 import { rootOf, valueAt } from './page-text.ts';
 
 const HOSTILE = `"><script>document.title = 'owned'</script><img src="http://example.org/x.png" onerror="document.title='owned'"><style>*{display:none}</style>`;
@@ -74,6 +74,8 @@ const DOCUMENTS: Readonly<Record<string, ReportDocument>> = {
   'verdict-of-a-suite': { kind: 'verdict', submission: suiteGraded('of the sort') },
   check: { kind: 'check', tasks: [checked('first'), checked('second')] },
   'hostile-verdicts': { kind: 'check', tasks: [checked(HOSTILE), checked(LONG)] },
+  preparation: { kind: 'preparation', preparation: prepared('of the sums') },
+  'hostile-preparation': { kind: 'preparation', preparation: prepared(HOSTILE) },
   'hostile-names': named(HOSTILE),
   'long-names': named(LONG),
 };
@@ -134,7 +136,7 @@ async function figures(page: Page): Promise<Figure[]> {
 }
 
 /** Pages that have the parts of others. */
-const FULL_FORM = new Set(['evaluation-cut-short', 'shuffled-comparison', 'verdict', 'check']);
+const FULL_FORM = new Set(['evaluation-cut-short', 'shuffled-comparison', 'verdict', 'check', 'preparation', 'hostile-preparation']);
 
 describe.each(sampled(Object.entries(DOCUMENTS), ([name]) => !FULL_FORM.has(name)))('in a browser, the page %s', (name, document) => {
   it('asks for nothing but itself, gives no cause for complaint, and has the figures of its document', async () => {
@@ -146,13 +148,14 @@ describe.each(sampled(Object.entries(DOCUMENTS), ([name]) => !FULL_FORM.has(name
     expect(found.length).toBeGreaterThan(10);
   });
 
-  it('fits into narrow and wide windows, with no two labels of a chart on top of each other', async () => {
+  it('fits into narrow and wide windows, with no two labels of a chart on top of each other, and no heading below what follows', async () => {
     await using opened = await visit(name);
     for (const width of sampled([360, 400, 760, 1200], (each) => each === 360 || each === 1200)) {
       await opened.page.setViewportSize({ width, height: 900 });
       const needed = await opened.page.locator('html').evaluate((root) => Number(root.scrollWidth));
       expect(needed, `with ${width} pixels`).toBeLessThanOrEqual(width);
       expect(await opened.page.locator('svg.plot, svg.strip-head').evaluateAll(overlaps), `with ${width} pixels`).toEqual([]);
+      expect(await opened.page.locator('.card>h2, .card>h3').evaluateAll(listCovered), `with ${width} pixels`).toEqual([]);
     }
   });
 });
@@ -170,6 +173,16 @@ interface Label {
     readonly top: number;
     readonly bottom: number;
   };
+}
+
+/** Runs in the page. */
+function listCovered(headings: readonly (Label & { readonly nextElementSibling: Label | null })[]): (string | null)[] {
+  return headings
+    .filter((heading) => {
+      const next = heading.nextElementSibling?.getBoundingClientRect();
+      return next !== undefined && next.top < heading.getBoundingClientRect().bottom;
+    })
+    .map(({ textContent }) => textContent);
 }
 
 /** Runs in the page. Labels that are not shown have no width. */

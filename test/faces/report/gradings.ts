@@ -1,4 +1,5 @@
 import type { Soundness } from '../../../src/agents/grading/soundness.ts';
+import type { CandidateEvidence, Preparation } from '../../../src/agents/preparation/preparation-report.ts';
 import type { Evidence } from '../../../src/agents/verification/evidence.ts';
 import type { Verdict } from '../../../src/agents/verification/verdict.ts';
 import type { CheckedTask, GradedSubmission } from '../../../src/faces/report/grading/graded-submission.ts';
@@ -130,5 +131,39 @@ export function checked(text: string): CheckedTask {
   return {
     soundness: { task: `examples/${text}`, digest: DIGEST, isSound: false, trials, notices: [text] },
     submissions: [graded(text, 1), undefined, graded(text), suiteGraded(text), graded(text, null)],
+  };
+}
+
+/** Two fixes that became tasks, and one that was refused. @param text stands wherever a repository's own words do. */
+export function prepared(text: string): Preparation {
+  const evidence: CandidateEvidence = {
+    language: 'python',
+    testSeconds: 0.25,
+    failToPass: [text],
+    passToPass: 4,
+    needNetwork: [text],
+    wavering: [{ id: text, cause: 'chance', figure: 'it failed in 9 of 200 runs (4.5 %)', failures: 9, runs: 200 }],
+    repeatedRuns: 200,
+    leaks: [`reflog: leads to the fix; the task has no history`],
+    instruction: { source: 'model', leftOut: [text] },
+    tripwires: 3,
+    soundness: checked(text).soundness,
+  };
+  const base = { kind: 'fix', title: text, void: null } as const;
+  return {
+    repository: text,
+    head: 'a'.repeat(40),
+    licence: 'MIT',
+    notices: [text],
+    refusedBy: { discover: 1 },
+    seconds: 362,
+    proof: [
+      { agent: 'oracle', episodes: 4, mean: 1, isAsExpected: true },
+      { agent: 'nop', episodes: 4, mean: null, isAsExpected: false },
+    ],
+    candidates: [
+      ...['a1', 'a2'].map((id) => ({ ...base, id, refusal: null, task: { directory: id, id: text, digest: DIGEST }, evidence })),
+      { ...base, id: 'b2', refusal: { step: 'discover', reason: text }, task: null, evidence: {} },
+    ],
   };
 }

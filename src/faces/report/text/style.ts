@@ -23,7 +23,7 @@ h1,h2,h3,p,ul,dl,dd,figure{margin:0}
 h1{font-size:2rem;line-height:1.2;letter-spacing:-.01em}
 h2{font-size:1.35rem;line-height:1.3}
 h3{font-size:1.05rem;line-height:1.4}
-main>section>.line{margin-top:-.75rem}
+main>section:not(.card)>.line{margin-top:-.75rem}
 .label{color:var(--muted);font-size:.8rem;font-weight:600;letter-spacing:.06em;text-transform:uppercase}
 .line,.note,.promise,figcaption p,.card>p{color:var(--muted);font-size:.9rem}
 a{color:var(--estimate)}
