@@ -8,7 +8,7 @@ import type { GradingSandboxes, GradingTool } from '../../agents/grading/grading
 import type { DependencyPlan } from '../../agents/preparation/languages/language-adapter.ts';
 import type { DetectedLanguage } from '../../agents/preparation/languages/language-table.ts';
 import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
-import { TREE_BOUNDS } from '../../agents/preparation/source/source-files.ts';
+import { readText, TREE_BOUNDS } from '../../agents/preparation/source/source-files.ts';
 import { Refused } from '../../agents/preparation/source/steps.ts';
 import { digestFiles } from '../../agents/preparation/step-key.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
@@ -49,6 +49,7 @@ export class Bootstrap implements AsyncDisposable {
     const declared: SourceFiles = new Map([...files].filter(([path]) => plan.declares(path)));
     if (declared.size === 0) return NOTHING;
     if (this.#registries.length === 0) {
+      if (![...declared.keys()].some((path) => plan.mayName(path, readText(declared, path) ?? ''))) return NOTHING;
       const notice = 'Nothing was installed for the tests: name the registries that the installation may reach with --registry.';
       if (!this.notices.includes(notice)) this.notices.push(notice);
       return NOTHING;

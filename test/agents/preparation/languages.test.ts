@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { keepWholeParts } from '../../../src/agents/preparation/derivation.ts';
-import { detectLanguage } from '../../../src/agents/preparation/languages/language-table.ts';
+import { detectLanguage, LANGUAGES } from '../../../src/agents/preparation/languages/language-table.ts';
 import { changeLiteral } from '../../../src/agents/preparation/languages/changed-literal.ts';
 import { draftTripwires, wireTests } from '../../../src/agents/preparation/wired-tests.ts';
 import { type FileContents, writeFiles } from '../../support/grading-fixture.ts';
@@ -45,6 +45,22 @@ it.each(SAMPLES)('a run in $title is one command, whose order is drawn, and asks
   expect(
     language.cheats({ sources: [{ path: 'sums.go', text: 'package sums\n' }], testFiles: framework.testFiles }).length,
   ).toBeGreaterThan(3);
+});
+
+it.each([
+  ['python', { 'pyproject.toml': '[project]\nname = "a"\ndependencies = ["b"]\n' }],
+  ['python', { 'setup.py': 'setup(name="a", install_requires=["b"])\n' }],
+  ['python', { 'requirements-test.txt': '# for tests\nb==1\n' }],
+  ['go', { 'go.mod': 'module a\n\nrequire example.com/b v1.0.0\n' }],
+  ['rust', { 'Cargo.toml': '[package]\nname = "a"\n[dev-dependencies]\nb = "1"\n' }],
+  ['javascript', { 'package.json': '{ "devDependencies": { "b": "1" } }\n' }],
+])('in %s it is known which files may name something to install', (name, named) => {
+  const plan = LANGUAGES.find((language) => language.name === name)?.dependencies;
+  const mayName = ([place, text]: readonly [string, string]): boolean => plan?.declares(place) === true && plan.mayName(place, text);
+  expect(Object.entries(named).map(mayName)).toEqual([true]);
+  const plain: readonly FileContents[] = [{ ...SUMS.before, 'requirements.txt': '# none\n' }, ...SAMPLES.map(({ before }) => before)];
+  const texts = plain.flatMap((files) => Array.from(filesOf(files), ([place, { content }]) => [place, content.toString()] as const));
+  expect(texts.filter(mayName)).toEqual([]);
 });
 
 it('words that a user adds stand before the tests in the command of pytest', () => {

@@ -150,6 +150,7 @@ export function prepared(text: string): Preparation {
     soundness: checked(text).soundness,
   };
   const base = { kind: 'fix', title: text, void: null } as const;
+  const sound = { refusal: null, task: { directory: 'a', id: text, digest: DIGEST } };
   return {
     repository: text,
     head: 'a'.repeat(40),
@@ -162,7 +163,8 @@ export function prepared(text: string): Preparation {
       { agent: 'nop', episodes: 4, mean: null, isAsExpected: false },
     ],
     candidates: [
-      ...['a1', 'a2'].map((id) => ({ ...base, id, refusal: null, task: { directory: id, id: text, digest: DIGEST }, evidence })),
+      { ...base, ...sound, id: 'a1', evidence },
+      { ...base, ...sound, id: 'a2', evidence },
       { ...base, id: 'b2', refusal: { step: 'discover', reason: text }, task: null, evidence: {} },
     ],
   };

@@ -23,7 +23,12 @@ export const GO: LanguageAdapter = {
   }),
   findFile: (id, { places }) => places.get(findTop(id)),
   hidesTests: true,
-  dependencies: { declares: (path) => /^go\.(mod|sum)$/.test(path), program: 'install_go.py', directory: IN_LAYER },
+  dependencies: {
+    declares: (path) => /^go\.(mod|sum)$/.test(path),
+    mayName: (_, text) => /^require\b/m.test(text),
+    program: 'install_go.py',
+    directory: IN_LAYER,
+  },
   releases: ['/usr/share/gocode', '/usr/local/go/src', '/usr/lib/go-*/src', '/usr/share/go-*/src'],
   coverage: { kind: 'suite', suite: buildCoverageSuite },
   chooseGrammar: (path) => (path.endsWith('.go') ? 'go' : undefined),

@@ -19,6 +19,7 @@ export const JAVASCRIPT: LanguageAdapter = {
   hidesTests: true,
   dependencies: {
     declares: (path) => /^(package\.json|package-lock\.json|npm-shrinkwrap\.json)$/.test(path),
+    mayName: (_, text) => /dependencies"/i.test(text),
     program: 'install_javascript.py',
     directory: '',
   },

@@ -53,6 +53,8 @@ export interface TripwireDraft {
 export interface DependencyPlan {
   /** Whether a file says which dependencies there are: nothing else of a repository changes what is installed. */
   declares(path: string): boolean;
+  /** Whether such a file may name something that is to be installed. */
+  mayName(path: string, text: string): boolean;
   /** In runner/muster_preparation. */
   readonly program: string;
   /** Below the directory that is placed in the workdir; empty: the program lays files there itself. */

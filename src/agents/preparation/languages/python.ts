@@ -34,7 +34,12 @@ export const PYTHON: LanguageAdapter = {
   },
   findFile: (id) => id.split('::')[0],
   hidesTests: true,
-  dependencies: { declares: (path) => DECLARATION.test(path), program: 'install_python.py', directory: IN_LAYER },
+  dependencies: {
+    declares: (path) => DECLARATION.test(path),
+    mayName: (path, text) => (path.endsWith('.txt') ? /^\s*[A-Za-z0-9]/m : /dependenc|_requires?\b/).test(text),
+    program: 'install_python.py',
+    directory: IN_LAYER,
+  },
   releases: ['/usr/lib/python3*', '/usr/local/lib/python3*'],
   coverage: { kind: 'plugin', plugin: 'muster_coverage' },
   chooseGrammar: (path) => (path.endsWith('.py') ? 'ast' : undefined),

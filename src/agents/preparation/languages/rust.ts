@@ -22,7 +22,12 @@ export const RUST: LanguageAdapter = {
   }),
   findFile: (id, { places }) => places.get(id),
   hidesTests: true,
-  dependencies: { declares: (path) => /^(.*\/)?Cargo\.toml$|^Cargo\.lock$/.test(path), program: 'install_rust.py', directory: '' },
+  dependencies: {
+    declares: (path) => /^(.*\/)?Cargo\.toml$|^Cargo\.lock$/.test(path),
+    mayName: (_, text) => /^\[.*dependencies/m.test(text),
+    program: 'install_rust.py',
+    directory: '',
+  },
   releases: ['/usr/share/cargo', '/usr/lib/rustlib/src', '/usr/src/rustc*'],
   coverage: undefined,
   chooseGrammar: (path) => (path.endsWith('.rs') && path !== 'build.rs' ? 'rust' : undefined),
