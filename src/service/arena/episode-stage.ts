@@ -6,6 +6,7 @@ import type { StepDelta } from '../../agents/arena/step-files.ts';
 import { countSharedSteps, getTree } from '../../agents/arena/shared-steps.ts';
 import type { StoredAgentEpisode } from '../../agents/arena/trajectories.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
+import { CountedTime } from '../../agents/workspace/counted-time.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { CommandStarts } from './command-starts.ts';
@@ -45,6 +46,7 @@ export class EpisodeStage implements AsyncDisposable {
   #workspace: EpisodeWorkspace | undefined;
   /** Whether an agent has acted in a workspace that this one replaces. */
   #isReplaced = false;
+  readonly #counted = new CountedTime();
 
   constructor(parts: StageParts) {
     this.#parts = parts;
@@ -61,10 +63,10 @@ export class EpisodeStage implements AsyncDisposable {
       const workspace = await this.open(asked);
       const notice = this.#isReplaced ? PROCESSES_GONE : null;
       using _place = beginsCommand(read) ? await starts.enter(closing) : undefined;
-      const began = clock.now();
+      const [began, waitedBefore] = [clock.now(), workspace.waitedSeconds];
       try {
         const { observation, bytesWritten, delta } = await workspace.perform(read, seconds);
-        const elapsed = Math.ceil(clock.now() - began) / 1000;
+        const elapsed = Math.ceil(this.#counted.count(clock.now() - began, workspace.waitedSeconds - waitedBefore)) / 1000;
         this.#isReplaced = false;
         return toActed(observation, delta, notice, elapsed, bytesWritten);
       } catch (error) {

@@ -112,6 +112,11 @@ export class EpisodeWorkspace implements AsyncDisposable {
     return this.#sandbox.signal.aborted || this.#sandbox.session.exit !== undefined;
   }
 
+  /** What a busy machine has kept its commands from running so far. */
+  get waitedSeconds(): number {
+    return this.#sandbox.session.waitedSeconds;
+  }
+
   async perform(
     asked: { readonly kind: 'action'; readonly action: Action } | { readonly kind: 'tool'; readonly call: ToolCall },
     seconds: number,

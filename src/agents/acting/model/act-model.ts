@@ -4,7 +4,7 @@ import type { OwnTool } from '../../actions/own-tool.ts';
 import type { Observation } from '../../actions/observation.ts';
 import { cleanEnvironment } from '../../grading/clean-environment.ts';
 import type { StopReason } from '../../rollouts/record/trajectory.ts';
-import { MOST_WAITING_MS } from '../../workspace/command.ts';
+import { CountedTime } from '../../workspace/counted-time.ts';
 import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
 import { AGENT_SECONDS, type Acted, type OpenStep, type OpenWorkspace, type PerformedAction } from '../acted/acted.ts';
 import { planTurn, listTools, type PlannedCall } from './answer-turn.ts';
@@ -59,8 +59,7 @@ class ModelEpisode {
   readonly #own: readonly OwnTool[];
   readonly #record = new TurnRecord();
   #millisecondsLeft: number;
-  /** A bound, because a model can make its commands wait for each other. */
-  #waitingLeftMs = MOST_WAITING_MS;
+  readonly #counted = new CountedTime();
   #actionMs = 0;
   #modelMs = 0;
   readonly performed: PerformedAction[] = [];
@@ -150,9 +149,7 @@ class ModelEpisode {
         ? await executor.callTool(planned.given, seconds, signal)
         : await executor.perform(planned.action, seconds, signal);
     const took = clock.now() - began;
-    const waited = Math.min(took, 1000 * (session.waitedSeconds - waitedBefore), this.#waitingLeftMs);
-    this.#waitingLeftMs -= waited;
-    this.#millisecondsLeft -= took - waited;
+    this.#millisecondsLeft -= this.#counted.count(took, session.waitedSeconds - waitedBefore);
     this.#actionMs += took;
     const action = planned.kind === 'tool' ? planned.given : planned.action;
     const diff = await changes.after(effect, signal);
