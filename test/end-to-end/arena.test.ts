@@ -95,9 +95,9 @@ describe('the arena', () => {
       endedBy: 'abandoned',
     });
     expect((await agent.send('GET', `/v1/episodes/${given}/reward`)).json).toMatchObject({ reward: null });
-    expect(await agent.send('POST', '/v1/episodes', { task: 'nothing', agent: 'x' })).toMatchObject({
+    expect(await agent.send('POST', '/v1/episodes', { task: TASK.replace('fix', 'fxi'), agent: 'x' })).toMatchObject({
       status: 404,
-      json: { code: 'task.not-found' },
+      json: { code: 'task.not-found', detail: expect.stringMatching(new RegExp(`which hold .*did you mean "${TASK}"\\?$`)) },
     });
   });
 

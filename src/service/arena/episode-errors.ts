@@ -1,3 +1,4 @@
+import { suggestNames } from '../../kernel/documents/did-you-mean.ts';
 import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import { InputError } from '../../kernel/errors.ts';
 
@@ -24,4 +25,15 @@ export function createUnknownEpisodeError(id: string): InputError {
 
 export function createEpisodeOverError(id: AgentEpisodeId): EpisodeStateError {
   return new EpisodeStateError('episode.over', `episode ${id} takes no more steps; its reward is at /v1/episodes/${id}/reward`);
+}
+
+/** More names than these do not help a caller. */
+const MOST_NAMED = 5;
+
+/** @param ids of the tasks that there are. */
+export function createUnknownTaskError(name: string, ids: readonly string[]): InputError {
+  const meant = suggestNames(name, [...ids, ...ids.map((id) => id.split('/').at(-1) ?? id)]);
+  const more = ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : '';
+  const held = ids.length === 0 ? 'which hold none' : `which hold ${ids.slice(0, MOST_NAMED).join(', ')}${more}`;
+  return new InputError('task.not-found', `task: there is no task "${name}" in the directories of arena.tasks, ${held}${meant}`);
 }

@@ -10,7 +10,7 @@ import { InputError } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Caller } from '../access/caller.ts';
 import { Chore } from '../../kernel/chore.ts';
-import { EpisodeStateError, createUnknownEpisodeError } from './episode-errors.ts';
+import { EpisodeStateError, createUnknownEpisodeError, createUnknownTaskError } from './episode-errors.ts';
 import { BroughtFiles } from './brought-files.ts';
 import { EpisodeCreation, type CreationParts, type ForkRequest } from './episode-creation.ts';
 import { EpisodeHistory } from './episode-history.ts';
@@ -110,7 +110,11 @@ export class EpisodeService {
   /** What an episode would play now. @throws InputError `task.not-found`, `task.steps` */
   async task(name: string): Promise<PlayableTask> {
     const task = await this.#options.findTask(name);
-    if (task === undefined) throw new InputError('task.not-found', `task: there is no task ${name} in the directories of arena.tasks`);
+    if (task === undefined)
+      throw createUnknownTaskError(
+        name,
+        (await this.tasks()).map(({ id }) => id),
+      );
     const { id, steps } = task.task;
     if (steps.length === 1) return task;
     throw new InputError('task.steps', `task ${id} has ${steps.length} steps; expected one: tasks of several steps are not played`);
