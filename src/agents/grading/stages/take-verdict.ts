@@ -1,3 +1,4 @@
+import { sleep } from '../../../kernel/clock.ts';
 import type { Digest } from '../../../kernel/ids.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { digestVerifier } from '../../tasks/task-digest.ts';
@@ -12,6 +13,8 @@ import type { Submission } from '../submission.ts';
 
 /** How often a verdict is taken that the infrastructure has spoilt. */
 const ATTEMPTS = 3;
+/** Before the second attempt, and four times as long before the third: what has spoilt one often lasts for seconds, and would spoil all of them at once. */
+const PAUSE_MS = 1000;
 
 /**
  * Grades a submission. Each attempt has sandboxes of its own; one that the infrastructure has spoilt is taken again from the beginning, with the
@@ -24,6 +27,7 @@ export async function takeVerdict(grading: Grading, context: GradingContext, sig
   for (let attempt = 1; ; attempt += 1) {
     const verdict = await takeOnce(grading, context, digest, signal);
     if (verdict.problem?.kind !== 'infrastructure' || attempt === ATTEMPTS) return verdict;
+    await sleep(context.clock, PAUSE_MS * 4 ** (attempt - 1), signal);
   }
 }
 
