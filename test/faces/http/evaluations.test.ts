@@ -101,7 +101,7 @@ describe('asking for an evaluation', () => {
       'a suite with a wrong field',
       { ...ASKED, suite: { name: 'a', stop: { rule: 'fixed', episodes: 'many' } } },
       'body.suite.stop.episodes',
-      'number',
+      'a number',
     ],
     ['a name of two lines', { ...ASKED, checkpoint: { uri: '/late', name: 'a\nb' } }, 'body.checkpoint.name', undefined],
     ['an invalid webhook', { ...ASKED, webhook: { url: 'file:///etc/passwd' } }, 'body.webhook.url', undefined],
