@@ -12,7 +12,7 @@ import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
-# What is imported here is imported in every run.
+# Modules that are imported here are imported in every run.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Sequence, Set, Tuple
@@ -26,10 +26,10 @@ _REPEATED: Dict[str, Any] = {}
 
 def native(*names: str) -> List[Callable[..., int]]:
     """Functions of the C library, which answer with a number. Raises ImportError."""
-    # What is beneath the module ctypes, which itself takes longer to import than all the rest here.
+    # The C module beneath ctypes, which itself takes longer to import than everything else here.
     import _ctypes
 
-    # A program is to find what it would find in an interpreter that has just started.
+    # A program must find the state of an interpreter that has just started.
     del sys.modules["_ctypes"]
     number = type("c_int", (_ctypes._SimpleCData,), {"_type_": "i"})
     function = type("function", (_ctypes.CFuncPtr,), {"_flags_": _ctypes.FUNCFLAG_CDECL, "_restype_": number})
@@ -59,14 +59,15 @@ def _import(names: Sequence[str]) -> None:
 
 
 def serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
-    """Fork a process for each run of an order, and say how it ended. Returns, in the run's process alone, its program and the arguments."""
-    # Another program could interrupt it when it knows how a run has ended, and has not said so.
+    """Fork a process for each run of an order, and report how it ended. Returns, in the run's process alone, its program and the arguments.
+    """
+    # Another program could interrupt it between knowing how a run has ended and reporting it.
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     hides_resource = "resource" not in sys.modules
 
     def begin(streams: List[int], variables: List[str], directory: str) -> None:
         if hides_resource:
-            # wait4 imports it, and a program is to find what it would find in an interpreter that has just started.
+            # wait4 imports it, and a program must find the state of an interpreter that has just started.
             sys.modules.pop("resource", None)
         _become(streams, unseal)
         for variable in variables:
@@ -139,7 +140,7 @@ def _close(descriptors: List[int]) -> None:
 
 
 def _take(words: List[str]) -> List[str]:
-    """As many words as the first of them says, which are taken out."""
+    """The first word gives the number of words that are removed."""
     end = int(words[0]) + 1
     taken = words[1:end]
     del words[:end]
@@ -152,7 +153,7 @@ def _become(streams: Sequence[int], unseal: Callable[[], object]) -> None:
         os.close(descriptor)
     os.setsid()
     _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-    # All that can be written to is made anew before the next run: no run would find the compiled modules of another.
+    # All writable directories are made again before the next run: no run would find the compiled modules of another.
     sys.dont_write_bytecode = True
     numpy = sys.modules.get("numpy")
     if numpy is not None:
@@ -195,13 +196,15 @@ def _wait() -> Tuple[str, List[str], Set[str]]:
 
 
 def prepare(names: Sequence[str]) -> Tuple[Callable[[], object], Set[str]]:
-    """All that is done once for all runs. Returns what `seal` returns, and the modules that runs find. Raises ImportError and OSError."""
+    """Everything that is done once for all runs. Returns what `seal` returns, and the modules that runs find. Raises ImportError and
+    OSError.
+    """
     unseal = seal()
     _import(names)
     import atexit  # noqa: F401
     import gc
 
-    # The first compilation makes all types of syntax trees: each run would make them anew.
+    # The first compilation makes all types of syntax trees: each run would make them again.
     compile("", "", "exec")
     # The collector of a run would write on pages that it shares with all others, and have each copied.
     gc.collect()

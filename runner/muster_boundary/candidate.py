@@ -1,4 +1,4 @@
-"""The candidate's side: imports its modules, and does with its objects what the tests ask for."""
+"""The candidate's side: imports its modules, and carries out the tests' requests on its objects."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Candidate:
             self._answer(self._line.receive())
 
     def call_back(self, number: int, args: tuple[Any, ...] | None, kwargs: dict[str, Any]) -> Any:
-        """Have the tests call one of their functions, or take what comes next of one of their iterators (args is None)."""
+        """Have the tests call one of their functions, or get the next value of one of their iterators (args is None)."""
         if threading.get_ident() != self._thread:
             raise NotPlain("a function of the tests was called in another thread than the one that the tests wait for")
         writer = Writer(self._refer)
@@ -111,7 +111,7 @@ class Candidate:
         return getattr(type(target), what)(target, *rest)
 
     def _remember(self, target: Any, name: str) -> None:
-        """What is there before the tests replace it: they delete their own to have it back."""
+        """The modules before the tests replace them: they delete their own to restore these."""
         held = getattr(target, "__dict__", {})
         if name in held:
             self._replaced.setdefault((id(target), name), held[name])

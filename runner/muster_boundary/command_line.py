@@ -1,4 +1,4 @@
-"""What the two programs are started with."""
+"""The arguments of the two programs."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def run(arguments: list[str]) -> None:
     except LineClosed:
         sys.stdout.flush()
         sys.stderr.flush()
-        # Threads of the candidate do not keep its process.
+        # Threads of the candidate do not keep its process alive.
         os._exit(0)

@@ -23,4 +23,4 @@ TESTS_OF_VALUES = frozenset(
     [f"is{kind}" for kind in _TESTS_OF_TEXT.split()]
     + ["startswith", "endswith", "count", "index", "find", "rfind", "rindex", "issubset", "issuperset", "isdisjoint", "is_integer"]
 )
-"""Methods of plain data by which tests compare: an object that has them in place of plain data could say yes to everything."""
+"""Methods of plain data with which tests compare: an object with its own versions could agree with everything."""

@@ -1,4 +1,4 @@
-"""Answering one message, on either side: what was asked is done, and told, with what has been changed by it."""
+"""Answering one message, on either side: carries out the request, and reports the result and its changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def answered(
     act: Callable[[Reader], Any],
     failed: Callable[[BaseException, Writer], dict[str, Any]],
 ) -> Message:
-    """The answer to a message. `act` does what it asks for, `failed` writes an exception."""
+    """The answer to a message. `act` carries out its request, `failed` writes an exception."""
     known: list[Any] = []
     before: list[Any] = []
     error: BaseException | None = None

@@ -23,7 +23,7 @@ class _Loader(Loader):
         raise CandidateGone(f"the candidate's process gave no module for {spec.name}")
 
     def exec_module(self, module: ModuleType) -> None:
-        """It has been run where it is."""
+        """It has been executed already."""
 
 
 class CandidateFinder(MetaPathFinder):
@@ -40,5 +40,5 @@ class CandidateFinder(MetaPathFinder):
         return ModuleSpec(fullname, self._loader, origin="the candidate", is_package=True)
 
     def install(self) -> None:
-        """Have imports look here first."""
+        """Have imports search here first."""
         sys.meta_path.insert(0, self)

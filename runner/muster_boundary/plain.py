@@ -85,7 +85,7 @@ class Writer:
 
     @property
     def objects(self) -> list[Any]:
-        """The values of the table, with those that were known."""
+        """The values of the table, including those that were known."""
         return self._objects
 
     def write(self, value: Any) -> Value:
@@ -95,17 +95,17 @@ class Writer:
         return written
 
     def table(self) -> list[Any]:
-        """What is in the values that were not known."""
+        """The content of the values that were not known."""
         return self._contents
 
     def known(self) -> list[Any]:
-        """What is in the known values now."""
+        """The present content of the known values."""
         contents = [self._write_content(each) for each in self._objects[: self._first]]
         self._finish()
         return contents
 
     def _finish(self) -> None:
-        # Without recursion: lists may be nested more deeply than Python's stack is.
+        # Without recursion: lists may be nested more deeply than Python's stack.
         while len(self._contents) < len(self._objects) - self._first:
             self._contents.append(self._write_content(self._objects[self._first + len(self._contents)]))
 

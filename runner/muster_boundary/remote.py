@@ -1,7 +1,7 @@
 """What the tests have in place of the candidate's modules, classes and objects.
 
-What they hold is the candidate's, and could say anything: so it never answers whether it is equal to something, or before it, nor is it
-told by an operator what it is held against. Tests compare plain data, which arrives as such.
+The candidate controls their answers: so they never answer whether they are equal to something, or less than it, nor does an operator tell
+them the other operand. Tests compare plain data, which arrives as such.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Asks(Protocol):
 
 
 def find_number(value: Any) -> int | None:
-    """Of an object of the candidate; None for anything else."""
+    """For an object of the candidate; None for anything else."""
     if isinstance(value, (Remote, RemoteModule)) or (isinstance(value, RemoteType) and value is not Remote):
         return int(vars(value)["muster_number"])
     return None
@@ -150,7 +150,7 @@ class RemoteModule(types.ModuleType):
 
 
 def make_class(number: int, described: dict[str, Any], bases: list[type], asks: Asks) -> type:
-    """A class of the candidate, with those of its special methods that may be asked for."""
+    """A class of the candidate, with the special methods that the tests may call."""
     is_failure = any(issubclass(base, BaseException) for base in bases)
     kept = [base for base in bases if isinstance(base, RemoteType) or issubclass(base, BaseException)]
     own = kept if any(isinstance(base, RemoteType) for base in kept) else [Remote, *kept]

@@ -1,4 +1,4 @@
-"""The tests' side: asks the candidate, and answers where it calls back."""
+"""The tests' side: sends requests to the candidate, and answers its calls back."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ class Asker:
         return self._remotes[number]
 
     def _make_stand_in(self, number: int, described: dict[str, Any]) -> Any:
-        """In place of an object that the tests see for the first time; None for one that comes as the plain data that it is based on."""
+        """The replacement for an object that the tests see for the first time; None for one that arrives as the plain data on which it is
+        based.
+        """
         what = described["kind"]
         if what == "module":
             return RemoteModule(str(described["name"]), number, self)
@@ -142,7 +144,7 @@ class Asker:
         )
 
     def _rebuild_error(self, raised: dict[str, Any], reader: Reader) -> BaseException:
-        """What the candidate raised, as the tests can catch it."""
+        """The candidate's exception, as the tests can catch it."""
         if "theirs" in raised:
             ours = self._ours[raised["theirs"]]
             return ours if isinstance(ours, BaseException) else CandidateGone("the candidate's process raised no exception, but a value")

@@ -1,1 +1,3 @@
-"""What a pod's containers run where the runner dials back: it connects to Muster, and runs there what Muster says (docs/dial-back.md)."""
+"""The program of a pod's containers where the runner dials back: it connects to Muster, and runs Muster's commands there
+(docs/dial-back.md).
+"""

@@ -1,4 +1,4 @@
-"""A WebSocket to Muster that never blocks: what it cannot send yet it keeps, and says how much that is."""
+"""A WebSocket to Muster that never blocks: it keeps what it cannot send yet, and reports how much that is."""
 
 import select
 import socket
@@ -42,7 +42,7 @@ class Connection:
         self._unsent = bytearray()
         self._messages: deque[bytes] = deque()
         self._end: LostError | None = None
-        # The first messages may have come in one piece with the answer to the handshake.
+        # The first messages may have arrived together with the answer to the handshake.
         self._take_events()
 
     @property
@@ -84,7 +84,7 @@ class Connection:
         self._flush()
 
     def messages(self) -> Iterator[bytes]:
-        """Those that have come and were not taken yet."""
+        """Messages that have arrived and were not taken yet."""
         while self._messages:
             yield self._messages.popleft()
 

@@ -36,11 +36,10 @@ _LONGEST_PAUSE_SECONDS = 3.0
 
 
 def run() -> None:
-    """
-    Never returns: the container ends on request, when Muster is gone, or after a command that was killed.
+    """Never returns: the container ends on request, when Muster is gone, or after a command that was killed.
 
-    The command runs as the same user. It cannot look into this process, where the token is, and as the container's first process this
-    one cannot be killed from inside.
+    The command runs as the same user. It cannot read this process, which has the token, and as the container's first process this one
+    cannot be killed from inside.
     """
     make(hide_memory())
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -55,7 +54,7 @@ def run() -> None:
 
 
 def say(text: str) -> None:
-    """To the container's log, whose end Kubernetes tells as the reason of the container's end."""
+    """To the container's log, whose end Kubernetes reports as the reason of the container's end."""
     print(f"muster-dialler: {text}", file=sys.stderr, flush=True)
 
 
@@ -85,7 +84,7 @@ def _attend(settings: Settings, reaper: Reaper) -> None:
     finally:
         connection.close()
     if order.next_token is None and code == _EXIT_KILLED:
-        # Whether it was the memory limit that killed the command is what Kubernetes says at the container's end.
+        # Whether the memory limit killed the command is reported by Kubernetes at the container's end.
         leave(_EXIT_KILLED, "the program was killed")
 
 

@@ -1,4 +1,4 @@
-"""The messages between a dialler and Muster (docs/dial-back.md): the first byte says what the rest is."""
+"""The messages between a dialler and Muster (docs/dial-back.md): the first byte gives the type."""
 
 import struct
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ PROTOCOL = "v1.dial-back.muster.dev"
 
 
 class Channel(IntEnum):
-    """What a message is about. The numbers of the streams are those that Kubernetes gives them."""
+    """The type of a message. Streams have Kubernetes' numbers."""
 
     STDIN = 0
     STDOUT = 1
@@ -22,7 +22,7 @@ class Channel(IntEnum):
 
 @dataclass(frozen=True)
 class Order:
-    """The command that this connection is for, and the token for the next connection: none where this is the only one."""
+    """The command for this connection, and the token for the next connection: none where this is the only one."""
 
     command: list[str]
     next_token: str | None
@@ -39,7 +39,7 @@ def parse_order(text: bytes) -> Order:
 
 
 def credit_message(stream: Channel, count: int) -> bytes:
-    """So many more bytes of the stream may come."""
+    """Grants this many more bytes of the stream."""
     return struct.pack(">BBI", Channel.CREDIT, stream, count)
 
 

@@ -1,4 +1,4 @@
-"""Waits for every child of this process: those it started, and those it inherits as a container's first process."""
+"""Waits for every child of this process: those that it started, and those that it inherits as a container's first process."""
 
 import os
 import subprocess

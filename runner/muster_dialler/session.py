@@ -1,4 +1,4 @@
-"""One command over one connection. Neither side sends more of a stream than the other has asked for, so what waits here is bounded."""
+"""One command over one connection. Neither side sends more of a stream than the other has granted, so the buffers here are bounded."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from muster_runner.json_fields import FieldError
 # Input that Muster may send ahead of what the command has read.
 _WINDOW_BYTES = 1 << 19
 _PIECE_BYTES = 1 << 15
-# What waits to be sent before more output is read.
+# Unsent data above which no more output is read.
 _UNSENT_MAX_BYTES = 1 << 17
 # Muster pings every five seconds. After this silence it is gone, or unreachable.
 _SILENCE_SECONDS = 60.0
@@ -43,7 +43,7 @@ class Session:
         self._taken = 0
         # Bytes that may still be sent of each stream.
         self._credit = {Channel.STDOUT: 0, Channel.STDERR: 0}
-        # Of each stream that has not ended: how much of it is wanted, if no more than what was there at the command's end.
+        # For each unfinished stream: how much of it is still sent, if only the output until the command's end.
         self._open: dict[Channel, int | None] = {Channel.STDOUT: None, Channel.STDERR: None}
         self._has_ended = False
 
@@ -144,7 +144,7 @@ class Session:
             self._open[channel] = wanted - length
 
     def _on_end(self) -> None:
-        """What was written before the end is in the pipes now. Later output is another process's, which may never end."""
+        """Output from before the end is in the pipes now. Later output belongs to another process, which may never end."""
         self._has_ended = True
         for channel in self._open:
             self._open[channel] = count_unread(self._command.outputs[channel])

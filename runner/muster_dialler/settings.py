@@ -1,4 +1,4 @@
-"""What a container reads from its environment, and which of it the program may not know."""
+"""What a container reads from its environment, and which of it the program must not see."""
 
 import os
 from collections.abc import Mapping
@@ -33,5 +33,5 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 
 
 def build_program_environment() -> dict[str, str]:
-    """All but what is the dialler's."""
+    """Everything but the dialler's own variables."""
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}

@@ -24,12 +24,12 @@ class Connection:
         self._is_ended = False
 
     def wanted(self, may_read: bool) -> int:
-        """What to wait for."""
+        """The events to wait for."""
         reads = may_read and not self._is_read and self.credit > 0
         return (selectors.EVENT_READ if reads else 0) | (selectors.EVENT_WRITE if self._unwritten else 0)
 
     def attend(self, events: int) -> list[Frame]:
-        """Read and write what can be. Returns what to tell Muster."""
+        """Read and write as much as possible. Returns the messages for Muster."""
         frames: list[Frame] = []
         if events & selectors.EVENT_READ:
             frames += self._read()
@@ -38,7 +38,7 @@ class Connection:
         return frames
 
     def take(self, data: bytes) -> list[Frame]:
-        """Write what Muster has sent, or keep it until that is possible."""
+        """Write Muster's data, or keep it until that is possible."""
         self._unwritten += data
         if len(self._unwritten) > WINDOW_BYTES:
             return self._broken()

@@ -1,4 +1,4 @@
-"""What goes over the line to Muster: frames of a connection (4 bytes), a kind (1 byte), a length (4 bytes) and a body."""
+"""The frames between relay and Muster: a connection (4 bytes), a kind (1 byte), a length (4 bytes) and a body."""
 
 from collections.abc import Iterator
 from enum import IntEnum
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 _HEADER = Struct(">IBI")
 _CREDIT = Struct(">I")
-# Of each connection and direction, what may be on its way before the other side has taken it.
+# For each connection and direction: bytes that may be sent before the other side has received them.
 WINDOW_BYTES = 256 * 1024
 
 
@@ -30,12 +30,12 @@ class Frame(NamedTuple):
     body: bytes = b""
 
     def pack(self) -> bytes:
-        """As it goes over the line."""
+        """In the form in which it is sent."""
         return _HEADER.pack(self.connection, self.kind, len(self.body)) + self.body
 
 
 def credit(connection: int, taken: int) -> Frame:
-    """Says that so many bytes more may come."""
+    """Grants this many more bytes."""
     return Frame(connection, Kind.CREDIT, _CREDIT.pack(taken))
 
 

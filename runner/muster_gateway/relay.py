@@ -12,7 +12,7 @@ from muster_gateway.frames import Frame, FrameReader, Kind, credited
 _LINE = 3
 _READ_BYTES = 1 << 16
 _WAITING = 64
-# Of frames that Muster has not read: connections are not read from meanwhile.
+# Bytes of frames that Muster has not read: connections are not read meanwhile.
 _MOST_UNSENT = 1 << 20
 EXIT_UNSTARTABLE = 127
 
@@ -95,7 +95,7 @@ class Relay:
             self._forget(connection)
 
     def _hang_up(self) -> None:
-        """Muster has no more to say: the program is about to be ended."""
+        """Muster has closed the line: the program is about to be ended."""
         self._is_open = False
         self._unsent.clear()
         self._selector.unregister(self._line)
@@ -123,7 +123,7 @@ class Relay:
             self._hang_up()
 
     def _watch(self) -> None:
-        """Have the selector tell of what can be gone on with."""
+        """Register the events for which there is work."""
         self._flush()
         if self._is_open:
             self._selector.modify(self._line, selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0))

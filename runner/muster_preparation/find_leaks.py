@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 MOST_BYTES = 4 * 2**20
 MOST_ENTRIES = 5000
-# Of one archive. A small one can hold gigabytes.
+# Of one archive. A small one can unpack to gigabytes.
 MOST_UNPACKED = 256 * 2**20
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What gives a fix away: one text of each part, as lines behind one another."""
+    """The texts that identify a fix: for each part, consecutive lines."""
 
     parts: list[list[str]]
     word: bytes
@@ -71,7 +71,7 @@ def _list_leaks(path: str, suffixes: tuple[str, ...], trace: Trace) -> list[str]
 
 
 def _read_archived(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    """Give the text files of an archive one after the other, as far as the bounds go; none of what is no archive."""
+    """Yield the text files of an archive, within the bounds; none for a file that is no archive."""
     left = MOST_UNPACKED
     try:
         if zipfile.is_zipfile(path):
@@ -87,7 +87,7 @@ def _read_archived(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, 
             with tarfile.open(path) as tar:
                 for _ in range(MOST_ENTRIES):
                     member = tar.next()
-                    # What is passed over is unpacked as well.
+                    # Skipped entries are unpacked as well.
                     if member is None or member.offset_data + member.size > MOST_UNPACKED:
                         return
                     content = tar.extractfile(member) if member.size <= MOST_BYTES and member.name.endswith(suffixes) else None

@@ -1,4 +1,4 @@
-"""The way out of a sandbox in which packages are installed: what is said to a port goes to the gate to the registries."""
+"""The way out of a sandbox in which packages are installed: relays a port to the gate to the registries."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ PORT = 8118
 
 
 def open_gate() -> dict[str, str]:
-    """Listen, and give the variables by which package managers find the way."""
+    """Listen, and return the variables that lead package managers to the port."""
     listener = socket.create_server(("127.0.0.1", PORT))
     threading.Thread(target=_forward, args=(listener,), daemon=True).start()
     proxy = f"http://127.0.0.1:{PORT}"

@@ -15,7 +15,7 @@ PATH = "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin"
 
 
 def main() -> None:
-    """Download, and say what. Only what was downloaded is kept: Go unpacks it when it needs it."""
+    """Download, and report the modules. Only the downloads are kept: Go unpacks them when it needs them."""
     asked = json.load(sys.stdin)
     target = asked["target"]
     os.makedirs(target, exist_ok=True)

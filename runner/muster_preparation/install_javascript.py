@@ -14,8 +14,8 @@ from muster_preparation.gate import open_gate
 from muster_preparation.installing import answer, run_manager
 
 LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
-# Tools that look at code, build releases or commit, and have no part in running tests. With what they need they are most of what
-# is installed.
+# Tools that analyse code, build releases or commit, and do not take part in tests. With their dependencies they are most of an
+# installation.
 TOOLS = re.compile(
     r"@babel/cli$|(@[\w-]+/)?(eslint|neostandard|standard$|tsd$|tstyche|prettier|stylelint|typedoc|husky|lint-staged|commitlint|changelog|standard-version|release-it|semantic-release|np$|tsup|"
     r"unbuild|rollup|webpack|microbundle|size-limit|bundlesize|benchmark|mitata|tinybench|cross-env|rimraf|automd|oxlint|oxfmt|biome|xo$|nyc$|c8$)"
@@ -24,7 +24,7 @@ FLAGS = ["--ignore-scripts", "--no-bin-links", "--no-audit", "--no-fund", "--log
 
 
 def main() -> None:
-    """Install, and say what."""
+    """Install, and report the packages."""
     asked = json.load(sys.stdin)
     target = asked["target"]
     os.makedirs(target, exist_ok=True)

@@ -32,13 +32,13 @@ FILES = (
     "requirements/tests.txt",
     "requirements/dev.txt",
 )
-# Tools that look at code and have no part in running tests; pytest is brought along.
+# Tools that analyse code and do not take part in tests; pytest is mounted.
 LINTERS = {"flake8", "mypy", "ruff", "black", "isort", "pylint", "pre-commit", "codecov"}
 TOOLS = LINTERS | {"pytest", "tox", "nox", "sphinx", "build", "twine", "coverage", "pytest-cov", "wheel", "setuptools", "pip"}
 
 
 def main() -> None:
-    """Install, and say what."""
+    """Install, and report the packages."""
     asked = json.load(sys.stdin)
     os.makedirs(asked["target"], exist_ok=True)
     wanted = [each for each in _list_requirements() if _parse_name(each) not in TOOLS]
@@ -107,7 +107,7 @@ def _name_own_package() -> str:
 
 
 def _setup() -> dict:  # type: ignore[type-arg]
-    """What setup.py says in literals. It is read, not run."""
+    """The literals in setup.py, which is read, not run."""
     try:
         with open("setup.py", encoding="utf-8") as file:
             tree = ast.parse(file.read())
@@ -143,7 +143,7 @@ class _Assigned(ast.NodeTransformer):
 
 
 def _released(field: str) -> str:
-    """A field of the metadata that a source distribution brings along; empty where there is none."""
+    """A field of a source distribution's metadata; empty where there is none."""
     if not os.path.isfile("PKG-INFO"):
         return ""
     with open("PKG-INFO", encoding="utf-8", errors="replace") as file:
@@ -179,7 +179,7 @@ def _write_version_files(top: str, version: str) -> None:
 
 
 def _remove_own(target: str) -> None:
-    """Take a release of the repository's own package away, which a dependency has brought: it may hold the fix."""
+    """Remove a release of the repository's own package that a dependency has installed: it may contain the fix."""
     for distribution in metadata.distributions(path=[target]):
         if not _name_own_package() or _parse_name(distribution.metadata["Name"]) != _name_own_package():
             continue

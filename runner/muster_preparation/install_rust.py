@@ -20,7 +20,7 @@ DIRECTORIES = {"bin": "src/bin", "test": "tests", "bench": "benches", "example":
 
 
 def main() -> None:
-    """Fetch the crates, and say which. Cargo unpacks them when it needs them."""
+    """Fetch the crates, and report them. Cargo unpacks them when it needs them."""
     asked = json.load(sys.stdin)
     target = asked["target"]
     os.makedirs(target, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What the programs that install packages have in common."""
+"""Shared by the programs that install packages."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from muster_workspace.processes import Accounts
 from muster_workspace.time_limit import TimeLimit
 
 SECONDS = 900
-# What a busy machine may keep a package manager from running besides. bootstrap.ts waits for both.
+# Additional time of a package manager on a busy machine. bootstrap.ts waits for both.
 MOST_WAITING = 1800
 
 

@@ -1,4 +1,4 @@
-"""One request for a file, and what a server answers."""
+"""One request for a file, and the server's answer."""
 
 import http.client
 import re
@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from muster_puller.failure import PullError
 
-# After so many seconds without a byte the connection is given up.
+# Seconds without a byte after which the connection is closed.
 STALL_SECONDS = 30.0
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 _SAID_BYTES = 300
@@ -34,13 +34,13 @@ class Answer:
 
     @property
     def length(self) -> int | None:
-        """Bytes of the body, when the server says so."""
+        """Bytes of the body, when the server states them."""
         said = self.header("Content-Length")
         return int(said) if said is not None and said.isdecimal() else None
 
     @property
     def range(self) -> tuple[int, int] | None:
-        """Where the body begins in the whole, and how large that is."""
+        """Position of the body in the whole file, and the file's size."""
         found = _CONTENT_RANGE.fullmatch(self.header("Content-Range") or "")
         return (int(found[1]), int(found[3])) if found else None
 
@@ -60,7 +60,7 @@ class Answer:
             raise Broken(f"the connection broke: {error or type(error).__name__}") from error
 
     def said(self) -> str:
-        """What the server says of a refusal, for people."""
+        """The server's words about a refusal, for people."""
         try:
             return self._response.read(_SAID_BYTES).decode("utf-8", "replace").strip()
         except (OSError, http.client.HTTPException):

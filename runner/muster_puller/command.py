@@ -17,7 +17,7 @@ from muster_runner.json_fields import FieldError, Object, as_choice, parse_objec
 EXIT_USAGE = 64
 # A checkpoint of ten thousand files, each with a long name and a signed address.
 _MOST_ORDER_BYTES = 64 * 2**20
-# Of the container that a node's cache runs in: where it is, and how large it may be.
+# For the container of a node's cache: its directory, and its maximum size.
 DIRECTORY = "MUSTER_NODE_CACHE_DIRECTORY"
 BYTES = "MUSTER_NODE_CACHE_BYTES"
 
@@ -25,7 +25,7 @@ Environment = Mapping[str, str]
 
 
 def run(orders: BinaryIO, answers: TextIO, environment: Environment = os.environ) -> int:
-    """@returns the process's exit code: 0 also for an answer that says what went wrong."""
+    """@returns the process's exit code: 0 also for an answer that reports an error."""
     try:
         carry_out = _choose_carrier(parse_object(orders.read(_MOST_ORDER_BYTES), "order"), environment)
     except FieldError as error:

@@ -80,7 +80,7 @@ class DeltaReader:
                 raise ValueError("a block that did not change has bytes")
             return before
         if kind == _CHANGES:
-            # The most that changes can take: each word, with the longest gap.
+            # The largest size of changes: each word, with the longest gap.
             return apply_changes(unpack(payload, 4 + 7 * length), before, segment.word_bytes)
         return apply_differences(_require_length(unpack(payload, length), length), before, segment.word_bytes)
 
@@ -130,7 +130,7 @@ class DeltaReader:
 
 
 def _count_values(text: bytes) -> int:
-    """How many a JSON text has, its lists and objects among them. To be asked first: a value takes more memory than its text."""
+    """Number of values in a JSON text, lists and objects included. Check it first: a value takes more memory than its text."""
     structure = _JSON_TEXT.sub(b"", text)
     return 1 + sum(structure.count(each) for each in (b",", b"[", b"{"))
 

@@ -1,4 +1,4 @@
-"""A file that comes as what differs from one that is here (RFC 3229, with docs/delta-format.md as the instance manipulation)."""
+"""A file that arrives as its difference from a present one (RFC 3229, with docs/delta-format.md as the instance manipulation)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from muster_puller.order import WantedFile
 from muster_puller.zstd import can_unpack
 
 _MANIPULATION = "muster-delta"
-# Of what is smaller a delta saves nothing.
+# For smaller files a delta saves nothing.
 _WORTH_ASKING_BYTES = 2**20
 # Files that are named to the server, the likeliest first.
 _MOST_BASES = 8
@@ -21,17 +21,17 @@ class DeltaOffer:
     """Offers a server the files that are here as bases, and reads the delta that it answers with."""
 
     def __init__(self, bases: Mapping[str, Path], is_only: bool) -> None:
-        """@param is_only: whether the whole file is had elsewhere, so that the server is to send a delta or nothing."""
+        """@param is_only: whether the whole file can be fetched elsewhere, so that the server should send a delta or nothing."""
         self._bases = bases
         self._manipulations = f"{_MANIPULATION}, identity;q=0" if is_only else _MANIPULATION
 
     @classmethod
     def of(cls, bases: Mapping[str, Path], wanted: WantedFile) -> "DeltaOffer | None":
-        """None when there is nothing of its size to tell a file by, or no way to."""
+        """None when there is no file of its size to use as a base, or no decoder."""
         if not bases or wanted.size < _WORTH_ASKING_BYTES or not can_unpack():
             return None
         alike = [(sha256, path) for sha256, path in bases.items() if _measure(path) == wanted.size]
-        # Of files of one size, those of the same name: shards of a model, say. What is left is in the order that it was given in.
+        # Of files of one size, those with the same name, such as shards of a model. Otherwise in the given order.
         alike.sort(key=lambda base: base[1].name != wanted.path.name)
         return cls(dict(alike[:_MOST_BASES]), wanted.bucket_url is not None) if alike else None
 

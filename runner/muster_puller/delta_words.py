@@ -1,4 +1,4 @@
-"""What changed in a block, word by word. Words are little-endian."""
+"""The changes of a block, word by word. Words are little-endian."""
 
 from typing import Any
 
@@ -57,6 +57,6 @@ def _decode_gaps(written: Words, count: int) -> Words:
 
 
 def _join(planes: Words, count: int, word_bytes: int) -> Words:
-    """Words of which first the lowest bytes stand there, then the next ones."""
+    """Words stored by byte: first all lowest bytes, then the next ones."""
     words: Words = np.ascontiguousarray(planes.reshape(word_bytes, count).T).view(_WORDS[word_bytes]).reshape(count)
     return words

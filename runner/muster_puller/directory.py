@@ -14,7 +14,7 @@ from muster_puller.transfer import Fetched, Transfer
 
 @dataclass(frozen=True)
 class FetchedFiles:
-    """What an order took."""
+    """The cost of an order."""
 
     received: int
     deltas: int
@@ -22,7 +22,7 @@ class FetchedFiles:
 
 
 def pull(order: PullOrder) -> FetchedFiles:
-    """Fetches what is ordered, unless it is there. @raises PullError, and then nothing of it is there."""
+    """Fetches the ordered files, unless they are there. @raises PullError, and then none of them is there."""
     if order.into.is_dir():
         return FetchedFiles(received=0, deltas=0)
     growing = order.into.parent / f".incomplete-{uuid.uuid4()}"
@@ -47,7 +47,7 @@ def fetch_files(files: Sequence[WantedFile], growing: Path, patience: Patience, 
 
 
 def place(growing: Path, into: Path) -> None:
-    """One that is there already, of the same name and so of the same content, stays. @raises PullError `disk`"""
+    """An existing one with the same name, and so the same content, stays. @raises PullError `disk`"""
     with disk(into):
         try:
             growing.rename(into)

@@ -1,4 +1,4 @@
-"""What keeps a file from being fetched."""
+"""Why a file cannot be fetched."""
 
 import errno
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class PullError(Exception):
-    """Nothing of the order is in its place. `code` is for programs, the message for people."""
+    """None of the order's files is in its place. `code` is for programs, the message for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

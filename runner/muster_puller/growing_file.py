@@ -1,4 +1,4 @@
-"""A file that grows as its bytes come, hashed on the way."""
+"""A file that is written as its bytes arrive, and hashed on the way."""
 
 import errno
 import hashlib

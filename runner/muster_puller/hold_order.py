@@ -1,4 +1,4 @@
-"""What Muster orders of a node's cache, read from JSON."""
+"""Muster's orders to a node's cache, read from JSON."""
 
 import re
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ _HOLDER = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 @dataclass(frozen=True)
 class HoldOrder:
-    """Have this checkpoint, and keep it for this holder."""
+    """Fetch this checkpoint, and keep it for this holder."""
 
-    # By the SHA-256 that it is named by.
+    # By the SHA-256 that names it.
     checkpoint: str
     files: tuple[WantedFile, ...]
     holder: str

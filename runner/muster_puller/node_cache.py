@@ -27,7 +27,7 @@ from muster_puller.lock import is_lock_free, locked
 from muster_puller.order import WantedFile
 from muster_puller.patience import Patience
 
-# Of checkpoints that were used last: the next one of a run is likely a delta of one of them.
+# Recently used checkpoints: the next one of a run is likely a delta of one of them.
 _BASE_CHECKPOINTS = 4
 # Changes are renames and removals.
 _CHANGE_SECONDS = 600.0
@@ -160,7 +160,7 @@ class NodeCache:
             shutil.rmtree(removed, ignore_errors=True)
 
     def _find_bases(self, files: tuple[WantedFile, ...]) -> dict[str, Path]:
-        """Files of the same sizes in the checkpoints that were used last. Of a run, each has a name of its own."""
+        """Files of the same sizes in recently used checkpoints, one of each name."""
         sizes = {file.size for file in files}
         with self._changing():
             records = sorted((self._root / "records").iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)

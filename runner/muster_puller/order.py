@@ -1,4 +1,4 @@
-"""What Muster orders, read from JSON."""
+"""Muster's order, read from JSON."""
 
 import re
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class WantedFile:
-    """A file of a checkpoint, and where it is had. The URLs are secrets: each grants reading the file."""
+    """A file of a checkpoint, and its addresses. The URLs are secrets: each grants reading the file."""
 
     path: PurePosixPath
     size: int
     sha256: str
     # At Muster.
     url: str
-    # Where the file came from, and may be had without Muster sending it. What is there by now may be another file, or nothing.
+    # The file's origin, from which it may be fetched without Muster. The file there may have changed or be gone.
     bucket_url: str | None = None
 
 
@@ -40,7 +40,7 @@ class PullOrder:
     into: Path
     files: tuple[WantedFile, ...]
     seconds: float
-    # Files that are here already, by the SHA-256 of what is in them: a file may come as what differs from one.
+    # Files that are present already, by the SHA-256 of their content: a file may arrive as its difference from one.
     bases: dict[str, Path]
 
 

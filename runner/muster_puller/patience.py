@@ -3,7 +3,7 @@
 import random
 import time
 
-# Pauses grow from a quarter of a second, so that a server that was restarted finds few who ask at once.
+# Pauses grow from a quarter of a second, so that a restarted server gets few requests at once.
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 5.0
 
@@ -24,9 +24,9 @@ class Patience:
         return self.left == 0
 
     def pause(self, failures: int, asked_seconds: float = 0.0) -> None:
-        """Before the next attempt, after so many failures in a row.
+        """Pause before the next attempt, after this many failures in a row.
 
-        @param asked_seconds that the server wants to be left alone for.
+        @param asked_seconds: the pause that the server asks for.
         """
         own = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
         time.sleep(min(self.left, max(own, asked_seconds)))

@@ -15,7 +15,7 @@ from muster_puller.patience import Patience
 # In a row, without a byte in between.
 _MOST_FAILURES = 8
 _PIECE_BYTES = 256 * 1024
-# While there is a bucket to ask, what one of the two does not give is asked of the other.
+# While there is a bucket, what one of the two does not have is requested from the other.
 _GIVEN_ELSEWHERE = ("refused", "size", "url")
 
 
@@ -30,9 +30,9 @@ class Fetched:
 
 
 class Transfer:
-    """Fetches a file, and goes on by range where a connection broke. What does not have the right digest is fetched once more, whole.
+    """Fetches a file, and continues by range where a connection broke. A file with the wrong digest is fetched once more, whole.
 
-    As a delta, where there is one; else from its bucket; and from Muster, which has it for certain, what the bucket does not give.
+    As a delta, where there is one; else from its bucket; and from Muster, which certainly has it, when the bucket fails.
     """
 
     def __init__(self, wanted: WantedFile, target: Path, patience: Patience, bases: Mapping[str, Path]) -> None:
@@ -80,9 +80,9 @@ class Transfer:
                 if asked_bucket and file.count == before:
                     self._bucket = None
                     continue
-                # A server that asks for patience has not failed.
+                # A server that asks for a pause has not failed.
                 failures = 1 if file.count > before or broken.asked_seconds else failures + 1
-                # A delta that broke off is not gone on with: it is small, or not worth its while.
+                # A broken delta is not resumed: it is small, or not worth it.
                 self._offer = None
                 self._pause(failures, broken)
         return is_delta
@@ -115,7 +115,7 @@ class Transfer:
 
     def _build_headers(self, offset: int) -> dict[str, str]:
         if offset > 0:
-            # What is there may be another file by now, or the other server's. Whether it is the right one the digest says in the end.
+            # The present file may be another one by now, or the other server's. The digest decides in the end.
             return {"Range": f"bytes={offset}-"}
         return self._offer.headers if self._offer else {}
 

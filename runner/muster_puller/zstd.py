@@ -1,4 +1,4 @@
-"""zstd, where this Python has it: in its library from 3.14 on, and in `backports.zstd`, which is the same for those before."""
+"""zstd, where this Python has it: in its library from 3.14 on, and in `backports.zstd`, which is the same for earlier ones."""
 
 from importlib import import_module
 from types import ModuleType

@@ -23,13 +23,13 @@ class Visit:
     """A directory whose modules can be imported."""
 
     directory: Path
-    """The module that was imported last before: none of those up to it lies in the directory."""
+    """The module that was imported last before: none of those up to it is in the directory."""
     before: str
 
 
 # Directories that are being visited.
 _visited: list[Path] = []
-# What `keep` has kept, for who visits the directory next.
+# What `keep` has kept, for the next visitor of the directory.
 _kept: dict[Path, dict[str, ModuleType]] = {}
 
 
@@ -38,11 +38,11 @@ def visit(directory: Path) -> Visit:
     before = next(reversed(sys.modules))
     sys.path.insert(0, str(directory))
     _visited.append(directory)
-    # What was found in it before, if anything, may have changed. Emptying all caches would have all that is installed looked through again.
+    # Cached listings of it may be outdated. Emptying all caches would search all installed packages again.
     for known in [path for path in sys.path_importer_cache if path.startswith(str(directory))]:
         del sys.path_importer_cache[known]
     kept = _kept.pop(directory, {})
-    # A module that was imported meanwhile must not be lost: who looks for the directory's own gets an error that another one hides it.
+    # A module that was imported meanwhile must not be lost: whoever looks for the directory's own gets an error that another one hides it.
     if not any(name in sys.modules for name in kept):
         sys.modules.update(kept)
     return Visit(directory, before)
@@ -59,7 +59,7 @@ def keep(visited: Visit) -> None:
 
 
 def _leave(visited: Visit) -> dict[str, ModuleType]:
-    """@returns the modules that lay in the directory, in the order in which they were imported."""
+    """@returns the modules from the directory, in the order in which they were imported."""
     if visited.directory in _visited:
         _visited.remove(visited.directory)
     while str(visited.directory) in sys.path:
@@ -69,12 +69,12 @@ def _leave(visited: Visit) -> dict[str, ModuleType]:
 
 
 def _list_imported_since(before: str) -> list[str]:
-    """The latest first. To look at the others, hundreds, would be to copy the memory that a forked process shares: see shared_memory.py."""
+    """The latest first. Reading the others, hundreds, would copy the memory that a forked process shares: see shared_memory.py."""
     return list(takewhile(lambda name: name != before, reversed(sys.modules)))
 
 
 def strip_directories(text: str) -> str:
-    """Paths as the author of a suite or a checkpoint knows them: where its files lie in the sandbox is left out."""
+    """Paths as the author of a suite or a checkpoint knows them, without the directory in the sandbox."""
     for directory in _visited:
         text = text.replace(f"{directory}/", "")
     return text

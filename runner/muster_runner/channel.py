@@ -37,7 +37,7 @@ class Channel:
         self._write(encode(frame))
 
     def send_all(self, frames: Iterable[Outgoing]) -> None:
-        """The same for several that belong together: they go out in one piece."""
+        """The same for several that belong together: they are sent in one piece."""
         self._write(b"".join(map(encode, frames)))
 
     def _write(self, lines: bytes) -> None:
@@ -46,7 +46,7 @@ class Channel:
             rest = rest[os.write(self.output_descriptor, rest) :]
 
     def arrived(self) -> list[bytes]:
-        """Takes the lines that are here by now; does not wait.
+        """Reads the lines that have arrived; does not wait.
 
         @raises ProtocolError when one of them is too long.
         """
@@ -56,7 +56,7 @@ class Channel:
         return lines
 
     def wait(self) -> list[bytes]:
-        """Takes the lines that are here, waiting for the first; none only when the input has ended.
+        """Reads the lines that have arrived, waiting for the first; none only when the input has ended.
 
         @raises ProtocolError when one of them is too long.
         """

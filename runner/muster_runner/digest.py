@@ -16,10 +16,10 @@ BUFFER_BYTES = 32 * 1024
 def compute_digest(path: Path) -> str:
     """`sha256:` and the digest of a file's bytes, or of a directory's listing.
 
-    A directory's listing has one line `<sha256 hex>  <relative/posix/path>` for each regular file in it, as `sha256sum`
-    prints them, sorted by the bytes of the path.
+    A directory's listing has one line `<sha256 hex>  <relative/posix/path>` for each regular file in it, as `sha256sum` prints them, sorted
+    by the bytes of the path.
 
-    @raises PolicyRefusal when there is nothing, or something whose content has no such name.
+    @raises PolicyRefusal when there is nothing, or a kind of file without such a digest.
     """
     if path.is_dir():
         return f"sha256:{hashlib.sha256(_list_files(path)).hexdigest()}"
@@ -41,12 +41,12 @@ def verified(path: Path, expected: str) -> str:
 
 @contextmanager
 def verifying(path: Path, expected: str) -> Iterator[None]:
-    """As `verified`, in a thread beside what is done within, which is over when both are.
+    """As `verified`, in a thread beside the work in the `with` block, which is over when both are.
 
-    What was done counts only when this ends without an error: it is for reading data, which does nothing by being read. A reader of what
-    is not what its name says may fail for that; then the error names the digest.
+    The work counts only when this ends without an error: it is for reading data, which has no effects. Reading data that does not match its
+    digest may fail for that reason; then the error names the digest.
 
-    @raises PolicyRefusal as `verified` does, and whatever is raised within.
+    @raises PolicyRefusal as `verified` does, and whatever the work raises.
     """
     problems: list[BaseException] = []
 
@@ -73,7 +73,7 @@ def _list_files(directory: Path) -> bytes:
             path = Path(parent, name)
             relative = path.relative_to(directory).as_posix()
             if path.is_symlink():
-                # What it points at is not covered by the digest.
+                # The digest does not cover its target.
                 raise PolicyRefusal(f"the checkpoint holds a symbolic link, {relative}: put the file itself there")
             if path.is_file():
                 files.append((os.fsencode(relative), path))

@@ -21,7 +21,7 @@ class Completed:
     metrics: dict[str, float]
     """Seconds that were spent in the policy; estimated from some of the steps."""
     forward: float | None = None
-    """Whether an observation was seen to hold NaN. Not every observation is looked at."""
+    """Whether an observation contained NaN. Only some observations are checked."""
     saw_nan: bool = False
 
 
@@ -33,12 +33,12 @@ class Failed:
 
 Outcome = Completed | Failed
 
-# A policy's share of the time is measured at one step in so many: more would cost the steps more than it tells.
+# A policy's share of the time is measured at one step in this many: more would cost too much.
 MEASURED_STEPS = 16
 
 
 class PolicyCrash(Exception):
-    """What the policy raised is the cause. Whatever else comes out of an episode, the environment raised."""
+    """The policy's exception is the cause. Any other exception of an episode is the environment's."""
 
 
 def play(environment: Environment, policy: Policy, episode: Episode, metrics: Iterable[str]) -> Outcome:

@@ -24,12 +24,14 @@ export interface PrefixFoldOptions {
   /** Names of the metrics to aggregate. */
   readonly metrics: readonly string[];
   readonly success?: SuccessCriterion | undefined;
-  /** With nothing folded yet; the fold is the only one to feed it. */
+  /** With nothing folded yet; only the fold adds to it. */
   readonly rule: StoppingRule;
-  /** Which decided the task of every index, with nothing folded yet; undefined when tasks are drawn by weight. The fold is the only one to feed it. */
+  /**
+   * The allocation that decided the task of every index, with nothing folded yet; undefined when tasks are drawn by weight. Only the fold adds to it.
+   */
   readonly allocation?: Allocation | undefined;
   readonly budgetEpisodes?: number | undefined;
-  /** How far ahead of the first missing index an offered one may lie. */
+  /** Most indices between the first missing index and an offered one. */
   readonly windowSize: number;
 }
 
@@ -40,7 +42,7 @@ export interface RunningStatistics {
   /** In the folded prefix. */
   readonly episodes: number;
   readonly mean: number | undefined;
-  /** Of the interval, which need not be centred on the mean. */
+  /** Half-width of the interval, which need not be centred on the mean. */
   readonly halfWidth: number | undefined;
   readonly interval: { readonly low: number; readonly high: number } | undefined;
   readonly target: number | undefined;
@@ -50,13 +52,13 @@ export interface RunningStatistics {
 /**
  * Turns outcomes that arrive in any order into one official result that does not depend on the order.
  *
- * Episodes are folded in index order, one by one, and the fold ends for good at the first prefix 0 … n−1 that satisfies the stopping rule,
- * spends the budget or, where failures are unexpected, has shown that everything fails. Were they folded as they complete, quick episodes would be over-represented whenever the fold stops, and no
- * interval could mend that bias. An offered index that lies ahead waits in a buffer of bounded size.
+ * Episodes are folded in index order, one by one, and the fold ends for good at the first prefix 0 … n−1 that satisfies the stopping rule, spends the
+ * budget or, where failures are unexpected, has shown that everything fails. If they were folded as they complete, quick episodes would be
+ * over-represented whenever the fold stops, and no interval could correct that bias. An early index waits in a buffer of bounded size.
  *
- * Each index draws its task at random, independently of all others and in proportion to the weights. So the returns are independent and
- * identically distributed with mean Σ wₖμₖ, which is what the interval for the mean is about and what `certified` needs. With an allocation the
- * folded prefix decides how later indices draw, and what an episode counts for has that mean given those before it.
+ * Each index draws its task at random, independently of all others and in proportion to the weights. So the returns are independent and identically
+ * distributed with mean Σ wₖμₖ, which is what the interval for the mean is about and what `certified` needs. With an allocation the folded prefix
+ * decides how later indices draw, and an allocated score has that mean given those before it.
  */
 export class PrefixFold {
   readonly #bounds: Bounds | undefined;
@@ -98,11 +100,11 @@ export class PrefixFold {
   }
 
   /**
-   * Takes the final outcome of one episode in; `lost` is final once no retry is left. The outcome is checked against the bounds here, so
-   * it does not matter whether it was checked before.
+   * Adds the final outcome of one episode; `lost` is final once no retry is left. The outcome is checked against the bounds here, so it does not
+   * matter whether it was checked before.
    *
-   * @param task position of the episode's task in the suite.
-   * @throws RangeError when the index lies `windowSize` or more ahead of the fold, or there is no such task.
+   * @param task position of the episode's task in the suite. @throws RangeError when the index is `windowSize` or more ahead of the fold, or there is
+   * no such task.
    */
   offer(index: number, task: number, outcome: Outcome): FoldStep {
     assertTask(task, this.#taskCount);
@@ -119,17 +121,17 @@ export class PrefixFold {
     return this.#buffer.next;
   }
 
-  /** Offered, but not part of the prefix: waiting for an earlier index, or offered after the end. */
+  /** Offered episodes outside of the prefix: waiting for an earlier index, or offered after the end. */
   get surplus(): number {
     return this.#buffer.size;
   }
 
-  /** What ended the fold; undefined while it goes on. */
+  /** Why the fold ended; undefined while it goes on. */
   get ended(): EndedBy | undefined {
     return this.#ended;
   }
 
-  /** Of the prefix so far. Takes microseconds: meant for a progress display. */
+  /** Figures of the prefix so far. Takes microseconds: meant for a progress display. */
   running(): RunningStatistics {
     const interval = this.#rule.interval();
     return {
@@ -142,17 +144,20 @@ export class PrefixFold {
     };
   }
 
-  /** Of the prefix so far, while it grows. Takes some milliseconds. */
+  /** Returns of the prefix so far, while it grows. Takes some milliseconds. */
   returns(): RunningReturns {
     return this.#tally.returns();
   }
 
-  /** Of the prefix so far; final once the fold has ended. Sorts and resamples the kept values: up to a second or two. */
+  /** Figures of the prefix so far; final once the fold has ended. Sorts and resamples the stored values: up to a second or two. */
   official(): OfficialStatistics {
     return this.#tally.official(this.#ended ?? null, computeDistributionFigures(this.#tally.question()));
   }
 
-  /** The same, with the slow figures computed by `workOut`. Only after the end: an episode that is folded meanwhile would be in one half of the figures. */
+  /**
+   * The same with the slow figures computed by `workOut`. Call it only after the end: an episode that is folded meanwhile would be in one half of the
+   * figures.
+   */
   async officialBy(workOut: WorkOut): Promise<OfficialStatistics> {
     return this.#tally.official(this.#ended ?? null, await workOut(this.#tally.question()));
   }

@@ -4,7 +4,7 @@ export interface Contender {
   readonly interval: { readonly low: number; readonly high: number; readonly confidence: number } | null;
 }
 
-/** A place in a ranking by mean. */
+/** A contender's position in a ranking by mean. */
 export interface RankRange {
   /** Position of the contender in the given list. */
   readonly contender: number;
@@ -14,15 +14,15 @@ export interface RankRange {
 }
 
 export interface Ranking {
-  /** Probability that all of the ranks given are right at once: at least 1 − Σ αᵢ, whatever the intervals have in common (Bonferroni). */
+  /** Probability that all given ranks are right at once: at least 1 − Σ αᵢ, whatever the dependence of the intervals (Bonferroni). */
   readonly confidence: number;
-  /** By falling mean; those without one last, in the order given. */
+  /** By falling mean; contenders without one last, in the given order. */
   readonly places: readonly RankRange[];
 }
 
 /**
- * Orders by the mean, and says for each contender which ranks its interval leaves open: another one is surely better when its whole interval lies
- * above, surely worse when it lies below.
+ * Orders by the mean, and says which ranks each contender's interval leaves open: another one is surely better when its whole interval is above,
+ * surely worse when it is below.
  */
 export function rankContenders(contenders: readonly Contender[]): Ranking {
   const order = contenders.map((_, position) => position).sort((a, b) => computeMean(contenders[b]) - computeMean(contenders[a]) || a - b);
@@ -38,6 +38,6 @@ export function rankContenders(contenders: readonly Contender[]): Ranking {
 }
 
 function computeMean(contender: Contender | undefined): number {
-  // Finite, so that two without a mean differ by 0 and not by NaN.
+  // Finite, so that two contenders without a mean differ by 0 and not by NaN.
   return contender?.mean ?? -Number.MAX_VALUE;
 }

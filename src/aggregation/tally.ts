@@ -32,9 +32,9 @@ export interface TallyOptions {
   readonly metrics: readonly string[];
   readonly bounds: Bounds | undefined;
   readonly success: SuccessCriterion | undefined;
-  /** Fed by the fold, before the tally is; asked here. */
+  /** The fold adds to it before it adds to the tally. */
   readonly rule: StoppingRule;
-  /** Fed and asked like the rule; undefined when tasks are drawn by weight. */
+  /** Updated like the rule; undefined when tasks are drawn by weight. */
   readonly allocation: Allocation | undefined;
 }
 
@@ -50,13 +50,13 @@ export class Tally {
   readonly #bounds: Bounds | undefined;
   readonly #rule: StoppingRule;
   readonly #allocation: Allocation | undefined;
-  /** Of the tasks, where these come up otherwise than in proportion to them. */
+  /** Weights of the tasks, where these are not drawn in proportion to them. */
   readonly #weights: readonly number[] | undefined;
-  /** Most points are dropped again, so each is worked out only when the course is asked for. */
+  /** Most points are dropped again, so each is computed only when the course is read. */
   readonly #course = new Course<() => CoursePoint>();
   readonly #failures = new FailureCounts();
   readonly #unresolved = new UnresolvedEpisodes();
-  /** Whether an episode counted for something else than its return. */
+  /** Whether the score of an episode differed from its return. */
   #isReweighted = false;
 
   /** @throws RangeError when there is no task, or a weight that is not positive and finite. */
@@ -79,7 +79,7 @@ export class Tally {
     return this.#allocation === undefined ? this.#returns.mean : this.#allocation.mean;
   }
 
-  /** Takes the next episode in, once rule and allocation have. @param outcome as judged. @throws RangeError when there is no such task. */
+  /** Adds the next episode, after rule and allocation have added it. @param outcome as judged. @throws RangeError when there is no such task. */
   add(task: number, outcome: Outcome, score: Score): void {
     const { returned = score } = score;
     this.#tasks.add(task, returned);
@@ -89,12 +89,12 @@ export class Tally {
     this.#course.note(this.episodes, () => this.#point());
   }
 
-  /** What takes long about `official`: the figures of the returns' distribution are the answer. */
+  /** The slow part of `official`: the figures of the returns' distribution are the answer. */
   question(): DistributionQuestion {
     return this.#distribution.question(this.#rule.confidence, this.#hasBca, this.#weights);
   }
 
-  /** @param figures the answer to `question`, asked of the same episodes. */
+  /** @param figures the answer to `question` for the same episodes. */
   official(endedBy: OfficialStatistics['endedBy'], figures: DistributionFigures): OfficialStatistics {
     const [returns, scores] = [this.#returns, this.#scores];
     const { confidence, targetHalfWidth } = this.#rule;
@@ -132,7 +132,7 @@ export class Tally {
     };
   }
 
-  /** What can be told of the returns in a moment, while episodes are added. */
+  /** Quick figures of the returns, while episodes are added. */
   returns(): RunningReturns {
     const { min, max, count } = this.#returns;
     return {
@@ -147,14 +147,14 @@ export class Tally {
     };
   }
 
-  /** What the mean averages: the returns, or what they count for. */
+  /** What the mean averages: the returns, or the allocated scores. */
   get #scores(): Moments {
     return this.#allocation?.scores ?? this.#returns;
   }
 
   /**
-   * Whether intervals for a number of episodes that was fixed in advance are in place. They would promise too much where returns decide how many
-   * episodes there are, and so stop early on lucky ones, or how many of each task.
+   * Whether intervals for a number of episodes fixed in advance are valid. They would promise too much where returns decide the number of episodes,
+   * and so stop early on lucky ones, or the number for each task.
    */
   #isFixed(): boolean {
     return this.#rule.targetHalfWidth === undefined && this.#allocation === undefined;
@@ -175,7 +175,7 @@ export class Tally {
     this.#metrics.add(outcome.metrics);
   }
 
-  /** As things stand now. */
+  /** The course's point as of now. */
   #point(): () => CoursePoint {
     const { episodes, mean } = this;
     const intervalThen = this.#rule.intervalLater();

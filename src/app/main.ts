@@ -114,7 +114,7 @@ export class Muster implements AsyncDisposable {
     return await playAndKeep(results, play, (partial, cause) => new EvaluationFailedError(partial, cause));
   }
 
-  /** @param named as the caller named the checkpoints. */
+  /** @param named the checkpoints as the caller named them. */
   async #buildContext(
     given: Parameters<Runtime['buildContext']>[0],
     named: readonly NamedCheckpoint[],
@@ -173,10 +173,10 @@ export class Muster implements AsyncDisposable {
   }
 
   /**
-   * Plays a suite in several ways, and says how fast each of them is on this machine.
+   * Plays a suite in several ways, and reports how fast each is on this machine.
    *
-   * @throws InputError when suite or checkpoint are wrong or do not fit together; InfrastructureError when the machine fails; the signal's
-   * reason when it is aborted.
+   * @throws InputError when suite or checkpoint are wrong or do not fit together; InfrastructureError when the machine fails; the signal's reason
+   * when it is aborted.
    */
   async tune(input: TuningInput, options: TuningOptions = {}): Promise<Tuning> {
     assertTuning(input, options);
@@ -196,7 +196,7 @@ export class Muster implements AsyncDisposable {
     return await tune(context, request, { signal, ...(options.onProgress ? { onProgress: options.onProgress } : {}) });
   }
 
-  /** Plays one episode of results that were kept again, and records it. @throws as `replayRecorded` does. */
+  /** Plays one episode of stored results again, and records it. @throws as `replayRecorded` does. */
   replay(input: ReplayInput, options: { readonly signal?: AbortSignal } = {}): Promise<ReplayDocument> {
     return replayRecorded(this.#runtime, input, this.#runtime.joinSignals(options.signal));
   }
@@ -211,7 +211,7 @@ export class Muster implements AsyncDisposable {
     return { kind: 'played', checkpoint: await this.#addCheckpoint(suite, path, signal) };
   }
 
-  /** An agent, where the suite has tasks for agents: some of those need no file. */
+  /** Adds an agent where the suite has tasks for agents: some agents need no file. */
   #addCheckpoint(suite: SuiteDefinition, written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
     const isAgent = isPlayedByAgents(suite);
     const adding = this.#runtime.addCheckpoint(isAgent ? toAgentUri(written) : written, signal, labels);
@@ -234,8 +234,8 @@ export class Muster implements AsyncDisposable {
 }
 
 /**
- * Opens Muster, evaluates one checkpoint, closes it: for a script. A program that evaluates often keeps a `Muster` open, and
- * with it its warm sandboxes.
+ * Opens Muster, evaluates one checkpoint and closes it, for scripts. A program that evaluates often keeps a `Muster` open, and with it its warm
+ * sandboxes.
  *
  * @throws as `Muster.evaluate` does, and InputError when the configuration is wrong.
  */

@@ -18,12 +18,12 @@ import { Pools } from './pools.ts';
 import { blameFiles, readOwnSuite, type SuiteInput } from './suites/suite-input.ts';
 
 export interface PlanInput extends SuiteInput {
-  /** Path of a directory that an evaluation on the same suite was kept in, or of its summary alone. */
+  /** Path of the results directory of an evaluation on the same suite, or of its summary alone. */
   readonly baseline?: string;
 }
 
 /**
- * What an evaluation will take, with nothing played and nothing kept. Part of the composition root.
+ * Forecasts an evaluation without playing or storing anything. Part of the composition root.
  *
  * @throws InputError when suite, baseline or configuration are wrong or do not fit together.
  */
@@ -35,7 +35,7 @@ export async function plan(input: PlanInput, config: Config, signal: AbortSignal
   return await planEvaluation({ suite, baseline, sandboxes: config.pool.max, costPerSandboxHour }, signal);
 }
 
-/** With its modules read and checked as an evaluation would, in a store that is gone afterwards. */
+/** Reads and checks its modules as an evaluation would, in a temporary store. */
 async function defineInput(input: SuiteInput, { checkpoints: limits }: Config, signal: AbortSignal): Promise<SuiteDefinition> {
   const { parsed, directory } = await readOwnSuite(input);
   if (directory === undefined) return defineSuite(parsed, undefined);

@@ -38,8 +38,8 @@ interface OpenPool {
 }
 
 /**
- * The sandboxes of one Muster: a pool for each template that was asked for, opened when it is first needed, and one more where the template's
- * policies are played in both ways. Part of the composition root.
+ * The sandboxes of one Muster: a pool for each requested template, opened when it is first needed, and a second one where the template's policies are
+ * played in both ways. Part of the composition root.
  */
 export class Pools implements AsyncDisposable {
   readonly #config: Config;
@@ -63,7 +63,7 @@ export class Pools implements AsyncDisposable {
     this.#log = log;
   }
 
-  /** @throws InputError `template.unknown` when the configuration has none of the name. */
+  /** @throws InputError `template.unknown` when the configuration has no template of this name. */
   getSettings(template: string): TemplateConfig {
     const { templates } = this.#config;
     const settings = Object.hasOwn(templates, template) ? templates[template] : undefined;
@@ -83,14 +83,14 @@ export class Pools implements AsyncDisposable {
     return this.getSettings(template).provider;
   }
 
-  /** How large the template's pool becomes when it does not drain: an evaluation that begins meanwhile plays on so many afterwards. */
+  /** The pool's size when it does not drain: an evaluation that begins during draining plays on this many sandboxes afterwards. */
   getSize(template: string): PoolSize {
     const { min, max, warm } = this.#sizes.get(template) ?? this.#config.pool;
     const most = Math.min(max, this.#getAllowance(template).max ?? max);
     return { min: Math.min(min, most), max: most, warm: Math.min(warm, most) };
   }
 
-  /** Until the end of this process. @param drains it keeps no sandboxes for as long as it does, whatever its size. */
+  /** Until the end of this process. @param drains whether it keeps no sandboxes, whatever its size. */
   resize(template: string, size: PoolSize, drains: boolean): void {
     this.#sizes.set(template, size);
     if (drains) this.#draining.add(template);
@@ -98,13 +98,13 @@ export class Pools implements AsyncDisposable {
     for (const pool of this.#getOpenPools(template)) pool.resize(this.#getEffectiveSize(template));
   }
 
-  /** Undefined until the pool is first needed. */
+  /** Undefined before the pool is first needed. */
   getState(template: string): PoolState | undefined {
     const [first, ...others] = this.#getOpenPools(template).map((pool) => pool.state());
     return first && others.reduce(mergeStates, first);
   }
 
-  /** Of each of its sandboxes that is measured. */
+  /** Usage of each of its sandboxes that is measured. */
   async readUsage(template: string): Promise<ReadonlyMap<string, SandboxUsage>> {
     const read = await Promise.all(this.#getOpenPools(template).map((pool) => pool.readUsage()));
     return new Map(read.flatMap((usages) => Array.from(usages)));
@@ -115,7 +115,7 @@ export class Pools implements AsyncDisposable {
     return (await this.#openOnce(pool, signal)).pool;
   }
 
-  /** Has the pool's sandboxes made with the content in memory, where the provider can. */
+  /** Makes the pool's sandboxes with the content in memory, where the provider can. */
   async share(pool: PoolName, content: readonly SharedContent[], principal: string, signal: AbortSignal): Promise<Sharing | undefined> {
     if (content.length === 0) return undefined;
     const { made } = await this.#openOnce(pool, signal);
@@ -123,7 +123,7 @@ export class Pools implements AsyncDisposable {
     return await provider.share?.(made, content, principal, signal);
   }
 
-  /** What the pool's sandboxes are made of. What could not be made is tried again by the next caller. @throws InputError, InfrastructureError */
+  /** Makes what the pool's sandboxes are made of. After a failure the next caller tries again. @throws InputError, InfrastructureError */
   make({ template, policy }: PoolName, signal: AbortSignal): Promise<SandboxTemplate> {
     const made = this.#made[policy];
     let making = made.get(template);
@@ -136,7 +136,7 @@ export class Pools implements AsyncDisposable {
     return raceWithAbort(making, signal);
   }
 
-  /** How sandboxes of the pool would be walled off, without one being made. @throws InputError, InfrastructureError where none can be made. */
+  /** The isolation of the pool's sandboxes, without making one. @throws InputError, InfrastructureError where none can be made. */
   async describe(pool: PoolName, signal: AbortSignal): Promise<Isolation> {
     const made = await this.make(pool, signal);
     const provider = await this.#getProvider(this.getSettings(pool.template).provider);
@@ -148,8 +148,8 @@ export class Pools implements AsyncDisposable {
   }
 
   /**
-   * Begins to remove what Musters have left that were killed, wherever a configured template has its sandboxes. Pools do so when they open; this
-   * is for a process that may have nothing to play for long. What cannot be removed is logged, and left to the next sweep.
+   * Begins to remove the leftovers of killed processes, wherever a configured template has its sandboxes. Pools do so when they open; this is for a
+   * process that may play nothing for long. What cannot be removed is logged and left to the next sweep.
    */
   sweep(): void {
     const names = new Set(Object.values(this.#config.templates).map(({ provider }) => provider));
@@ -169,7 +169,7 @@ export class Pools implements AsyncDisposable {
     }
   }
 
-  /** One that could not be opened is tried again by the next caller. */
+  /** After a failed opening the next caller tries again. */
   async #openOnce({ template, policy }: PoolName, signal: AbortSignal): Promise<OpenPool> {
     const pools = this.#pools[policy];
     let opening = pools.get(template);
@@ -229,7 +229,7 @@ export class Pools implements AsyncDisposable {
     return { ...pool, ...this.#getEffectiveSize(template), creationsPerSecond, restSeconds: allowance.restSeconds };
   }
 
-  /** One of each kind; one that could not be opened is tried again by the next that needs it. */
+  /** One of each kind; after a failed opening the next caller tries again. */
   #getProvider(name: string): Promise<SandboxProvider> {
     let opening = this.#providers.get(name);
     if (!opening) {

@@ -8,29 +8,28 @@ import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import { PACKAGE_ROOT } from '../kernel/package-root.ts';
 
 export interface SetupRequest {
-  /** Path or name of the Python that the environment is made of; the newest that is found when left out. */
+  /** Path or name of the Python for the environment; the newest one found when left out. */
   readonly python?: string;
 }
 
-/** What `muster setup` came to. */
+/** The result of `muster setup`. */
 export interface PythonSetup {
-  /** The interpreter that `python: auto` stands for from now on. */
+  /** The interpreter that `python: auto` selects from now on. */
   readonly python: string;
   readonly state: 'made' | 'up to date' | 'not needed';
 }
 
 const CANDIDATES = ['python3', 'python3.14', 'python3.13', 'python3.12', 'python3.11'];
 const IS_RECENT = 'import sys; sys.exit(sys.version_info < (3, 11))';
-/** Some 150 MB of packages by a slow line. */
+/** Some 150 MB of packages on a slow connection. */
 const STEP_MILLISECONDS = 30 * 60_000;
 const OUTPUT_BYTES = 16 * 2 ** 20;
 
 /**
- * Makes the Python environment of an installation by npm, with what the runner needs, in the user's data directory. One that was interrupted
- * is begun anew.
+ * Makes the Python environment of an npm installation, with what the runner needs, in the user's data directory. An interrupted one is made again.
  *
- * @param say is given a line before each step that takes long.
- * @throws InputError `setup.checkout`, `setup.python`; InfrastructureError `setup.failed` with the end of what the step printed.
+ * @param say receives a line before each long step. @throws InputError `setup.checkout`, `setup.python`; InfrastructureError `setup.failed` with the
+ * end of the step's output.
  */
 export async function setUpPython(request: SetupRequest, say: (line: string) => Promise<void>, signal: AbortSignal): Promise<PythonSetup> {
   const starter = process.env[PYTHON_VARIABLE];
@@ -53,7 +52,7 @@ export async function setUpPython(request: SetupRequest, say: (line: string) => 
   await runStep(base, ['-m', 'venv', '--clear', directory], signal);
   await say('installing Python packages: NumPy, Gymnasium and what reads checkpoints');
   await runStep(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements], signal);
-  // Inside a sandbox the runner's files cannot be written, so that every one would compile them for itself.
+  // Compiled here because the runner's files cannot be written inside a sandbox, so that every sandbox would compile them.
   await canAnswer(python, ['-m', 'compileall', '-q', dirname(requirements)], signal);
   await writeFile(stampFile, stamp);
   return { python, state: 'made' };
@@ -77,7 +76,7 @@ async function findBasePython(named: string | undefined, signal: AbortSignal): P
   throw new InputError('setup.python', `${found}; ${install}`);
 }
 
-/** Whether the command ends well. */
+/** Whether the command succeeds. */
 async function canAnswer(command: string, args: readonly string[], signal: AbortSignal): Promise<boolean> {
   return (await runAndExplain(command, args, signal)) === undefined;
 }
@@ -88,7 +87,7 @@ async function runStep(command: string, args: readonly string[], signal: AbortSi
   throw new InfrastructureError('setup.failed', `${command} ${args.join(' ')} failed: ${failure}`);
 }
 
-/** Undefined when it ended well, else the end of what it printed. */
+/** Returns undefined when it succeeded, otherwise the end of its output. */
 function runAndExplain(command: string, args: readonly string[], signal: AbortSignal): Promise<string | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
   const limits = { signal, timeout: STEP_MILLISECONDS, maxBuffer: OUTPUT_BYTES, killSignal: 'SIGKILL' } as const;

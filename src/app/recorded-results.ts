@@ -11,7 +11,9 @@ import { AllFailedError, RunFailedError } from '../orchestrator/run/run-failed-e
 import type { ComparisonOptions } from './requests.ts';
 import type { RunToKeep } from './runs-to-keep.ts';
 
-/** Plays, and keeps what comes of it. A directory for a run that was refused, or given up before it began, is withdrawn: the next command can have it. */
+/**
+ * Plays and stores the result. The directory of a run that was refused, or given up before it began, is removed, so that the next command can use it.
+ */
 export async function playAndKeep<Document extends { readonly partial: boolean }>(
   results: ResultsDirectory | undefined,
   play: () => Promise<Document>,
@@ -26,7 +28,7 @@ export async function playAndKeep<Document extends { readonly partial: boolean }
   }
 }
 
-/** Keeps the summary, also a partial one. An answer that cannot be kept is still returned, with the error. */
+/** Stores the summary, also a partial one. An answer that cannot be stored is still returned, with the error. */
 async function keepSummary<Document extends { readonly partial: boolean }>(
   results: ResultsDirectory,
   playing: Promise<Document>,
@@ -44,18 +46,18 @@ async function keepSummary<Document extends { readonly partial: boolean }>(
   }
 }
 
-/** Where a run keeps what it leaves, and what an earlier run of the same has left there. */
+/** The results directory of a run, and what an earlier run of the same left there. */
 export type OpenedResults<Document> =
   | { readonly kind: 'new'; readonly directory: ResultsDirectory }
-  /** `journals`: of each checkpoint that is played, in the order in which they were given. */
+  /** `journals`: one for each played checkpoint, in the given order. */
   | { readonly kind: 'resumed'; readonly directory: ResultsDirectory; readonly journals: readonly EpisodeJournal[] }
-  /** Every episode of a checkpoint failed in the earlier run: they are played again, in its place. */
+  /** Every episode of a checkpoint failed in the earlier run: the new run replaces it. */
   | { readonly kind: 'begun-anew'; readonly directory: ResultsDirectory }
   /** Nothing is left to play. */
   | { readonly kind: 'complete'; readonly summary: Document };
 
 /**
- * Opens a directory for `--out`: a new or empty one, or that of the same run, which then goes on. Undefined without one.
+ * Opens a directory for `--out`: a new or empty one, or that of the same run, which is then resumed. Returns undefined without one.
  *
  * @throws InputError when the directory holds anything else, or another process writes in it; InfrastructureError when it cannot be written.
  */
@@ -110,7 +112,7 @@ async function resumeResults<Facts, Document>(
   }
 }
 
-/** What results that were kept add up to, by their paths. @throws InputError when there is no summary at a path, or it is of another version. */
+/** The combined document of stored results, by their paths. @throws InputError when there is no summary at a path, or it is of another version. */
 export async function readResultDocument(paths: readonly string[]): Promise<ResultDocument> {
   const kept: RecordedSummary[] = [];
   for (const path of paths) kept.push(...(await suggestNearest(path, () => readSummaries(path))));

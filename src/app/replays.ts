@@ -13,10 +13,10 @@ import { LOCAL_CALLER } from '../service/access/caller.ts';
 import { refuseGone } from './checkpoints/gone-content.ts';
 import type { Runtime } from './runtime.ts';
 
-/** Plays episodes of kept results again. Part of the composition root. */
+/** Plays episodes of stored results again. Part of the composition root. */
 
 export interface ReplayInput {
-  /** Directory that `--out` named. */
+  /** Directory of `--out`. */
   readonly results: string;
   readonly index: number;
   /** Position of the checkpoint in a comparison: 0 is the baseline. */
@@ -24,8 +24,8 @@ export interface ReplayInput {
 }
 
 /**
- * @throws InputError when there is no such result or episode, or its checkpoint or suite is gone, naming it; InfrastructureError when no sandbox could play it;
- * the signal's reason.
+ * @throws InputError when there is no such result or episode, or its checkpoint or suite is gone, naming it; InfrastructureError when no sandbox
+ * could play it; the signal's reason.
  */
 export async function replayRecorded(
   runtime: Runtime,
@@ -80,7 +80,7 @@ async function findEpisode(
   throw new InputError('replay.index', `episode ${index}: ${episodesFile} ${has}`);
 }
 
-/** @param checkpoint digest, to leave out the episodes of others. */
+/** @param checkpoint digest, to skip the episodes of others. */
 async function* readLines(path: string, checkpoint: string | undefined): ReturnType<typeof readEpisodeLines> {
   for await (const line of readEpisodeLines(path)) {
     const { value } = line;

@@ -13,7 +13,7 @@ export interface CheckpointInput {
   readonly labels?: { readonly run?: string; readonly version?: number };
 }
 
-/** What becomes of an earlier run of the same that `out` holds. */
+/** What was done with an earlier run of the same that `out` holds. */
 export type EarlierRunFound = 'resumed' | 'begun-anew' | 'complete';
 
 export interface EvaluationInput extends SuiteInput, CheckpointInput {}
@@ -22,25 +22,24 @@ export interface EvaluationOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
   /**
-   * Directory to keep summary, episodes and configuration in: a new one, or that of the same evaluation (checkpoint, suite with its rule and
-   * budget, template) that was interrupted, which then goes on, or of which all episodes failed, which then
-   * begins anew. Of one that is complete the summary is given again.
+   * Directory for summary, episodes and configuration: a new one, or that of the same evaluation (checkpoint, suite with its rule and budget,
+   * template). An interrupted evaluation is resumed, one of which all episodes failed starts again, and of a complete one the summary is returned.
    */
   readonly out?: string;
   /** Called when `out` holds an earlier run of the same evaluation. */
   readonly onEarlier?: (earlier: EarlierRunFound) => void;
   /**
-   * The evaluation before this one. Meanwhile the checkpoint is read, loaded where sandboxes are forked from, and into those that the one before
-   * needs no more; the first episode, the clock and the budget begin when it is over, however it ends. When this one is given up before that,
-   * it rejects with the signal's reason.
+   * The previous evaluation. Meanwhile the checkpoint is read, and loaded where sandboxes are forked and into sandboxes that the previous one no
+   * longer needs; the first episode, the clock and the budget begin when it is over, however it ends. When this one is given up before that, it
+   * rejects with the signal's reason.
    */
   readonly after?: Promise<unknown>;
 }
 
 export interface ComparisonInput extends SuiteInput {
-  /** Path or URI of a checkpoint, or path of a directory that an evaluation on the same suite was kept in. */
+  /** Path or URI of a checkpoint, or path of the results directory of an evaluation on the same suite. */
   readonly baseline: string;
-  /** Paths or URIs of checkpoints; one at least. */
+  /** Paths or URIs of checkpoints, at least one. */
   readonly candidates: readonly string[];
   readonly terms?: ComparisonTermsInput;
 }
@@ -48,14 +47,14 @@ export interface ComparisonInput extends SuiteInput {
 export interface ComparisonOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress<RunningComparison>) => void;
-  /** Directory to keep summary, episodes and configuration in: a new one, or that of the same comparison, as for an evaluation. */
+  /** Directory for summary, episodes and configuration: a new one, or that of the same comparison, as for an evaluation. */
   readonly out?: string;
   /** Called when `out` holds an earlier run of the same comparison. */
   readonly onEarlier?: (earlier: EarlierRunFound) => void;
 }
 
 export interface TuningInput extends SuiteInput, Pick<CheckpointInput, 'checkpoint'> {
-  /** For all trials together, about. */
+  /** For all trials together, approximately. */
   readonly seconds: number;
 }
 
@@ -68,7 +67,7 @@ export interface TuningOptions {
 export interface OneEvaluationOptions extends EvaluationOptions {
   /** Path of a configuration file; the defaults alone when left out. */
   readonly configFile?: string;
-  /** Most sandboxes at a time, in place of the configuration's. */
+  /** Most sandboxes at a time, instead of the configured number. */
   readonly sandboxes?: number;
 }
 
@@ -91,7 +90,7 @@ export function assertEvaluation(input: EvaluationInput, options: EvaluationOpti
   assertCheckpoint('evaluate(): checkpoint', input.checkpoint);
 }
 
-/** For a script, which opens no `Muster` of its own. @throws as `assertEvaluation` does. */
+/** For a script that opens no `Muster`. @throws as `assertEvaluation` does. */
 export function assertOneEvaluation(input: EvaluationInput, options: OneEvaluationOptions): void {
   assertEvaluation(input, options, SCRIPT_OPTIONS);
   const { sandboxes } = options;
@@ -122,7 +121,7 @@ export function assertTuning(input: TuningInput, options: TuningOptions): void {
   assertCheckpoint('tune(): checkpoint', input.checkpoint);
 }
 
-/** @throws InputError `library.input` for what `readConfiguration` cannot have given. */
+/** @throws InputError `library.input` for a value that `readConfiguration` cannot have returned. */
 export function assertConfiguration(config: unknown): void {
   if (isMapping(config) && typeof config['stateDir'] === 'string' && isMapping(config['templates'])) return;
   throw new InputError('library.input', 'Muster.open(): expected a configuration, as readConfiguration(FILE, SANDBOXES) gives one');

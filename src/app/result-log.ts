@@ -12,12 +12,12 @@ import { withTimeout } from '../kernel/deadline.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import { PACKAGE_ROOT } from '../kernel/package-root.ts';
 
-/** Logging results where people look at the curves of their trainings. The libraries for that are Python's, so a Python program does it. */
+/** Logs results where people look at the curves of their trainings. The libraries for that are in Python, so a Python program does it. */
 
 export interface LogEntry {
-  /** Of the training. */
+  /** Step of the training. */
   readonly step: number;
-  /** By names as `muster.sinks.sink.FIGURES` has them. */
+  /** By the names of `muster.sinks.sink.FIGURES`. */
   readonly figures: Readonly<Record<string, number>>;
   /** A report for people, in HTML. */
   readonly page?: string;
@@ -30,11 +30,11 @@ export interface ResultLog extends AsyncDisposable {
 
 export type OpenLog = typeof openResultLog;
 
-/** Names the interpreter that has the libraries, where it is not the one that sandboxes have. */
+/** Names the interpreter that has the libraries, where it differs from the sandboxes' one. */
 const LOG_PYTHON = 'MUSTER_LOG_PYTHON';
-/** Importing a large library on a busy machine. */
+/** Time to import a large library on a busy machine. */
 const OPEN_MS = 180_000;
-/** Some send what was logged over the network before they close. */
+/** Some libraries send the log over the network before they close. */
 const CLOSE_MS = 120_000;
 const ENTRY_MS = 60_000;
 const answerSchema = z.union([z.object({ opened: z.literal(true) }), z.object({ refused: z.string() })]);
@@ -71,14 +71,14 @@ class SinkProgram implements AsyncDisposable {
   constructor(targets: readonly string[]) {
     const { path } = findOwnPython(PACKAGE_ROOT);
     const own = join(PACKAGE_ROOT, 'clients', 'python', 'src');
-    // Installed by pip, the package is where the interpreter finds it.
+    // When it was installed by pip, the interpreter finds the package itself.
     const environment = existsSync(own) ? { ...process.env, PYTHONPATH: own } : process.env;
     this.#child = spawn(process.env[LOG_PYTHON] ?? path, ['-m', 'muster.sinks', ...targets], {
       stdio: ['pipe', 'pipe', 'inherit'],
       env: environment,
     });
     this.#ended = once(this.#child, 'close').catch(() => undefined);
-    // What it was sent and did not read shows in the answer that is missing.
+    // Input that it did not read shows in the missing answer.
     this.#child.stdin.on('error', () => undefined);
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
   }
@@ -88,7 +88,7 @@ class SinkProgram implements AsyncDisposable {
     await this.answer(ENTRY_MS);
   }
 
-  /** @throws InfrastructureError when there is none in time. */
+  /** @throws InfrastructureError when there is no answer in time. */
   async answer(milliseconds: number): Promise<string> {
     const next = await withTimeout(systemClock, milliseconds, this.#lines.next(), () =>
       createFailure(`says nothing for ${milliseconds / 1000} s`),

@@ -35,16 +35,16 @@ export interface RunWatchRequest {
   readonly stale: StalePolicy;
   readonly everySeconds: number;
   readonly once: boolean;
-  /** Is sent what comes of each checkpoint. */
+  /** Receives the result of each checkpoint. */
   readonly webhook?: string;
-  /** Path or URI of the object that says which checkpoint is the best. */
+  /** Path or URI of the object that names the best checkpoint. */
   readonly best?: string;
 }
 
 export interface RunWatchHooks {
   readonly signal: AbortSignal;
   onEvent(event: WatchEvent): void;
-  /** After `onEvent` of the same checkpoint. @param count of checkpoints that this watch has evaluated, this one included. */
+  /** Called after `onEvent` of the same checkpoint. @param count of checkpoints that this watch has evaluated, including this one. */
   onEvaluated(event: Extract<WatchEvent, { event: 'evaluated' }>, summary: Summary, count: number): Promise<void>;
   /** Runs the evaluation of one checkpoint, so that its progress can be shown. */
   during<Value>(name: string, evaluation: (onProgress: (progress: Progress) => void) => Promise<Value>): Promise<Value>;
@@ -61,7 +61,7 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
   if (request.best !== undefined) await assertNamesFile(request.best);
   const post = request.webhook === undefined ? undefined : createWebhookPost(request.webhook, config, { run: uri, suite });
   const { marker, stale, everySeconds, once, best } = request;
-  /** Summaries of the checkpoints that were evaluated and not yet reported. */
+  /** Summaries of checkpoints that were evaluated and not yet reported. */
   const answered = new Map<string, Summary>();
   let evaluated = 0;
   const log = async (event: WatchEvent): Promise<void> => {
@@ -98,7 +98,7 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
   return isUri(uri) ? watch() : suggestNearest(uri, watch);
 }
 
-/** @returns whether it worked; a failure is reported. */
+/** @returns whether it succeeded; a failure is reported. */
 async function attemptHook(hooks: RunWatchHooks, work: () => Promise<void>): Promise<boolean> {
   try {
     await work();
@@ -115,7 +115,7 @@ function checkWatchable(run: string): string {
   throw new InputError('watch.uri', `watch: ${run} cannot be watched; expected a directory, gs://bucket/prefix or s3://bucket/prefix`);
 }
 
-/** What was evaluated is remembered of a run on a suite: another stopping rule makes it another one. */
+/** Evaluated checkpoints are remembered by run and suite: another stopping rule makes it another suite. */
 function recordPath({ stateDir }: Config, uri: string, { definition }: LoadedSuite): string {
   const name = digestBytes(formatCanonicalJson({ uri, suite: definition.digest, stop: definition.stop })).replace('sha256:', '');
   return join(stateDir, 'watches', `${name}.json`);
@@ -123,7 +123,7 @@ function recordPath({ stateDir }: Config, uri: string, { definition }: LoadedSui
 
 type Post = (event: WatchEvent, signal: AbortSignal) => Promise<void>;
 
-/** Signed as the webhooks of a server are, where there is a secret to sign with. */
+/** Signed like a server's webhooks, if there is a secret. */
 function createWebhookPost(url: string, { server: { webhookSecret } }: Config, { run, suite }: { run: string; suite: LoadedSuite }): Post {
   const egress = new Egress(EVERYWHERE, 'webhooks');
   egress.assertUrl(url);

@@ -15,11 +15,11 @@ import type { Summary } from '../orchestrator/results/summary.ts';
 import type { AllocationDeclaration, SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
 import { type StoredCheckpoint, toIdentity } from '../policy-distribution/stored-checkpoint.ts';
 
-/** A run whose results are kept in a directory, as far as that decides whether an earlier run there can go on. */
+/** A run with a results directory, as far as that decides whether an earlier run there can be resumed. */
 export interface RunToKeep<Facts, Document> {
   readonly suite: SuiteDefinition;
   readonly allocation: AllocationDeclaration;
-  /** Those that are played. */
+  /** The checkpoints that are played. */
   readonly checkpoints: readonly StoredCheckpoint[];
   readonly facts: Facts;
   readonly classify: (found: EarlierFiles, facts: Facts) => EarlierRunKind<Document>;

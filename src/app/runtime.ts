@@ -34,14 +34,14 @@ import { assertOnePolicy } from '../orchestrator/run/refused-checkpoint-error.ts
 import { blameFiles, readOwnSuite, type ReadSuite, type SuiteInput } from './suites/suite-input.ts';
 import { planTemplateDelivery } from './checkpoints/template-delivery.ts';
 
-/** `server` is for many callers, who are promised that what was brought outlives a power cut. */
+/** `server` serves many callers, who are promised that uploads survive a power cut. */
 type Use = 'server' | 'own';
 
-/** A suite with its files as they were when it was read: what happens to them afterwards changes nothing. */
+/** A suite with its files as they were when it was read; later changes of the files have no effect. */
 export interface LoadedSuite {
   readonly definition: SuiteDefinition;
   readonly files: StoredCheckpoint | undefined;
-  /** What acts when no other agent is named: a URI or a path. */
+  /** The agent that plays when no other is named: a URI or a path. */
   readonly agent: string | undefined;
 }
 
@@ -56,14 +56,14 @@ export class Runtime implements AsyncDisposable {
   readonly #distributor = new Distributor();
   readonly #origin: OpenOrigin | undefined;
   readonly #figures = new FiguresThread(systemClock);
-  /** Whether callers who need not trust one another play on it. */
+  /** Whether callers who need not trust one another use it. */
   readonly #hasTokens: boolean;
   readonly #closing = new AbortController();
   readonly #logger: Logger;
   #config: Config;
   #ownSource: CheckpointSource | undefined;
   #grading: GradingPools | undefined;
-  /** That agents ask. */
+  /** Model servers of agents. */
   readonly models: ModelServers;
   /** Where agents outside of Muster take episodes. */
   readonly #offerServers: OfferServers;
@@ -89,17 +89,17 @@ export class Runtime implements AsyncDisposable {
     return new Runtime(config, log, await openCheckpoints(config, use === 'server' ? 'before' : 'behind'), use);
   }
 
-  /** The one that is in force. */
+  /** The configuration in force. */
   get config(): Config {
     return this.#config;
   }
 
-  /** What sandboxes elsewhere have fetched from this process so far; it goes on counting. */
+  /** What remote sandboxes have fetched from this process so far; it keeps counting. */
   get delivered(): Readonly<Served> {
     return this.#origin?.served ?? NOTHING_SERVED;
   }
 
-  /** Puts another configuration in force. Pools have sizes of their own. */
+  /** Applies another configuration. Pools have their own sizes. */
   configure(config: Config): void {
     this.#config = config;
     this.#ownSource = undefined;
@@ -121,7 +121,7 @@ export class Runtime implements AsyncDisposable {
     return isUri(uri) ? add() : suggestNearest(uri, add);
   }
 
-  /** Until it is disposed, they are not removed to make room. @throws InfrastructureError `store.removed` when one is gone already. */
+  /** Protects them from being removed to make room, until disposed. @throws InfrastructureError `store.removed` when one is gone already. */
   async hold(checkpoints: readonly (StoredCheckpoint | undefined)[]): Promise<AsyncDisposable> {
     await using stack = new AsyncDisposableStack();
     for (const checkpoint of checkpoints) {
@@ -139,12 +139,12 @@ export class Runtime implements AsyncDisposable {
     return this.keepSuite(await readOwnSuite(input), outer);
   }
 
-  /** Brings a directory of Python modules or of tasks into the store. @param ignores as `ReadSuite` has it. */
+  /** Adds a directory of Python modules or of tasks to the store. @param ignores as in `ReadSuite`. */
   addModules(directory: string, outer?: AbortSignal, ignores?: (path: string) => boolean): Promise<StoredCheckpoint> {
     return this.checkpoints.addDirectory(filesystemSource, directory, this.joinSignals(outer), ignores);
   }
 
-  /** Brings the files of a suite that was read into the store. */
+  /** Adds the files of a suite that was read to the store. */
   async keepSuite({ parsed, directory, ignores }: ReadSuite, outer?: AbortSignal): Promise<LoadedSuite> {
     if (directory === undefined) return { definition: defineSuite(parsed, undefined), files: undefined, agent: parsed.agent };
     const files = await blameFiles(parsed, () => this.addModules(directory, outer, ignores));
@@ -152,13 +152,13 @@ export class Runtime implements AsyncDisposable {
   }
 
   /**
-   * Where the policies of an evaluation are played. Code of one of them concerns all: they are played on the same sandboxes.
+   * Where the policies of an evaluation are played. They share sandboxes, so code of one of them affects all.
    *
-   * @throws InputError `template.policy-together` when that is apart, and the template's sandboxes cannot.
+   * @throws InputError `template.policy-together` when that is apart, and the template's sandboxes cannot do it.
    */
   choosePolicyPlacement(template: string, checkpoints: readonly Pick<Checkpoint, 'digest' | 'files'>[]): PolicyPlacement {
     const settings = this.pools.getSettings(template);
-    // A runner of the template's own may take what it likes.
+    // A template's own runner may accept any checkpoint.
     if (settings.command === undefined) for (const checkpoint of checkpoints) assertOnePolicy(checkpoint);
     const place = choosePolicyPlacement({
       wished: settings.policy,
@@ -170,10 +170,9 @@ export class Runtime implements AsyncDisposable {
   }
 
   /**
-   * All that playing needs; `players` are the caller's to dispose of.
+   * Everything that playing needs; the caller disposes `players`.
    *
-   * @param principal that it is played for.
-   * @throws InputError as `choosePolicyPlacement` does.
+   * @param principal that it is played for. @throws InputError as `choosePolicyPlacement` does.
    */
   async buildContext(played: Played, principal: string, signal: AbortSignal): Promise<EvaluateContext> {
     const { template } = played.suite;
@@ -218,7 +217,10 @@ export class Runtime implements AsyncDisposable {
     });
   }
 
-  /** Grading is opened when a suite first has tasks for agents. A fifth of Muster's modules are read for them alone. @throws as `AgentEpisodes.open` does. */
+  /**
+   * Opens grading when a suite first has tasks for agents: a fifth of Muster's modules are loaded only for that. @throws as `AgentEpisodes.open`
+   * does.
+   */
   async openAgentEpisodes(played: Played): Promise<AgentEpisodes> {
     const [{ AgentEpisodes }, { GradingPools }] = await Promise.all([
       import('./grading/agent-episodes.ts'),

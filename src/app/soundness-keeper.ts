@@ -5,13 +5,13 @@ import type { Config } from '../config/config.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { openEvaluationStore } from './stores.ts';
 
-/** Keeps what checks of tasks have found in the store that the arena reads. Part of the composition root. */
+/** Stores the findings of task checks in the store that the arena reads. Part of the composition root. */
 export interface SoundnessKeeper extends AsyncDisposable {
-  /** In place of what was found before of the task with this verifier. @throws InfrastructureError */
+  /** Replaces earlier findings about the task with this verifier. @throws InfrastructureError */
   keep(task: Task, found: Soundness): Promise<void>;
 }
 
-/** @throws as `openEvaluationStore` does: an SQLite store is one process's alone. */
+/** @throws as `openEvaluationStore` does: one process at a time can use an SQLite store. */
 export async function openSoundnessKeeper(config: Config): Promise<SoundnessKeeper> {
   const store = await openEvaluationStore(config, systemClock);
   return {

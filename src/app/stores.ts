@@ -5,12 +5,12 @@ import type { SqlStore } from '../adapters/store/sql/sql-evaluation-store.ts';
 import type { Trajectories } from '../agents/arena/trajectories.ts';
 import type { Clock } from '../kernel/clock.ts';
 
-/** The store that the configuration names. @throws as `openSqliteStore` and `openPostgresStore` do. */
+/** The configured store. @throws as `openSqliteStore` and `openPostgresStore` do. */
 export function openEvaluationStore({ store: { url } }: Pick<Config, 'store'>, clock: Clock): Promise<SqlStore> {
   return isShared({ url }) ? openPostgresStore(url, clock) : openSqliteStore(url, clock);
 }
 
-/** Whether other servers may have the store as well. */
+/** Whether other servers can use the store as well. */
 export function isShared({ url }: Config['store']): boolean {
   return /^[a-z]+:/.test(url);
 }
@@ -24,12 +24,12 @@ export async function openServerStore(config: Config, clock: Clock): Promise<Sql
 }
 
 /**
- * @param setting `arena.trajectories`, other than "store". An emulator is asked where FIRESTORE_EMULATOR_HOST names one, as Google's clients do.
- * @throws as `FirestoreTrajectories.open`.
+ * @param setting `arena.trajectories`, other than "store". Uses an emulator if FIRESTORE_EMULATOR_HOST names one, as Google's clients do. @throws as
+ * `FirestoreTrajectories.open`.
  */
 export async function openFirestore(setting: string, clock: Clock): Promise<Trajectories> {
   const [project = '', database = '(default)'] = setting.replace('firestore://', '').split('/');
-  // Its library for credentials is read by those alone who keep something there.
+  // Its library for credentials is loaded only by those who use it.
   const { FirestoreTrajectories } = await import('../adapters/arena/firestore/firestore-trajectories.ts');
   return await FirestoreTrajectories.open({ project, database, emulator: process.env['FIRESTORE_EMULATOR_HOST'] }, clock);
 }

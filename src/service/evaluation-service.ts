@@ -27,7 +27,7 @@ import { cancelStaleVersions } from './acceptance/stale-versions.ts';
 import { listContentNamedByUri, createOrder, type Submission } from './acceptance/submission.ts';
 
 export interface ServiceConfig extends SchedulerConfig, RetentionConfig {
-  /** `cancel-waiting`: a newer version of a run cancels those of older ones that have not begun. */
+  /** `cancel-waiting`: a newer version of a run cancels waiting evaluations of older ones. */
   readonly staleness: 'keep' | 'cancel-waiting';
   /** Without it, a request with a webhook is refused. */
   readonly deliversWebhooks: boolean;
@@ -44,15 +44,14 @@ export interface ServiceOptions extends Omit<SchedulerOptions, 'news' | 'config'
   readonly newId: () => EvaluationId;
 }
 
-/** How often a wait looks at an evaluation that another process plays. */
+/** How often a wait checks an evaluation that another process plays. */
 const LOOK_AGAIN_MILLISECONDS = 2000;
 const EVENTS_AT_A_TIME = 256;
 
 /**
- * `evaluate()` for many callers: what it has accepted is played, by this process or another one, whatever becomes of this one.
+ * `evaluate()` for many callers: an accepted evaluation is played, by this process or another one, even if this one ends.
  *
- * The file is long because it is the one entrance: each request about evaluations is a method. What happens behind it is in the files that it
- * imports.
+ * The file is long because it is the only entrance: each request about evaluations is a method. Their implementation is in the files that it imports.
  */
 export class EvaluationService {
   readonly #options: ServiceOptions;
@@ -89,7 +88,7 @@ export class EvaluationService {
     return this.#isDraining;
   }
 
-  /** Aborted when the service is to end: what waits for news has waited long enough. */
+  /** Aborted when the service ends: waits for news then end, too. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
@@ -142,7 +141,7 @@ export class EvaluationService {
     return this.#options.store.evaluations.list(...request);
   }
 
-  /** An evaluation that has not begun is over at once; of one that is played, the folded part is kept. Undefined when there is none. */
+  /** A waiting evaluation is over at once; of a running one, the folded part is kept. Returns undefined when there is none. */
   async cancel(id: EvaluationId): Promise<StoredEvaluation | undefined> {
     const { store } = this.#options;
     const asked = await store.evaluations.requestCancel(id);
@@ -152,7 +151,7 @@ export class EvaluationService {
     return store.evaluations.find(id);
   }
 
-  /** All events of an evaluation after one, as they come, until it is over. Ends early when the signal is aborted or the service ends. */
+  /** All events of an evaluation after one, as they occur, until it is over. Ends early when the signal is aborted or the service ends. */
   async *follow(id: EvaluationId, after: number, signal: AbortSignal): AsyncGenerator<StoredEvent> {
     const { store, clock } = this.#options;
     const either = AbortSignal.any([signal, this.#closing.signal]);
@@ -177,13 +176,13 @@ export class EvaluationService {
     return this.#live.read(AbortSignal.any([signal, this.#closing.signal]));
   }
 
-  /** Whether no event is known after this one. */
+  /** Whether no event after this one is known. */
   async hasNoMore(id: EvaluationId, after: number): Promise<boolean> {
     return (await this.#options.store.events.readAfter(id, after, 1)).length === 0;
   }
 
   /**
-   * The evaluation when it is over, or as it is when the time has passed, the signal is aborted or the service ends.
+   * The evaluation when it is over, or its present state when the time has passed, the signal is aborted or the service ends.
    *
    * @param known as the caller has just received it; it is looked up when left out.
    */
@@ -206,7 +205,7 @@ export class EvaluationService {
     }
   }
 
-  /** Of one arm, by index. */
+  /** Of one arm, in index order. */
   episodes(id: EvaluationId, arm: number, from: number): AsyncIterable<StoredEpisode> {
     return readEpisodesFrom(this.#options.store.episodes, id, arm, from);
   }
@@ -216,7 +215,7 @@ export class EvaluationService {
     return this.#options.store.episodes.rank(...request);
   }
 
-  /** What an agent did in one episode, as JSON text. @returns undefined where there is no transcript, as of policies. */
+  /** What an agent did in one episode, as JSON text. @returns undefined when there is no transcript, as for policies. */
   readTranscript(...request: Parameters<EpisodeLog['readTranscript']>): ReturnType<EpisodeLog['readTranscript']> {
     return this.#options.store.episodes.readTranscript(...request);
   }

@@ -238,7 +238,7 @@ describe('a machine that cannot make sandboxes', () => {
     });
   });
 
-  it('whose trial does not end in time is told from one that failed', async () => {
+  it('whose trial does not end in time is distinguished from one that failed', async () => {
     expect(await runTrial('/bin/sh', ['-c', 'echo begun; exec sleep 1000'], 10)).toEqual({
       code: -1,
       output: '/bin/sh had not ended after 0.01 s: it hangs, or the machine is busy with other work',
@@ -303,7 +303,7 @@ describe('a sweep', () => {
     expect(await provider.sweep(NEVER)).toHaveLength(1);
   });
 
-  it('ends what a killed owner has left running, also where there are no control groups and the program goes on without input', async () => {
+  it('ends what a killed owner has left running, also where there are no control groups and the program continues without input', async () => {
     const { context, provider } = await open('none');
     const marker = `outlives-${randomUUID()}`;
     const running = async (): Promise<number> => listProcesses().filter(({ argv }) => argv.includes(marker)).length;

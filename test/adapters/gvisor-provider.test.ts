@@ -74,7 +74,7 @@ describe('a machine that cannot make sandboxes under gVisor', () => {
     expect(gvisor).toMatchObject({ state: 'missing', detail: expect.stringContaining('too old: it has no option --ignore-cgroups') });
   });
 
-  it('whose runsc starts nothing tells what was tried and what it said', async () => {
+  it('whose runsc starts nothing reports what was tried and what it said', async () => {
     const runscPath = await fakeRunsc(`${FLAGS} *) echo "no permission for $2" >&2; exit 128;; esac`);
     const { gvisor, runsc } = await probeGvisor({ runscPath, cgroups: 'none' });
     expect(runsc).toBeUndefined();
@@ -91,7 +91,7 @@ describe('a machine that cannot make sandboxes under gVisor', () => {
     expect(runsc).toEqual({ path: runscPath, platform: 'ptrace', hasGoferNetwork: false });
   });
 
-  it('whose runsc has made one sandbox and makes no other tells what it said, and leaves nothing', async () => {
+  it('whose runsc has made one sandbox and makes no other reports what it said, and leaves nothing', async () => {
     const stateDir = await temporaryDirectory();
     const script = `${FLAGS} *) case "$*" in *${stateDir}*) echo "out of luck" >&2; exit 128;; *) printf +;; esac;; esac`;
     const runscPath = await fakeRunsc(script);

@@ -61,7 +61,7 @@ describe('the histogram of a summary', () => {
 });
 
 describe('two values that match recorded moments', () => {
-  it('lie within the recorded extremes and have the recorded mean and variance', () => {
+  it('are within the recorded extremes and have the recorded mean and variance', () => {
     fc.assert(
       fc.property(fc.array(fc.double({ min: -1000, max: 1000, noNaN: true }), { minLength: 2, maxLength: 50 }), (values) => {
         const [min, max, mean, spread] = [Math.min(...values), Math.max(...values), meanOf(values), varianceOf(values)];

@@ -48,7 +48,7 @@ describe('the templates of a server', () => {
 });
 
 describe('what goes wrong while an order is played', () => {
-  it('is the operator’s to mend where it is the template, and the caller’s or nobody’s otherwise', () => {
+  it('is the operator’s to mend where it is the template, and the caller’s or no one’s otherwise', () => {
     const ofTemplate = new InputError('python.missing', 'no Python at /x; set python');
     expect(attributeToOperator(ofTemplate, 'local')).toMatchObject({
       kind: 'infrastructure',

@@ -81,7 +81,7 @@ describe('a benchmark', () => {
     },
   );
 
-  it('that was killed while it wrote has what was whole, and goes on behind it', async () => {
+  it('that was killed while it wrote has what was whole, and continues behind it', async () => {
     await using bench = await Bench.open();
     const kept = await RecordedMeasurements.open(bench.directory, 'one', 'full');
     const first = { name: '1 sandbox', seconds: 2, date: '2026-11-23T10:00:00.000Z', value: { rate: 3 } };
@@ -100,7 +100,7 @@ describe('a benchmark', () => {
     await expect(RecordedMeasurements.open(bench.directory, 'one', 'full')).rejects.toThrow(`${kept.path}:1: not a measurement`);
   });
 
-  it('tells the time that is left from the last run where there was one, and else from what is done', () => {
+  it('reports the time that is left from the last run where there was one, and else from what is done', () => {
     expect(secondsLeft({ made: [], left: [10, 20] })).toBe(30);
     expect(secondsLeft({ made: [4, 6], left: [undefined, 20] })).toBe(25);
     expect(secondsLeft({ made: [], left: [undefined, 20] })).toBeUndefined();

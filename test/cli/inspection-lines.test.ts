@@ -131,7 +131,7 @@ describe('what a checkpoint holds', () => {
     await expect(inspected(path)).rejects.toMatchObject({ code: 'checkpoint.onnx', message: expect.stringContaining(path) });
   });
 
-  it('is refused by name where its header lies', async () => {
+  it('is refused by name where its header is', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = join(scratch.path, 'p.safetensors');
     await writeFile(path, safetensors({ w: { dtype: 'F32', shape: [1000], data_offsets: [0, 4000] } }, 4));

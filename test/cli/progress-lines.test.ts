@@ -67,16 +67,16 @@ describe('the live display', () => {
     expect(done[1]).toMatch(/^█{28} 250 of/);
   });
 
-  it('tells of sandboxes that died', () => {
+  it('reports sandboxes that died', () => {
     const shaken = { ...RUNNING, pool: { ...POOL, totals: { ...POOL.totals, died: 2 } } };
     expect(plain(shaken)[3]).toContain(' · 2 died');
   });
 
-  it('tells of episodes that failed from the first on, whether or not they count by now', () => {
+  it('reports episodes that failed from the first on, whether or not they count by now', () => {
     expect(plain({ ...RUNNING, failed: 2 })[1]).toMatch(/ 250 of ~1,000 episodes · 2 failed · 430\/s/);
   });
 
-  it('tells why no sandbox gets ready, but not while others play', () => {
+  it('reports why no sandbox gets ready, but not while others play', () => {
     const lastErrors = { ...POOL.lastErrors, creation: 'no space left' };
     const busy = { ...RUNNING, pool: { ...POOL, lastErrors } };
     const stuck = { ...RUNNING, pool: { ...POOL, lastErrors, sandboxes: { ...POOL.sandboxes, leased: 0 } } };

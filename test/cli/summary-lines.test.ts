@@ -134,7 +134,7 @@ describe('the summary', () => {
     expect(text).toMatch(/failed episodes +1,203 of 1,234 \(97.5 %\): 3 timeout · 1,200 policy-crash$/m);
   });
 
-  it('tells the first errors of failed episodes with where they were raised, each and all within bounds', () => {
+  it('reports the first errors of failed episodes with where they were raised, each and all within bounds', () => {
     const checkpoint = CHECKPOINT;
     const traceback = ["KeyError: 'summer'", ...Array.from({ length: 40 }, (_, line) => `  File "shop.py", line ${line}, in step`)].join(
       '\n',
@@ -251,13 +251,13 @@ describe('the summary', () => {
     expect(rest.join('\n')).toContain(`1,234, ${said}`);
   });
 
-  it('tells what was played beyond the official episodes, and what went wrong on the way', () => {
+  it('reports what was played beyond the official episodes, and what went wrong on the way', () => {
     const text = withRun({ surplus: 7, retried: 2, duplicated: 1, pool: { ...SUMMARY.run.pool, created: 11, died: 3 } });
     expect(text).toContain('1:05 · 351 episodes/s · 2 episodes played again after a lost sandbox · 1 slow, played twice');
     expect(text).toContain('11 made by bubblewrap (at most 8), 3 died');
   });
 
-  it('of episodes that were known already tells of no time, and of no sandboxes, when none was played', () => {
+  it('of episodes that were known already reports no time and no sandboxes, when none was played', () => {
     const known = withRun({ outcomes: 0, recalled: 115, seconds: 0.0003, episodesPerSecond: 0 });
     expect(known).toMatch(/^ {2}played +none: 115 episodes were known already$/m);
     expect(known).not.toMatch(/episodes\/s|sandboxes/);

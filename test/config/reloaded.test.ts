@@ -9,7 +9,7 @@ function config(settings: Readonly<Record<string, unknown>> = {}): Config {
   return loadConfig({ environment: { HOME: '/home/muster' }, flags, processors: 2 });
 }
 
-describe('a configuration that is read anew', () => {
+describe('a configuration that is read again', () => {
   it('changes what is looked up when it is needed, and leaves the rest for a restart', () => {
     const wanted = config({
       'log.level': 'info',

@@ -91,7 +91,7 @@ describe.skipIf(explainMissingFirestore() !== undefined)('trajectories in Firest
     await expect(run([...BUSY, ...BUSY], () => trajectories.find(id))).rejects.toMatchObject({ code: 'trajectories.failed' });
   });
 
-  it('of two who append the same step at once one does, and holds go to one', async () => {
+  it('lets one of two writers append a step, and gives a hold to one', async () => {
     const place = newPlace();
     const one = await FirestoreTrajectories.open(place, systemClock);
     const other = await FirestoreTrajectories.open(place, systemClock);

@@ -102,7 +102,7 @@ describe('the arena', () => {
   });
 
   // In the short form, arena/takeover.test.ts kills servers.
-  it.runIf(isFullForm)('goes on with the files of the step that was answered last when the server is killed', async () => {
+  it.runIf(isFullForm)('continues with the files of the step that was answered last when the server is killed', async () => {
     await using stage = await Stage.open();
     const config = await configOf(stage);
     const killed = await MusterServer.start(stage, config);
@@ -136,7 +136,7 @@ describe('the arena', () => {
       expect((await agent.send('GET', `/v1/episodes/${each}/reward?wait=100`)).json).toMatchObject({ reward: 1, endedBy: 'submit' });
   });
 
-  it('forks an episode behind any step, and tells its files and what has changed', async () => {
+  it('forks an episode behind any step, and reports its files and what has changed', async () => {
     await using stage = await Stage.open();
     const config = await configOf(stage);
     const server = await MusterServer.start(stage, config);

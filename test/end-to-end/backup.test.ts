@@ -54,7 +54,7 @@ async function stopped({ command }: MusterServer): Promise<void> {
 }
 
 describe('a server that is restored as the documentation has it', () => {
-  it('answers what was finished, and goes on with what was not, from SQLite', async () => {
+  it('answers what was finished, and continues with what was not, from SQLite', async () => {
     await using stage = await Stage.open();
     await mkdir(stage.path('backup'));
     const { config, server, over, id } = await begun(stage);

@@ -288,7 +288,7 @@ describe('a flag', () => {
     expect(await stage.call(['eval', CARTPOLE])).toEqual(refusal('--checkpoint'));
   });
 
-  it('--out names a directory that the mended command can have, after a refusal', async () => {
+  it('--out names a directory that the corrected command can have, after a refusal', async () => {
     await using stage = await Stage.open();
     const out = stage.path('results/of/late');
     await mkdir(stage.path('results'));

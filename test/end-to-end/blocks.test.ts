@@ -70,7 +70,7 @@ describe('in a block of episodes in lockstep', () => {
   const allBut = (faulty: readonly number[], cause: string): readonly string[] =>
     Array.from({ length: 12 }, (_, index) => (faulty.includes(index) ? cause : 'completed'));
 
-  it('an environment that raises fails its own episode, and the others go on', async () => {
+  it('an environment that raises fails its own episode, and the others continue', async () => {
     await using stage = await Stage.open();
     expect(await outcomes(stage, { how: 'exits' })).toEqual(allBut([2], 'environment-crash'));
   });
@@ -80,7 +80,7 @@ describe('in a block of episodes in lockstep', () => {
     expect(await outcomes(stage, { how: 'exits at once' })).toEqual(allBut([0, 1, 2, 3, 4, 5], 'environment-crash'));
   });
 
-  it('an environment that hangs fails its own episode, and the others go on', async () => {
+  it('an environment that hangs fails its own episode, and the others continue', async () => {
     await using stage = await Stage.open();
     const changes = { episode: { seconds: 2 } };
     expect(await outcomes(stage, { how: 'hangs', changes })).toEqual(allBut([2], 'timeout'));

@@ -75,7 +75,7 @@ describe('muster compare', () => {
     expect(result.stderr).toMatch(/kept\/episodes\.ndjson cannot be read: .*; give the whole directory, or record the evaluation again/);
   });
 
-  it('that is interrupted prints the partial comparison, and goes on to the same official result', async () => {
+  it('that is interrupted prints the partial comparison, and continues to the same official result', async () => {
     await using stage = await Stage.open();
     const other = stage.path('other');
     await cp(ANYTHING, other, { recursive: true });

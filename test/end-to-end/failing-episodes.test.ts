@@ -44,7 +44,7 @@ describe('an evaluation in which every episode fails', () => {
     },
   );
 
-  it('is played again in the same directory, once what made it fail is mended outside of suite and checkpoint', async () => {
+  it('is played again in the same directory, once what made it fail is corrected outside of suite and checkpoint', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ how: 'is broken outside', episodes: ALL, changes: MANY });
     const args = ['eval', suite, '-c', ANYTHING, '-n', '1', '--json', '--config', await stage.config(), '--out', stage.path('out')];

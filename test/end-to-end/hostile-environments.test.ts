@@ -79,7 +79,7 @@ describe('an environment that says too much', () => {
 });
 
 describe('an environment that ends its process', () => {
-  it.runIf(isFullForm)('politely: its episode has crashed, and the runner goes on', async () => {
+  it.runIf(isFullForm)('politely: its episode has crashed, and the runner continues', async () => {
     await using stage = await Stage.open();
     const played = await play(stage, { how: 'exits' });
     expect(played).toMatchObject(failures('environment-crash', /^SystemExit: 3/));

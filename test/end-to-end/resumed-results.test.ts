@@ -8,8 +8,8 @@ const EPISODES = 260;
 /** The first episode that does not end while its gate is closed. */
 const BLOCKED = 200;
 
-describe('an evaluation with --out that was cut short', () => {
-  it('goes on when it is asked for again, as often as it is cut short, and comes to the same official result', async () => {
+describe('an evaluation with --out that was interrupted', () => {
+  it('continues when it is asked for again, as often as it is interrupted, and has the same official result', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: EPISODES } } });
     const config = await stage.config();

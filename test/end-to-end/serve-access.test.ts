@@ -52,7 +52,7 @@ describe('muster serve with tokens', () => {
   });
 
   // In the short form, policy-distribution/uploads.test.ts kills the process that takes an upload.
-  it.runIf(isFullForm)('goes on with an upload that was under way when it was killed', async () => {
+  it.runIf(isFullForm)('continues with an upload that was under way when it was killed', async () => {
     await using stage = await Stage.open();
     const config = await configOf(stage, { access: 'off' });
     const weights = Buffer.alloc(3 * 2 ** 20, 'weights');

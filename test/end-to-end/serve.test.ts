@@ -24,7 +24,7 @@ function configOf(stage: Stage): Promise<string> {
 }
 
 describe('muster serve', () => {
-  it('goes on with what it accepted after every kill -9, and answers as if there had been none', async () => {
+  it('continues with what it accepted after every kill -9, and answers as if there had been none', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { stop: STOP, episode: { seconds: 3600 } } });
     const reference = (await stage.call(['eval', suite, '-c', ANYTHING, '--json', '-n', '2'])).summary();
@@ -61,7 +61,7 @@ describe('muster serve', () => {
   });
 
   // In the short form, backup.test.ts stops a server that plays, and starts it again.
-  it.runIf(isFullForm)('that is drained gives back what it plays, and the next start goes on with it', async () => {
+  it.runIf(isFullForm)('that is drained gives back what it plays, and the next start continues with it', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { stop: STOP, episode: { seconds: 3600 } } });
     const config = await stage.gatedServer(suite, { server: { drainSeconds: 0 }, pool: { max: 2 } });
@@ -171,7 +171,7 @@ describe('the commands that speak to a server', () => {
   });
 
   // Before the others: what is asked for again is not played again.
-  it('evaluate a batch, which is interrupted, goes on, and is found again', async () => {
+  it('evaluate a batch, which is interrupted, continues, and is found again', async () => {
     const batch = await stage.write('batch.json', {
       suites: [CARTPOLE],
       checkpoints: [{ files: LATE.replace('late', '*a*'), labelled: '{run}.safetensors' }],

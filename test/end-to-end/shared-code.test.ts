@@ -147,13 +147,13 @@ describe('code that the template names', () => {
     },
   );
 
-  it('is imported anew once it has changed', async () => {
+  it('is imported again once it has changed', async () => {
     await using fixture = await Fixture.open(['named']);
     expect((await fixture.play('named', 0.5)).outcomes).toEqual(expectReports(0.5, false));
     expect((await fixture.play('named', 0.75)).outcomes).toEqual(expectReports(0.75));
   });
 
-  it('stands in the way of no other suite that has modules of the same name', async () => {
+  it('gets in the way of no other suite that has modules of the same name', async () => {
     await using fixture = await Fixture.open(['named']);
     expect((await fixture.play('other', 0.25)).outcomes).toEqual(expectReports(0.25, true));
     expect((await fixture.play('named', 0.5)).outcomes).toEqual(expectReports(0.5));

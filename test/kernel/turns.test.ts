@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { EventLoopTurns } from '../../src/kernel/turns.ts';
 
 describe('EventLoopTurns', () => {
-  it('lets a step go on at once when there was none in this turn of the event loop', async () => {
+  it('lets a step continue at once when there was none in this turn of the event loop', async () => {
     const turns = new EventLoopTurns();
     const seen: string[] = [];
     const step = turns.next().then(() => seen.push('the step'));
@@ -12,7 +12,7 @@ describe('EventLoopTurns', () => {
     expect(seen).toEqual(['the step', 'the next turn']);
   });
 
-  it('lets one step go on in each turn, in the order in which they asked', async () => {
+  it('lets one step continue in each turn, in the order in which they asked', async () => {
     const turns = new EventLoopTurns();
     const seen: string[] = [];
     const steps = ['a', 'b', 'c'].map((name) => turns.next().then(() => seen.push(name)));
@@ -36,7 +36,7 @@ describe('EventLoopTurns', () => {
     expect(seen.indexOf('its answer')).toBeLessThan(seen.indexOf('step 2'));
   });
 
-  it('goes on with a step in a turn of its own when the one before it asks for another', async () => {
+  it('continues with a step in a turn of its own when the one before it asks for another', async () => {
     const turns = new EventLoopTurns();
     const seen: string[] = [];
     const work = async (name: string): Promise<void> => {

@@ -70,7 +70,7 @@ class HeldEpisodes {
 }
 
 describe('adaptive allocation', () => {
-  it('stands in the official result, as drawing by weight does', async () => {
+  it('is in the official result, as drawing by weight does', async () => {
     expect((await evaluated(unequalSuite())).official.allocation).toBe('adaptive');
     expect((await evaluated(unequalSuite({ allocation: undefined }))).official.allocation).toBe('proportional');
   });
@@ -130,7 +130,7 @@ describe('adaptive allocation', () => {
     expect((await evaluation).official).toMatchObject({ episodes: 192, resolved: 192, endedBy: 'rule' });
   });
 
-  it('is cut short by a budget inside the first block like any evaluation', async () => {
+  it('is interrupted by a budget inside the first block like any evaluation', async () => {
     const cut = { stop: { rule: 'fixed', episodes: 500 }, budget: { episodes: 20 } };
     const { official, partial } = await evaluated(unequalSuite(cut));
     expect(official).toMatchObject({ episodes: 20, endedBy: 'episodes', bca: null });

@@ -189,7 +189,7 @@ describe('an evaluation that is played in blocks', () => {
     expect(again.run).toMatchObject({ nonDeterministic: [15, 22], recalled: 34 });
   });
 
-  it('fails what has no outcome of a block whose process ended, and goes on with the next', async () => {
+  it('fails what has no outcome of a block whose process ended, and continues with the next', async () => {
     const losable = new LosableSandboxes();
     const program = losable.program((episode) => (episode.index === 15 ? { exit: 1 } : value(episode)));
     await using fixture = new EvaluationFixture({ program, clock: losable.clock, sandboxes: 2 });

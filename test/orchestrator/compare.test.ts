@@ -71,7 +71,7 @@ describe('a comparison', () => {
     expect(summary.official.episodes).toBe(2 * summary.official.pairs);
   });
 
-  it('goes on from its journals after every end, to the result of an undisturbed one, and plays nothing twice', async () => {
+  it('continues from its journals after every end, to the result of an undisturbed one, and plays nothing twice', async () => {
     const contest = { candidates: [WORSE, TWIN, BETTER], terms: { budgetEpisodes: 1500 } };
     const undisturbed = await compared(contest);
     const journals = [0, 1, 2, 3].map(() => new MapJournal());
@@ -96,7 +96,7 @@ describe('a comparison', () => {
     expect(JSON.stringify(last.official)).toBe(JSON.stringify(undisturbed.official));
   });
 
-  it('drops a loser early and goes on with the others', async () => {
+  it('drops a loser early and continues with the others', async () => {
     const summary = await compared({ candidates: [WORSE, TWIN], terms: { budgetEpisodes: 900 } });
     const [worse, twin] = summary.official.candidates;
     expect([worse?.verdict, twin?.verdict]).toEqual(['regress', 'inconclusive']);
@@ -134,7 +134,7 @@ describe('a comparison', () => {
     }
   });
 
-  it('in blocks goes on from its journals, also where they know a block in part', async () => {
+  it('in blocks continues from its journals, also where they know a block in part', async () => {
     const contest = { suite: suiteWith({ play: { mode: 'vector', width: 64 } }), terms: { budgetEpisodes: 1000 } };
     const journals = [new MapJournal(), new MapJournal()];
     const options = { journal: (arm: number) => journals[arm] ?? new MapJournal() };

@@ -99,7 +99,7 @@ describe('an evaluation whose first episodes all fail with one error', () => {
     expect(await after((episode) => (episode.index === 4 ? crash(episode) : hang(episode)))).toBe(200);
   });
 
-  it('goes on where the suite says that failing is an answer, with the score that it declares', async () => {
+  it('continues where the suite says that failing is an answer, with the score that it declares', async () => {
     const { error, summary } = await played(crash, { suite: suiteWith(SCORED) });
     expect(error).toBeUndefined();
     expect(summary).toMatchObject({ ended: 'rule', partial: false, official: { episodes: 200, mean: 0.25, failedShare: 1 } });
@@ -108,7 +108,7 @@ describe('an evaluation whose first episodes all fail with one error', () => {
 });
 
 describe('an evaluation with failed episodes', () => {
-  it('goes on when one of the first comes out well; a share above 5 % and an undeclared score are warned of', async () => {
+  it('continues when one of the first comes out well; a share above 5 % and an undeclared score are reported in a warning', async () => {
     const { error, summary } = await played((episode) => (episode.index === FIRST - 1 ? { return: 1 } : crash(episode)));
     expect(error).toBeUndefined();
     expect(summary).toMatchObject({ ended: 'rule', official: { episodes: 200, failedShare: 0.995 } });
@@ -144,7 +144,7 @@ describe('an evaluation with failed episodes', () => {
     expect(ofEpisodes(summary)).toEqual([expect.stringContaining('interrupted')]);
   });
 
-  it('tells the first distinct errors by index, each shortened, and counts the rest', async () => {
+  it('reports the first distinct errors by index, each shortened, and counts the rest', async () => {
     const long = `RuntimeError: ${'x'.repeat(1000)}${'y'.repeat(4000)}the end`;
     const kinds = Array.from('abcdefghij', (letter) => `RuntimeError: ${letter}`);
     const play: PlayEpisode = ({ index }) => {

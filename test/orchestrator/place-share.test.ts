@@ -40,7 +40,7 @@ class Counted implements SlotShare {
 }
 
 describe('an evaluation that shares a pool', () => {
-  it('holds no more sandboxes than its share, gives them back when others come, and comes to the same result', async () => {
+  it('holds no more sandboxes than its share, gives them back when others come, and has the same result', async () => {
     const clock = new ManualClock();
     let played = 0;
     const program = scriptedRunner(async () => {

@@ -56,7 +56,7 @@ describe('the timeline of sandboxes', () => {
     });
   });
 
-  it('goes on where a sandbox comes again, and counts those that are too many', () => {
+  it('continues where a sandbox comes again, and counts those that are too many', () => {
     const timeline = new SandboxTimeline(0);
     timeline.begin('again', 0);
     timeline.end('again', 1000);

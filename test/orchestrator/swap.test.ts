@@ -97,7 +97,7 @@ describe('evaluations in a row', () => {
     expect(row.fixture.poolState().totals.created).toBe(4);
   });
 
-  it('go on when the next checkpoint is refused while the present one is played, which comes to what it would have come to', async () => {
+  it('continue when the next checkpoint is refused while the present one is played, which comes to what it would have come to', async () => {
     const suite = suiteWith({ stop: { rule: 'fixed', episodes: 100 } });
     const play: PlayEpisode = async ({ environmentSeed, index }) => {
       for (let turn = 0; turn < (index === 3 ? 500 : 1); turn += 1) await settle();

@@ -26,7 +26,7 @@ describe('ways that are tried', () => {
     expect(ways.every(({ sandboxes }) => sandboxes === 4)).toBe(true);
   });
 
-  it('go on with more sandboxes for the two fastest, as many as the pool may have at most', () => {
+  it('continue with more sandboxes for the two fastest, as many as the pool may have at most', () => {
     const timed = listWaysOfPlaying(many).map((way, position): TimedWay => ({ way, episodesPerSecond: position }));
     const ways = listWaysWithMoreSandboxes(timed, many);
     expect(ways.map(({ sandboxes }) => sandboxes)).toEqual([8, 32, 8, 32]);
@@ -96,7 +96,7 @@ describe('a trial', () => {
     expect(trial.episodesPerSecond).toBe(80);
   });
 
-  it('goes on beyond its time while it has seen little', async () => {
+  it('continues beyond its time while it has seen little', async () => {
     const clock = new ManualClock();
     const trial = trialOf(clock);
     for (let index = 0; index < 16; index += 1) {
@@ -129,7 +129,7 @@ describe('tuning', () => {
     return await tune(fixture.context, { ...request, checkpointUri: 'paper', processors: 2, seconds }, { signal, ...others });
   }
 
-  it('times every way, tells of each when it begins, and names the fastest', async () => {
+  it('times every way, reports each when it begins, and names the fastest', async () => {
     const seen: TuningProgress[] = [];
     const program = scriptedRunner(({ index }) => ({ return: index % 2 }));
     const tuning = await tuned(program, { onProgress: (progress) => seen.push({ ...progress, results: [...progress.results] }) });
@@ -142,7 +142,7 @@ describe('tuning', () => {
     expect(tuning.trials.filter(({ sandboxes }) => sandboxes === 3)).toHaveLength(2);
   });
 
-  it('says why a way cannot be played, and goes on with the others', async () => {
+  it('says why a way cannot be played, and continues with the others', async () => {
     const refusal = (form: string): string | undefined => (form === 'vector' ? 'it has no vector form' : undefined);
     const { trials, fastest: best } = await tuned(scriptedRunner(() => ({ return: 1 }), { refusal }));
     const refused = trials.filter((trial) => trial.refusal !== null);

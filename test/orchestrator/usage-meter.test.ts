@@ -5,7 +5,7 @@ import type { SandboxUsage } from '../../src/kernel/sandbox-usage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 describe('the meter of a sandbox', () => {
-  it('looks no oftener than a hundred times a second over all sandboxes, and tells the latest in between', async () => {
+  it('looks no oftener than a hundred times a second over all sandboxes, and reports the latest in between', async () => {
     const { read, clock, looks } = fixture((look) => ({ cpuSeconds: look }));
     expect(await read(50, false)).toEqual({ cpuSeconds: 1 });
     await clock.advance(499);

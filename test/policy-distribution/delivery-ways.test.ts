@@ -143,7 +143,7 @@ describe('a distributor', () => {
     },
   );
 
-  it('brings nothing anew for another run, which counts for itself', async () => {
+  it('brings nothing again for another run, which counts for itself', async () => {
     const inbox = new NotingInbox([]);
     const shared = new Distributor();
     const [first, second] = [shared.forRun({}), shared.forRun({})];

@@ -51,7 +51,7 @@ const BEFORE = weights(200_000, 1);
 const NAME = 'policy.safetensors';
 
 describe('a file that is encoded against another', () => {
-  it('is a delta that gives the very file, made once for all who ask', async () => {
+  it('is a delta that gives the very file, made once for all callers', async () => {
     await using fixture = await Fixture.open();
     const [base, file] = [
       await fixture.put(safetensorsFile({ w: BEFORE })),

@@ -24,7 +24,7 @@ describe.each(WAYS)('a copy that is hashed %s', (_way, expectedSize) => {
     expect(written.equals(content)).toBe(true);
   });
 
-  it.each(SIZES)('can be hashed again where it lies: %d bytes', async (size) => {
+  it.each(SIZES)('can be hashed again in place: %d bytes', async (size) => {
     await using scratch = await ScratchDirectory.make();
     const content = scrambled(size);
     const path = await scratch.put('file', content);

@@ -62,7 +62,7 @@ describe('writing past the page cache', () => {
     expect([written.length, written[0], written[MIB], written[2 * MIB]]).toEqual([3 * MIB, 0, 1, 2]);
   });
 
-  it('goes on for as long as the disk keeps up', async () => {
+  it('continues for as long as the disk keeps up', async () => {
     await using fixture = await sceneOf();
     expect(await fixture.writes(80, 3)).toBe(true);
   });

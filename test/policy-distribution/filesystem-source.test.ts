@@ -123,7 +123,7 @@ describe('checkpoints on the file system', () => {
     expect(await again).toEqual(expected);
   });
 
-  it('a file that was written anew between two listings has another revision', async () => {
+  it('a file that was written again between two listings has another revision', async () => {
     await using scratch = await ScratchDirectory.make();
     await scratch.put('modules/a.py', 'a');
     const revision = async (): Promise<string | undefined> => (await list(join(scratch.path, 'modules'))).files[0]?.revision;

@@ -199,7 +199,7 @@ describe('a server that announces the digest of a file', () => {
 });
 
 describe('a connection that breaks', () => {
-  it('is gone on with where it broke, as often as it brings something', async () => {
+  it('is resumed where it broke, as often as it brings something', async () => {
     await using fixture = await Fixture.open();
     const file = await fixture.listed();
     fixture.server.handle('policy.bin', (request, response) => {
@@ -212,7 +212,7 @@ describe('a connection that breaks', () => {
     expect(resumed.map((asked) => Number(/(\d+)-$/.exec(asked)?.[1])).every((from, i, all) => from >= (all[i - 1] ?? 0))).toBe(true);
   });
 
-  it('is begun anew by a server that knows no ranges, and no byte comes twice', async () => {
+  it('is started again by a server that knows no ranges, and no byte comes twice', async () => {
     await using fixture = await Fixture.open();
     const file = await fixture.listed();
     let times = 0;
@@ -227,7 +227,7 @@ describe('a connection that breaks', () => {
     expect(times).toBe(2);
   });
 
-  it('is not gone on with when the file has changed meanwhile', async () => {
+  it('is not resumed when the file has changed meanwhile', async () => {
     await using fixture = await Fixture.open();
     const file = await fixture.listed();
     let times = 0;
@@ -241,7 +241,7 @@ describe('a connection that breaks', () => {
     expect(failed).toMatchObject({ kind: 'input', code: 'checkpoint.changed', address: file.address });
   });
 
-  it('is not gone on with when nothing tells versions apart', async () => {
+  it('is not resumed when nothing tells versions apart', async () => {
     await using fixture = await Fixture.open();
     fixture.server.handle('x.bin', (request, response) => {
       response.writeHead(200, { 'content-length': WEIGHTS.length });
@@ -261,7 +261,7 @@ describe('a connection that breaks', () => {
     expect(fixture.server.asked.filter((asked) => asked === 'policy.bin all')).toHaveLength(4);
   });
 
-  it('or hangs is given up after a minute, and gone on with', async () => {
+  it('or hangs is given up after a minute, and resumed', async () => {
     await using fixture = await Fixture.open();
     const file = await fixture.listed();
     let times = 0;

@@ -92,7 +92,7 @@ describe('a file that is added again', () => {
     expect(await readdir(objects)).toHaveLength(1);
   });
 
-  it('is marked as used anew once a minute, and not for each of many who ask', async () => {
+  it('is marked as used again once a minute, and not for each of many callers', async () => {
     await using scratch = await ScratchDirectory.make();
     const { clock, add, objects, records } = await fixture(scratch);
     await add();

@@ -155,7 +155,7 @@ describe('checkpoints that are not in use', () => {
 });
 
 describe('a store that is looked through', () => {
-  it('tells how much of it is intact, plain or not', async () => {
+  it('reports how much of it is intact, plain or not', async () => {
     await using fixture = await Fixture.open();
     for (let i = 0; i < 3; i += 1) await fixture.step();
     await fixture.store.retain(keepAll, signal);
@@ -163,7 +163,7 @@ describe('a store that is looked through', () => {
     expect(await fixture.store.verify({ remove: false, signal })).toEqual({ intact: 3, bytes, damaged: [], incomplete: [] });
   });
 
-  it('tells which files are damaged and which checkpoints lack something, and takes the damaged out when asked to', async () => {
+  it('reports which files are damaged and which checkpoints lack something, and takes the damaged out when asked to', async () => {
     await using fixture = await Fixture.open();
     const [first, second, third] = [await fixture.step(), await fixture.step(), await fixture.step()];
     await fixture.store.retain(keepAll, signal);
@@ -242,7 +242,7 @@ describe('a store that was harmed', () => {
     expect(await fixture.files('packed')).toEqual([]);
   });
 
-  it('takes a checkpoint that lacks its base for one that is not there, until it is brought anew', async () => {
+  it('takes a checkpoint that lacks its base for one that is not there, until it is brought again', async () => {
     await using fixture = await Fixture.open();
     const [first, second] = [await fixture.step(), await fixture.step()];
     await fixture.store.retain(keepAll, signal);

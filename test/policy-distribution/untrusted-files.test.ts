@@ -30,7 +30,7 @@ async function turnsOf(reading: Promise<unknown>): Promise<number> {
 }
 
 describe('an untrusted file', () => {
-  it('is read in a thread where that takes more than a megabyte of it, and the event loop goes on meanwhile', async () => {
+  it('is read in a thread where that takes more than a megabyte of it, and the event loop continues meanwhile', async () => {
     const files = new UntrustedFiles(systemClock);
     const { order, readAt } = inMemory(large);
     const posted = vi.spyOn(Worker.prototype, 'postMessage');

@@ -122,13 +122,13 @@ describe('an upload', () => {
     expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(1000);
   });
 
-  it('may be started anew', async () => {
+  it('may be started again', async () => {
     await using fixture = await Fixture.open();
     await fixture.uploads.append(fixture.part({ bytes: pieces(Buffer.alloc(4000, 1)) }), signal);
     expect(await fixture.uploads.append(fixture.part(), signal)).toMatchObject({ kind: 'stored' });
   });
 
-  it('whose connection breaks goes on from the last byte that came', async () => {
+  it('whose connection breaks continues from the last byte that came', async () => {
     await using fixture = await Fixture.open();
     const broken = new Error('ECONNRESET');
     const breaking = async function* (): AsyncGenerator<Uint8Array> {
@@ -156,7 +156,7 @@ describe('an upload', () => {
     });
   });
 
-  it('that says nothing for a minute is given up, and can be gone on with', async () => {
+  it('that says nothing for a minute is given up, and can be resumed', async () => {
     await using fixture = await Fixture.open();
     const appending = fixture.uploads.append(fixture.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
     const ended = appending.catch((error: unknown) => error);
@@ -204,7 +204,7 @@ describe('what was sent and is wrong', () => {
     expect(await fixture.uploads.append(fixture.part(), signal)).toMatchObject({ kind: 'stored' });
   });
 
-  it('a safetensors file that lies is refused, though its digest is right', async () => {
+  it('a safetensors file with false sizes is refused, though its digest is right', async () => {
     await using fixture = await Fixture.open();
     const header = Buffer.from('{"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}');
     const length = Buffer.from([header.length, 0, 0, 0, 0, 0, 0, 0]);
@@ -255,7 +255,7 @@ describe('uploads of the same checkpoint', () => {
     expect(await fixture.store.find(digestBytes(WEIGHTS))).toBeDefined();
   });
 
-  it('by one: the latest stream goes on, those before it are ended', async () => {
+  it('by one: the latest stream continues, those before it are ended', async () => {
     await using fixture = await Fixture.open();
     const dead = fixture.uploads.append(fixture.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
     const ended = dead.catch((error: unknown) => error);
@@ -280,7 +280,7 @@ describe('uploads of the same checkpoint', () => {
 });
 
 describe('unfinished uploads', () => {
-  it('go on after a restart, also when the process was killed', async () => {
+  it('continue after a restart, also when the process was killed', async () => {
     await using fixture = await Fixture.open();
     const child = spawn(process.execPath, [UPLOADER, fixture.scratch.path, digestBytes(WEIGHTS)], { stdio: ['pipe', 'pipe', 'inherit'] });
     const ended = once(child, 'exit');
@@ -317,7 +317,7 @@ describe('unfinished uploads', () => {
     expect(await fixture.uploads.sumPendingBytes('nobody')).toBe(0);
   });
 
-  it('are swept when they have not gone on for long, and not while they go on', async () => {
+  it('are swept when they have not continued for long, and not while they continue', async () => {
     await using fixture = await Fixture.open();
     await fixture.uploads.append(fixture.part({ uploader: 'researcher', bytes: pieces(WEIGHTS.subarray(0, 7)) }), signal);
     const open = fixture.uploads.append(fixture.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);

@@ -58,7 +58,7 @@ describe('the directory of a ZIP archive', () => {
     await expect(read(ARCHIVE.subarray(0, length))).rejects.toMatchObject({ kind: 'input', code: 'checkpoint.zip' });
   });
 
-  it('that lies is read or refused, and nothing else', async () => {
+  it('with false sizes is read or refused, and nothing else', async () => {
     const change = fc.record({ at: fc.double({ min: 0, max: 0.999_999, noNaN: true }), to: fc.uint8Array({ minLength: 1, maxLength: 8 }) });
     await fc.assert(
       fc.asyncProperty(

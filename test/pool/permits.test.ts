@@ -33,7 +33,7 @@ describe('permits', () => {
     expect(await next).toHaveLength(1);
   });
 
-  it('pass to the next when what waits for them is called off, before they are given or in the same moment', async () => {
+  it('pass to the next when what waits for them is cancelled, before they are given or in the same moment', async () => {
     const permits = new Permits(1);
     const [held] = await permits.acquire(1, never);
     const called = [new AbortController(), new AbortController()];

@@ -42,7 +42,7 @@ describe('an evaluation that was accepted', () => {
     expect(await fixture.find(second)).toMatchObject({ state: 'finished', startedAt: expect.any(Date) });
   });
 
-  it('tells how it goes at a bounded rate, and its last figures before its end', async () => {
+  it('reports its progress at a bounded rate, and its last figures before its end', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.opened({ reportMilliseconds: 1000 });
     const id = await submitted(service, submission(35));
@@ -248,7 +248,7 @@ describe('an evaluation that asks what was answered before', () => {
     expect(other).toMatchObject({ kind: 'accepted', evaluation: { state: 'waiting' } });
   });
 
-  it('is played when the first was cut short', async () => {
+  it('is played when the first was interrupted', async () => {
     await using fixture = new ServiceFixture();
     fixture.player.repeats = true;
     const service = fixture.opened();
@@ -419,7 +419,7 @@ describe('a Muster that comes to its end', () => {
     expect(await fixture.find(id)).toMatchObject({ state: 'finished' });
   });
 
-  it('gives back what is not over in time, and the next goes on at once without playing anything twice', async () => {
+  it('gives back what is not over in time, and the next continues at once without playing anything twice', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.opened();
     const id = await submitted(service, submission(20));
@@ -477,7 +477,7 @@ describe('when something goes wrong', () => {
     expect(delivery).toMatchObject({ url: 'https://example.org/hook', body: { evaluation: id, state: 'failed' } });
   });
 
-  it('with the store, the evaluation goes on once its ownership has expired', async () => {
+  it('with the store, the evaluation continues once its ownership has expired', async () => {
     await using fixture = new ServiceFixture();
     fixture.player.failAt = { index: 3, error: new InfrastructureError('store.unreachable', 'the database does not answer') };
     const service = fixture.opened();

@@ -11,7 +11,7 @@ function limits(slots: number, competitors: readonly Competitor<string>[], serve
 }
 
 describe('the places of a pool', () => {
-  it('are all for the one who is alone', () => {
+  it('are all for the only one', () => {
     expect(limits(8, [wants('a', 'alice', 100)])).toEqual({ a: 8 });
   });
 

@@ -51,7 +51,7 @@ def find_only_leaf(space: Space, leaves: Sequence[Leaf]) -> Leaf | None:
 
 
 def split_parts(space: Space, value: Any) -> Iterator[Any]:
-    """What a value, or a batch of them, has at each leaf. @raises whatever looking for it in the value raises."""
+    """The parts of a value, or of a batch, at each leaf. @raises whatever reading the value raises."""
     if isinstance(space, spaces.Tuple):
         if len(value) != len(space.spaces):
             raise ValueError(f"a tuple of {len(value)} parts, expected {len(space.spaces)}")
@@ -76,7 +76,7 @@ def assemble(space: Space, parts: Iterator[Any]) -> Any:
 
 
 def copy_rows(rows: Any, leaf: Leaf) -> list[Any]:
-    """An array of its own memory for each row, also where that is a single number."""
+    """An array with its own memory for each row, also where that is a single number."""
     return [np.array(number) for number in rows] if leaf.shape == () else list(rows.copy())
 
 

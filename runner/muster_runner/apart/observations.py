@@ -22,7 +22,7 @@ _SCALAR, _ARRAY = 16, 64
 
 
 class Observations:
-    """Of one space. What is read is in fresh memory: who gets it may keep it."""
+    """Of one space. The result is in fresh memory, which the caller may keep."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -120,10 +120,10 @@ class Observations:
 
 
 def _join(leaf: Leaf, observations: Sequence[Any]) -> bytes | None:
-    """None unless all are arrays as the space has them, whose numbers lie in a row."""
+    """None unless all are arrays as the space has them, whose numbers are contiguous."""
     dtype, shape = leaf.dtype, leaf.shape
     for one in observations:
-        # The types of NumPy's numbers are there once each, unless code has made another.
+        # NumPy has one type object of each number type, unless code has made another.
         if type(one) is not np.ndarray or one.dtype is not dtype or one.shape != shape:
             return None
     try:

@@ -13,7 +13,7 @@ from muster_runner.failure import ReportedFailure
 from muster_runner.refusal import PolicyRefusal
 
 NONCE_BYTES = 8
-# One call to the kernel for so many requests.
+# Requests that share one system call.
 NONCE_POOL_BYTES = 512 * NONCE_BYTES
 START_BYTES = 4096
 _KINDS = frozenset(Answer)
@@ -28,25 +28,25 @@ class RowsFailed(Exception):
 
 
 class PolicyLink:
-    """Asks, and takes nothing for an answer but what was asked for.
+    """Sends requests, and accepts only matching answers.
 
-    Code that came with the checkpoint may be at the other end. An answer bears the nonce of its request, which cannot be known before, and
-    has the length that the spaces give it. When the line ends, or has anything else on it, this process ends: which episode that counts
-    against, and whether it was the policy's doing, Muster knows.
+    Code that came with the checkpoint may be at the other end. An answer has the nonce of its request, which cannot be known before, and
+    the length that the spaces require. When the connection ends, or has anything else on it, this process ends: Muster decides which
+    episode that counts against, and whether the policy caused it.
     """
 
     def __init__(self, descriptor: int) -> None:
         private = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, LOWEST_PRIVATE_DESCRIPTOR)
         os.close(descriptor)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=private)
-        # The launcher of a plain sandbox hands over one that does not block.
+        # The launcher of a plain sandbox passes a non-blocking one.
         self._socket.setblocking(True)
         self._send = self._socket.send
         self._receive = self._socket.recv_into
         self._nonces = b""
         self._next_nonce = 0
         self._buffer = bytearray(START_BYTES)
-        # A child that the environment forks is not its program, and is not to speak for it.
+        # A child that the environment forks is not its program, and must not speak for it.
         os.register_at_fork(after_in_child=self._socket.close)
 
     def greet(self) -> None:
@@ -65,9 +65,9 @@ class PolicyLink:
         return bytearray(REQUEST.pack(request, is_natural, fit, count, len(body), b"")) + body
 
     def ask(self, request: bytearray, length: int) -> memoryview:
-        """Sends the request, and waits for an answer with a body of so many bytes. @returns it, until the next request.
+        """Sends the request, and waits for an answer with a body of this many bytes. @returns it, until the next request.
 
-        @raises ReportedFailure with what the policy raised; RowsFailed; PolicyRefusal
+        @raises ReportedFailure with the policy's exception; RowsFailed; PolicyRefusal
         """
         place = self._next_nonce
         if place == len(self._nonces):
@@ -78,7 +78,7 @@ class PolicyLink:
         expected = ANSWER.pack(Answer.DONE, length, nonce)
         size = ANSWER.size + length
         if size >= len(self._buffer):
-            # One byte more than is expected, so that what is too much shows.
+            # One byte more than expected, so that too much data shows.
             self._buffer = bytearray(2 * size)
         try:
             sent = self._send(request)
@@ -92,7 +92,7 @@ class PolicyLink:
         return memoryview(self._buffer)[ANSWER.size : size]
 
     def assert_silent(self) -> None:
-        """Nothing has been asked; so there is nothing to hear."""
+        """Nothing has been requested, so nothing may arrive."""
         try:
             self._socket.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
         except BlockingIOError:
@@ -102,7 +102,7 @@ class PolicyLink:
         self._end("it ended, or said something that it was not asked for")
 
     def _read_answer(self, received: int, nonce: bytes, length: int) -> bytes:
-        """Whatever came that is no whole answer, or not the one that was hoped for. @returns the body of the answer."""
+        """Handles data that is no complete answer, or not the expected one. @returns the body of the answer."""
         received = self._fill(received, ANSWER.size)
         kind, said, echo = ANSWER.unpack_from(self._buffer)
         if echo != nonce:
@@ -117,7 +117,7 @@ class PolicyLink:
         return _parse_body(Answer(kind), bytes(self._buffer[ANSWER.size : size]))
 
     def _fill(self, received: int, wanted: int) -> int:
-        """Receives until there are at least so many bytes in the buffer. @returns how many there are."""
+        """Receives until there are at least this many bytes in the buffer. @returns how many there are."""
         if wanted >= len(self._buffer):
             # A new one: a view of the old one may still be held, which then cannot grow.
             grown = bytearray(wanted + 1)

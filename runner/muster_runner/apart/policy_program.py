@@ -1,6 +1,6 @@
-"""The policy's program: loads the checkpoint and answers what the environment's program asks.
+"""The policy's program: loads the checkpoint and answers the environment's program.
 
-From the moment that code of a checkpoint runs here, nothing that this program says can be relied on, and its caller does not.
+From the moment when code of a checkpoint runs here, nothing that this program says is reliable, and its caller does not rely on it.
 """
 
 import contextlib
@@ -94,7 +94,7 @@ class PolicyProgram:
         self._line.sendall(ANSWER.pack(kind, len(body), nonce) + body)
 
     def _act(self, fit: int, is_natural: int, body: memoryview, nonce: bytes) -> None:
-        """Where nearly all of this program's own time is spent."""
+        """Nearly all of this program's own time is spent here."""
         fitted = self._fitted[fit]
         try:
             if is_natural and fitted.array is not None:
@@ -153,7 +153,7 @@ class PolicyProgram:
         return Answer.DONE, b""
 
     def _unload(self) -> None:
-        """What the former load left behind goes first: both at once might not fit into the sandbox's memory."""
+        """The previous load is dropped first: both at once might not fit into the sandbox's memory."""
         if not self._is_forked:
             gc.unfreeze()
         self._fitted.clear()

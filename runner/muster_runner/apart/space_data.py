@@ -76,7 +76,7 @@ def _make_tuple(data: Object) -> Space:
 def _make_dict(data: Object) -> Space:
     parts = as_list(required(data, "parts", "space"), "space.parts")
     pairs = [as_list(pair, "space.parts") for pair in parts]
-    # Pairs keep their order; a dictionary's Gymnasium would sort.
+    # Pairs keep their order; Gymnasium would sort a dictionary's.
     return spaces.Dict([(as_text(name, "space.parts"), space_from_data(as_object(part, "space.parts"))) for name, part in pairs])
 
 
@@ -91,7 +91,7 @@ _MADE: dict[str, Callable[[Object], Space]] = {
 
 
 def _write_array(array: Any) -> Object:
-    """Of many numbers that are all the same one is enough."""
+    """One number is enough when all are equal."""
     numbers = np.ascontiguousarray(array)
     flat = numbers.reshape(-1)
     kept = flat[:1] if flat.size and (flat == flat[0]).all() else flat

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class Request(IntEnum):
-    """What the environment's program asks for."""
+    """Requests of the environment's program."""
 
     """JSON: path, digest, whether it is verified. Answered without a body."""
     LOAD = 1

@@ -1,4 +1,4 @@
-"""The next actions of the rows of a block in lockstep: asks their policies, and attributes what those raise to its row."""
+"""The next actions of the rows of a block in lockstep: runs their policies, and attributes exceptions to their rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from muster_runner.policies.rows_policy import RowFaults, Rows, RowsPolicy
 
 
 def ask(policy: RowsPolicy, rows: Sequence[Row], numbers: Rows) -> tuple[Sequence[Any], dict[Row, Failed]]:
-    """An action for each row, and why those have none for which the policy failed."""
+    """An action for each row, and why rows have none for which the policy failed."""
     try:
         return policy.act_rows(numbers, [row.observation for row in rows]), {}
     except RowFaults as faults:

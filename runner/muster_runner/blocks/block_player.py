@@ -1,4 +1,4 @@
-"""What plays a block of episodes."""
+"""Plays a block of episodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ class PlayedBlock:
 class BlockPlayer(Protocol):
     @property
     def task_count(self) -> int:
-        """How many tasks there are to play."""
+        """Number of tasks."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What those who wrote suite and checkpoint should know."""
+        """Remarks for the authors of suite and checkpoint."""
 
     def play(self, episodes: Sequence[Episode], prints: EpisodePrints, /) -> PlayedBlock:
-        """All outcomes of the block are a function of the load and of `episodes`. What is raised on the way is an outcome, too."""
+        """All outcomes of the block are a function of the load and of `episodes`. An exception on the way is an outcome, too."""
 
     def close(self) -> None:
         """Throws all environments away."""

@@ -10,7 +10,7 @@ class EnvironmentPool:
     """Any of a task's environments serves any row: what it plays follows from the seed alone."""
 
     def __init__(self, makers: Sequence[EnvironmentMaker], kept: int) -> None:
-        """@param kept: how many environments that no row uses are kept at most, of all tasks together."""
+        """@param kept: most unused environments that are kept, of all tasks together."""
         self._makers = makers
         self._idle: list[list[Environment]] = [[] for _ in makers]
         self._room = kept
@@ -20,7 +20,7 @@ class EnvironmentPool:
         if self._idle[task]:
             self._room += 1
             return self._idle[task].pop()
-        # The making seeds the generators that other rows may draw from; whether one has to be made depends on what was played before.
+        # Making one seeds the generators that other rows may use; whether one has to be made depends on earlier blocks.
         with undisturbed_generators():
             return self._makers[task].make()
 

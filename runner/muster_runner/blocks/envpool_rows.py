@@ -27,7 +27,7 @@ def make_envpool(identifier: str, width: int, kwargs: dict[str, Any]) -> VectorE
 
 
 class EnvpoolRows(VectorEnv[Any, Any, Any]):
-    """EnvPool takes a seed only when it makes an environment, so a block with another seed makes a new one, which takes milliseconds.
+    """EnvPool accepts a seed only when it makes an environment, so a block with another seed makes a new one, which takes milliseconds.
 
     Row r is seeded with seed + r, as EnvPool does it.
     """

@@ -7,7 +7,7 @@ from muster_runner.blocks.jax_rows import JaxEnvironment, JaxRows, import_jax_li
 from muster_runner.environments import VectorEnvironment
 from muster_runner.refusal import EnvironmentRefusal
 
-# Before gymnax 1.0, a step did not tell termination from truncation, and returned one value less.
+# Before gymnax 1.0, a step did not distinguish termination from truncation, and returned one value less.
 OLDEST = 1
 
 
@@ -49,5 +49,5 @@ def _make_rows(environment: Any, params: Any) -> JaxEnvironment:
 
 
 def _pick_metrics(info: dict[str, Any]) -> dict[str, Any]:
-    """Numbers of a row's step; observations that it tells as well are left out."""
+    """Numbers in a row's step; observations among them are left out."""
     return {name: value for name, value in info.items() if getattr(value, "shape", None) == ()}

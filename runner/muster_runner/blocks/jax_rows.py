@@ -21,13 +21,13 @@ ONE_THREAD = {"NPROC": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
 
 @dataclass(frozen=True)
 class JaxEnvironment:
-    """A library's environment as functions of all rows, which are compiled. Rows that end have to begin anew in the same step."""
+    """A library's environment as functions of all rows, which are compiled. Rows that end have to be reset in the same step."""
 
     observation_space: spaces.Space[Any]
     action_space: spaces.Space[Any]
-    """Of a key for each row: the state, and the observations."""
+    """From a key for each row: the state, and the observations."""
     reset: Callable[[Any], tuple[Any, Any]]
-    """Of state and actions: the state, then what `VectorEnv.step` gives."""
+    """From state and actions: the state, then the results of `VectorEnv.step`."""
     step: Callable[[Any, Any], tuple[Any, Any, Any, Any, Any, dict[str, Any]]]
 
 

@@ -16,7 +16,7 @@ from muster_runner.policies.rows_policy import RowsPolicy
 from muster_runner.prints import EpisodePrints
 from muster_runner.refusal import EnvironmentRefusal
 
-# Environments that no row uses at the moment are kept as many as there are rows, or so many where there are few rows.
+# As many unused environments are kept as there are rows, or this many where there are few rows.
 LEAST_KEPT = 64
 
 
@@ -25,7 +25,7 @@ class Lockstep:
     batching: Batching
     metrics: tuple[str, ...]
     pool: EnvironmentPool
-    """Of each task the one that fits it."""
+    """The policy that fits each task."""
     policies: Sequence[RowsPolicy]
     warnings: tuple[str, ...]
 

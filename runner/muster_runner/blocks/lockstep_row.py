@@ -14,7 +14,7 @@ class Row:
     number: int
     prints: EpisodePrints = field(default_factory=EpisodePrints)
 
-    # Of the episode that it plays.
+    # Of its present episode.
     episode: Episode | None = None
     """Position of the episode in the block."""
     place: int = 0
@@ -22,16 +22,16 @@ class Row:
     """The environment's own method: looking it up at each step would cost."""
     step: Any = None
     policy: RowsPolicy | None = None
-    """What reset and the last step said."""
+    """Results of reset and the last step."""
     observation: Any = None
     info: Any = None
     """Whether its first observation held NaN."""
     saw_nan: bool = False
     """Sum of the rewards."""
     total: float = 0.0
-    """How often all rows had been stepped when the episode began."""
+    """Number of steps of all rows when the episode began."""
     first_step: int = 0
     """Time that its environment took."""
     seconds: float = 0.0
-    """What each row had been charged for the policy when the episode began."""
+    """Time charged to each row for the policy when the episode began."""
     shared_before: float = 0.0

@@ -23,7 +23,7 @@ from muster_runner.random_state import seed_global_generators
 class LockstepRun:
     """Rows begin with the block's first episodes. A row whose episode ends takes the next one that has not begun, the lowest row first.
 
-    What happens in which order follows from the block alone, and so does every draw from a generator that rows share.
+    The order of events follows from the block alone, and so does every draw from a generator that rows share.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class LockstepRun:
         return None if self._active is None else (self._active.number, self._steps, self._begun)
 
     def _seat(self, rows: Iterable[Row]) -> None:
-        """From here on these are the rows that play."""
+        """From here on these rows play."""
         self._rows = list(rows)
         self._numbers: Rows = np.array([row.number for row in self._rows], np.int64)
 
     def _begin_next(self, row: Row) -> bool:
-        """Begins the next episode that can be begun; those that cannot have their outcome. False when there is none left."""
+        """Begins the next episode that can be begun; those that cannot get their outcome. False when there is none left."""
         while self._begun < len(self._episodes):
             row.place, self._begun = self._begun, self._begun + 1
             failed = self._begin(row, self._episodes[row.place])
@@ -141,7 +141,7 @@ class LockstepRun:
         self._forward_seconds += seconds
         self._shared_seconds += seconds / len(rows)
         if self._prints.total:
-            # What is printed for all of them at once is kept with the first of them.
+            # Output of all of them together is kept with the first one.
             self._prints.pour_into(rows[0].prints)
         if failed:
             pairs = [(row, action) for row, action in zip(rows, actions, strict=True) if row not in failed]

@@ -29,7 +29,7 @@ class StepWatch:
         self._is_ours = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
         if self._is_ours:
             signal.signal(signal.SIGALRM, self._look)
-            # What an environment's libraries wait for goes on.
+            # Background work of an environment's libraries continues.
             signal.siginterrupt(signal.SIGALRM, False)
             signal.setitimer(signal.ITIMER_REAL, self._seconds / 2, self._seconds / 2)
         return self
@@ -45,6 +45,6 @@ class StepWatch:
             self._seen, self._looks = progress, 0
             return
         self._looks += 1
-        # Seen three times: two whole intervals lie between the first and the last.
+        # Seen three times: two whole intervals are between the first and the last.
         if self._looks >= 2:
             raise OverdueStep

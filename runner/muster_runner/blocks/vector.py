@@ -22,7 +22,7 @@ class Vectors:
     batching: Batching
     metrics: tuple[str, ...]
     pool: VectorPool
-    """Of each task the one that fits it."""
+    """The policy that fits each task."""
     policies: Sequence[RowsPolicy]
     warnings: tuple[str, ...]
 
@@ -42,7 +42,7 @@ class Vectors:
             forward += seconds
             for place, outcome in zip(places, played, strict=True):
                 outcomes[place] = outcome
-            # What is printed is printed for all of them; it is kept with the first.
+            # Output belongs to all of them; it is kept with the first.
             logs[places[0]] = prints.take()
         return PlayedBlock(outcomes, logs, forward)
 

@@ -1,4 +1,4 @@
-"""For which rows of a vector environment the policy is asked: not for those that are stepped on only because the others have not ended."""
+"""For which rows of a vector environment the policy is run: not for those that only continue because the others have not ended."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from muster_runner.policies.rows_policy import Rows, RowsPolicy
 
 
 class AskedRows:
-    """All at first; whenever half of them are waited for no more, only the others. A row that is not asked repeats its last action.
+    """All at first; when half of them have ended, only the others. An inactive row repeats its last action.
 
-    Which rows are asked follows from the block, as all of its outcomes do.
+    Which rows are active follows from the block, as all of its outcomes do.
     """
 
     def __init__(self, policy: RowsPolicy, count: int) -> None:
@@ -23,7 +23,7 @@ class AskedRows:
     def act(self, observations: Any) -> Any:
         """Actions for the whole vector environment, in a fresh array. @raises whatever the policy raises."""
         rows = self._rows
-        # Dictionaries and the like are not taken apart for it.
+        # Dictionaries and the like are not split for it.
         if len(rows) < len(self._all) and isinstance(observations, np.ndarray) and isinstance(self._actions, np.ndarray):
             actions = self._actions.copy()
             actions[rows] = self._policy.act_batch(rows, observations[rows])

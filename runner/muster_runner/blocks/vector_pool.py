@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from muster_runner.blocks.vector_environments import VectorMaker
 from muster_runner.environments import VectorEnvironment, close_environment
 
-# Blocks of several tasks need another width each time; one that is not kept is made anew.
+# Blocks of several tasks need another width each time; one that is not kept is made again.
 KEPT_VECTORS = 16
 
 
 class VectorPool:
-    """Those that were used last are kept."""
+    """The most recently used ones are kept."""
 
     def __init__(self, makers: Sequence[VectorMaker]) -> None:
         self._makers = makers

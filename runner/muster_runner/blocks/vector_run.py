@@ -1,4 +1,4 @@
-"""The episodes of one vector environment: the first of each row, and all rows are waited for."""
+"""The episodes of one vector environment: the first of each row, and all rows are awaited."""
 
 from collections.abc import Sequence
 from time import perf_counter
@@ -21,7 +21,7 @@ Flags = NDArray[np.bool_]
 
 
 class VectorRun:
-    """To count whichever rows end first would favour short episodes. So what a row does after its first end is ignored.
+    """Counting whichever rows end first would favour short episodes. So everything after a row's first end is ignored.
 
     An exception on the way counts for every row, since its row is unknown.
     """
@@ -126,7 +126,7 @@ class VectorRun:
         self.is_intact = False
 
     def _pick_last_info(self, info: Any, row: int) -> dict[str, Any]:
-        """What the last step of the row's episode has said. Where rows begin anew in the same step, that lies in `final_info`."""
+        """The info of the episode's last step. Where rows are reset in the same step, it is in `final_info`."""
         if self._mode is Autoreset.SAME_STEP and "final_info" in info:
             info = info["final_info"]
         if not isinstance(info, dict):

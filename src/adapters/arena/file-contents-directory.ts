@@ -11,8 +11,8 @@ import type { Digest } from '../../kernel/ids.ts';
 const AT_ONCE = 16;
 
 /**
- * Contents of files in a directory of this machine: a directory for each tree of episodes, in it a file for each content. They survive the end of
- * the process; after a crash of the machine the last ones may be missing, which their digests tell.
+ * Contents of files in a directory of this machine: a directory for each tree of episodes, with a file for each content. They survive the end of the
+ * process; after a crash of the machine the last ones may be missing or damaged, which their digests show.
  */
 export class FileContentsDirectory implements FileContents {
   readonly #directory: string;
@@ -57,7 +57,7 @@ export class FileContentsDirectory implements FileContents {
   }
 }
 
-/** A file got its name when it was whole; a crash of the machine may have shortened it all the same. */
+/** A file gets its name once it is complete, but a crash of the machine may have shortened it all the same. */
 async function writeOnce(file: string, content: Buffer): Promise<void> {
   const there = await stat(file).catch(() => undefined);
   if (there?.size === content.length) return;

@@ -4,7 +4,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { getMessage, InfrastructureError } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 
-/** After a failure nothing is asked for this long, so that a server that hangs does not slow every step down. */
+/** After a failure no request is sent for this long, so that a hanging server does not slow down every step. */
 const PAUSE_MS = 5000;
 
 /** Live episodes of which nothing need survive: while their server fails, nothing is known, and each step goes by what is stored. */

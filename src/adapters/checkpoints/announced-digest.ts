@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { crc32 } from 'node:zlib';
 import { createBrokenReadError } from './retries.ts';
 
-/** What a server says that the whole file's bytes come to. */
+/** A server's statement about the digest of the whole file. */
 export interface AnnouncedDigest {
   /** For people. */
   readonly algorithm: string;
@@ -18,8 +18,8 @@ export interface RunningDigest {
 }
 
 /**
- * The strongest digest that the headers of an answer give: RFC 9530's, or those of the object stores, which presigned URLs answer with as well.
- * Digests of parts, and of what was stored compressed and comes otherwise, are none of the bytes that come.
+ * The strongest digest in the headers of an answer: RFC 9530's, or those of the object stores, which presigned URLs have as well. Ignores digests of
+ * parts, and of data that was stored compressed and is sent differently.
  */
 export function readAnnouncedDigest(headers: IncomingHttpHeaders): AnnouncedDigest | undefined {
   const isOfParts = headers['x-amz-checksum-type'] === 'COMPOSITE';
@@ -34,7 +34,7 @@ export function readAnnouncedDigest(headers: IncomingHttpHeaders): AnnouncedDige
   return amazonsCrc === undefined ? undefined : { algorithm: 'crc32', base64: amazonsCrc, start: startCrc32 };
 }
 
-/** Holds the bytes that come to what was announced of them. */
+/** Checks the received bytes against the announced digest and size. */
 export class DigestCheck {
   readonly #announced: AnnouncedDigest;
   readonly #running: RunningDigest;

@@ -9,7 +9,7 @@ export function formatBuiltInAgentUri(name: string): string {
   return `${SCHEME}${name}`;
 }
 
-/** Agents that need no file: each is kept as the file that would say the same. */
+/** Agents that need no file: each is stored as the file with the same meaning. */
 export const builtInAgents: CheckpointSource = {
   async list(uri) {
     const name = uri.slice(SCHEME.length);

@@ -16,7 +16,7 @@ export interface SourcesByUri {
 
 const KNOWN = 'file:///path, https://host/path, gs://bucket/name or s3://bucket/name';
 
-/** The sources that there are, as one. @throws InputError `checkpoint.uri` also, for what belongs to none. */
+/** All sources as one. @throws InputError `checkpoint.uri` also, for a URI that belongs to none. */
 export function createSourceByUri(sources: SourcesByUri): CheckpointSource {
   const listedBy = new WeakMap<ListedFile, CheckpointSource>();
   const findSource = (file: ListedFile): CheckpointSource => listedBy.get(file) ?? getSource(sources, file.address);

@@ -10,12 +10,12 @@ import { toListedFile } from './file-revision.ts';
 import { isInside } from './roots.ts';
 
 /**
- * Directories that a listing may lead through, unless as many files as that are allowed: far more than any checkpoint has, and a few seconds'
- * work. A directory counts once for each way that leads to it: links from forty directories to the next, two each, make a trillion ways.
+ * Most directories in a listing, unless as many files are allowed: far more than any checkpoint has, and a few seconds' work. A directory counts once
+ * for each path to it: forty nested directories with two links each have a trillion paths.
  */
 const MOST_DIRECTORIES = 10_000;
 
-/** Some threads look, and take their time where the disk is far away. */
+/** Threads that look for files, which takes time where the disk is remote. */
 const VISITED_AT_A_TIME = 16;
 
 interface Child {
@@ -24,7 +24,7 @@ interface Child {
   readonly path: string;
 }
 
-/** One listing of a directory tree. Symbolic links are followed as long as they stay inside of it. */
+/** One listing of a directory tree. Symbolic links are followed while they stay inside of it. */
 export class DirectoryWalk {
   readonly #root: string;
   readonly #options: ListOptions;
@@ -41,7 +41,7 @@ export class DirectoryWalk {
     return this.#files;
   }
 
-  /** @param chain real paths of the directories that lead here: a link back to one of them would never end. */
+  /** @param chain real paths of the directories above: a link back to one of them would never end. */
   async #enter(directory: string, path: string, chain: readonly string[]): Promise<void> {
     this.#countDirectory();
     const entries = await translateErrors(directory, () => readdir(directory, { withFileTypes: true }));
@@ -58,7 +58,7 @@ export class DirectoryWalk {
     }
   }
 
-  /** The way to a file that is no link is real already. */
+  /** The path to a file that is no link is real already. */
   async #visitFiles(directory: string, files: readonly Child[]): Promise<void> {
     const queue = new PQueue({ concurrency: VISITED_AT_A_TIME });
     const visit = async ({ entry, path }: Child): Promise<void> => {

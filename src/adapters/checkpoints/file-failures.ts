@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs';
 import { InfrastructureError, InputError, getMessage, MusterError } from '../../kernel/errors.ts';
 
-/** What failures of reading this machine's files are called. */
+/** Codes of failures to read this machine's files. */
 
 export async function translateErrors<Value>(address: string, operation: () => Promise<Value>): Promise<Value> {
   try {

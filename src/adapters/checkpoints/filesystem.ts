@@ -18,18 +18,16 @@ import { toListedFile, formatRevision } from './file-revision.ts';
 import { LARGE_BYTES, readLarge } from './large-file.ts';
 import { Roots } from './roots.ts';
 
-/** Large enough that the disk is the limit, small enough that hashing one chunk keeps no other work waiting. */
+/** Large enough that the disk is the limit, small enough that hashing one chunk delays no other work. */
 const CHUNK_BYTES = 256 * 1024;
 
 /** Reads checkpoints from this machine's files: a path (relative ones from the working directory) or a `file:` URL. */
 export const filesystemSource: CheckpointSource = getSource();
 
 /**
- * The same for strangers: nothing outside of the roots is read, whatever links lead there. Of what lies outside they do not learn whether it
- * exists.
+ * The same for untrusted callers: nothing outside of the roots is read, through whatever links, and errors do not reveal whether it exists.
  *
- * @param roots absolute paths of directories.
- * @throws InputError `checkpoint.outside` also, from both methods of the source.
+ * @param roots absolute paths of directories. @throws InputError `checkpoint.outside` also, from both methods of the source.
  */
 export function createFilesystemSourceWithin(roots: readonly string[]): CheckpointSource {
   return getSource(new Roots(roots));
@@ -46,7 +44,7 @@ function getSource(roots?: Roots): CheckpointSource {
     async *read(file, signal, given) {
       signal.throwIfAborted();
       await using handle = await openListed(file);
-      // Where the file really lies, as the kernel has it: a link on the way may have been turned round since it was listed.
+      // The file's real path according to the kernel: a link on the way may have changed since the listing.
       await roots?.assertInside(await translateErrors(file.address, () => readlink(`/proc/self/fd/${handle.fd}`)), file.address);
       await assertUnchanged(handle, file);
       const pieces = file.size < LARGE_BYTES ? readSmall(handle, given) : readLarge(handle, file.size);
@@ -77,7 +75,7 @@ async function listFiles(given: string, roots: Roots | undefined, options: ListO
   return beside === undefined ? { kind: 'file', files: [file] } : { kind: 'directory', files: [file, beside] };
 }
 
-/** Of a model that has its weights in a file beside it. */
+/** For a model whose weights are in a file beside it. */
 async function listFileBeside(given: string, roots: Roots | undefined): Promise<ListedFile | undefined> {
   const path = getDataFileName(given);
   if (path === undefined) return undefined;
@@ -90,7 +88,7 @@ async function listFileBeside(given: string, roots: Roots | undefined): Promise<
   return listSingleFile(path, root, await translateErrors(path, () => stat(root, { bigint: true })));
 }
 
-/** An empty one would be resolved to the directory that the process is in. @throws InputError `checkpoint.path` */
+/** An empty path would resolve to the working directory. @throws InputError `checkpoint.path` */
 export function assertPath(path: string): string {
   if (path !== '') return path;
   throw new InputError('checkpoint.path', 'checkpoint: its path is empty; is a variable that it is made of not set?');
@@ -115,7 +113,7 @@ function listSingleFile(given: string, root: string, stats: BigIntStats): Listed
   return toListedFile(path, root, stats);
 }
 
-/** Does not wait for a writer if a fifo has taken the file's place, nor follow a link that has. */
+/** Neither waits for a writer if a fifo has replaced the file, nor follows a link that has. */
 async function openListed(file: ListedFile): Promise<FileHandle> {
   try {
     return await open(file.address, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);

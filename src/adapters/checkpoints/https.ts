@@ -11,19 +11,19 @@ import { readAnnouncedDigest } from './announced-digest.ts';
 import { ResumedReading, type ReopenableFile } from './resumed-reading.ts';
 import { createBrokenReadError, retry } from './retries.ts';
 
-/** What a server says of a file's version. */
+/** A server's statement about a file's version. */
 interface Version {
   readonly size: number;
-  /** Undefined when the server says nothing by which versions could be distinguished. */
+  /** Returns undefined when the server sends nothing that tells versions apart. */
   readonly validator: string | undefined;
 }
 
 /**
- * Reads checkpoints from web servers: one file a URL. Presigned URLs are fine: all that is asked is GET, and no message has the query. A connection
- * that breaks is gone on with where it broke, as long as the server says that the file is still the same.
+ * Reads checkpoints from web servers: one file a URL. Presigned URLs work: all requests are GET, and no message contains the query. A broken
+ * connection is resumed where it broke, as long as the server says that the file is unchanged.
  */
 export function createHttpsSource(requests: CheckedRequests, clock: Clock): CheckpointSource {
-  /** Addresses are for people, and without queries; what is asked for is kept beside them. */
+  /** Addresses are for people and have no queries; the requested URLs are kept separately. */
   const urls = new WeakMap<ListedFile, string>();
   const getUrl = (file: ListedFile): string => urls.get(file) ?? file.address;
   return {
@@ -51,7 +51,7 @@ function toReopenable(requests: CheckedRequests, file: ListedFile, url: string):
   const createChangedError = (found: string): InputError => new CheckpointChangedError(file.address, found);
   return {
     file,
-    // Only a strong entity tag promises that two answers are of the same bytes.
+    // Only a strong entity tag promises that two answers have the same bytes.
     isVersioned: file.revision.startsWith('entity "'),
     async open(from, signal) {
       const range: Record<string, string> = from === 0 ? {} : { range: `bytes=${from}-` };
@@ -63,7 +63,7 @@ function toReopenable(requests: CheckedRequests, file: ListedFile, url: string):
         throw error;
       }
       return {
-        // A server that knows no ranges begins anew.
+        // A server without ranges starts from the beginning.
         from: answer.status === 206 ? from : 0,
         body: answer.body,
         digest: readAnnouncedDigest(answer.headers),
@@ -147,14 +147,14 @@ function readValidator({ etag, 'last-modified': modified }: IncomingHttpHeaders)
   return modified === undefined ? undefined : `modified ${modified}`;
 }
 
-/** What kind of checkpoint it is follows from the name of the file. */
+/** The kind of checkpoint follows from the file's name. */
 function getFileName(uri: string): string {
   const url = URL.parse(uri);
   let name = '';
   try {
     name = decodeURIComponent(basename(url?.pathname ?? ''));
   } catch {
-    // What is no encoding is no name either.
+    // An invalid encoding is no name either.
   }
   if (url === null || url.pathname.endsWith('/') || name === '')
     throw new InputError('checkpoint.path', `checkpoint: ${describeUrl(uri)} names no file; expected https://host/…/policy.safetensors`);

@@ -1,17 +1,17 @@
 import type { FileHandle } from 'node:fs/promises';
 import { allocateAligned, isUnknownToFileSystem, openDirect } from '../../policy-distribution/files/direct-files.ts';
 
-/** From this size on, asking whether the file is in the page cache costs nothing beside reading it. In bytes. */
+/** From this size on, checking whether the file is in the page cache costs nothing compared with reading it. In bytes. */
 export const LARGE_BYTES = 64 * 2 ** 20;
 
 /** Bytes of a read: at this size a disk is as fast as it gets. */
 const BLOCK_BYTES = 2 ** 20;
 
 /**
- * Reads a file from the first byte to the last, past the page cache unless its middle is cached: a checkpoint that is copied is read once, and memory
- * for it can take longer to get than the disk takes. Each piece is good until the next is asked for.
+ * Reads a file from the first byte to the last, past the page cache unless its middle is cached: a checkpoint is copied once, and getting memory for
+ * it can take longer than the disk. Each piece is valid until the next is requested.
  *
- * @param size in bytes, as far as known: it decides only how the file is read.
+ * @param size in bytes, as far as known: it only decides how the file is read.
  */
 export async function* readLarge(handle: FileHandle, size: number): AsyncGenerator<Uint8Array> {
   const isCached = await isInPageCache(handle, Math.floor(size / 2));
@@ -20,7 +20,7 @@ export async function* readLarge(handle: FileHandle, size: number): AsyncGenerat
   let source = direct ?? handle;
   for (let position = 0; ;) {
     const { bytesRead } = await readBlock(source, block, position);
-    // The file ends, or its file system cannot go on this way.
+    // The file ends, or its file system does not support reading on in this way.
     if (source !== handle && bytesRead < BLOCK_BYTES) source = handle;
     else if (bytesRead === 0) return;
     if (bytesRead > 0) yield block.subarray(0, bytesRead);
@@ -36,9 +36,9 @@ async function readBlock(source: FileHandle, block: Uint8Array, position: number
 }
 
 /**
- * Whether a byte of a file is in the page cache: a read of it is one for which the kernel does not count that this process had a disk read. Whatever
- * else the process reads from a disk at that moment makes it say no, so use it only where a wrong answer costs nothing but time. It may
- * bring the byte's surroundings into the page cache.
+ * Whether a byte of a file is in the page cache: reading it then does not increase the process's count of disk reads. Any other disk read of the
+ * process at that moment makes the answer false, so use it only where a wrong answer costs nothing but time. It may bring the surrounding bytes into
+ * the page cache.
  */
 export async function isInPageCache(handle: FileHandle, position: number): Promise<boolean> {
   const before = process.resourceUsage().fsRead;

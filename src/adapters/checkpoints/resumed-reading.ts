@@ -6,17 +6,17 @@ import type { ListedFile } from '../../policy-distribution/checkpoint-source.ts'
 import { createDamagedBytesError, DigestCheck, type AnnouncedDigest } from './announced-digest.ts';
 import { createBrokenReadError, MOST_FRUITLESS, waitBeforeRetry } from './retries.ts';
 
-/** A connection over which nothing comes for so long is given up, and the file is gone on with over another. */
+/** A connection that is silent for this long is closed, and the file is continued over another one. */
 const IDLE_MS = 60_000;
 
-/** One connection over which a file comes. Disposing it ends it. */
+/** One connection that delivers a file. Disposing it ends it. */
 export interface OpenedFile extends Disposable {
-  /** Where in the file its first byte stands: what was asked for, or 0 when the server knows no ranges. */
+  /** Position in the file of its first byte: the requested one, or 0 when the server does not support ranges. */
   readonly from: number;
   readonly body: Readable;
-  /** Of the whole file, whatever part of it comes. */
+  /** Of the whole file, whichever part arrives. */
   readonly digest: AnnouncedDigest | undefined;
-  /** Whether an error of the body says that it is damaged, as some clients find out by themselves. */
+  /** Whether an error of the body says that it is damaged, which some clients detect by themselves. */
   readonly isDamage?: (error: unknown) => boolean;
 }
 
@@ -29,8 +29,8 @@ export interface ReopenableFile {
 }
 
 /**
- * One file, over as many connections as it takes: one that breaks is gone on with where it broke. What the server says of the whole file's
- * digest is held against the bytes.
+ * One file, over as many connections as it takes: a broken one is resumed where it broke. The bytes are checked against the server's digest of the
+ * whole file.
  */
 export class ResumedReading {
   readonly #source: ReopenableFile;
@@ -70,7 +70,7 @@ export class ResumedReading {
   async *#readOneConnection(): AsyncGenerator<Uint8Array> {
     using opened = await this.#source.open(this.#received, this.#signal);
     if (this.#received === 0) this.#check = opened.digest && new DigestCheck(opened.digest);
-    // What has come before is passed over.
+    // Bytes that have arrived before are skipped.
     let passed = opened.from;
     for await (const chunk of this.#readChunks(opened)) {
       const known = Math.min(chunk.length, this.#received - passed);

@@ -1,7 +1,7 @@
 import { sleep, type Clock } from '../../kernel/clock.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 
-/** Attempts in a row that bring nothing, and the wait after the first of them; it doubles each time. */
+/** Consecutive attempts without a new byte, and the wait after the first of them; it doubles each time. */
 export const MOST_FRUITLESS = 4;
 const RETRY_MS = 1000;
 
@@ -9,7 +9,7 @@ export function waitBeforeRetry(clock: Clock, failures: number, signal: AbortSig
   return sleep(clock, RETRY_MS * 2 ** failures, signal);
 }
 
-/** Until there is an answer, or no use in asking. */
+/** Until there is an answer, or a retry is useless. */
 export async function retry<Value>(clock: Clock, signal: AbortSignal, ask: () => Promise<Value>): Promise<Value> {
   for (let failures = 1; ; failures += 1) {
     try {
@@ -22,7 +22,7 @@ export async function retry<Value>(clock: Clock, signal: AbortSignal, ask: () =>
   }
 }
 
-/** What may be tried again. */
+/** Failures that may be retried. */
 export function createBrokenReadError(address: string, why: string, cause?: unknown): InfrastructureError {
   return new InfrastructureError('checkpoint.read', `checkpoint: reading ${address} failed: ${why}`, { cause });
 }

@@ -11,7 +11,7 @@ export class Roots {
     this.#roots = roots;
   }
 
-  /** Before anything is looked up. @param path absolute, links and all. @throws InputError `checkpoint.outside` */
+  /** Checks before anything is looked up. @param path absolute, with links. @throws InputError `checkpoint.outside` */
   async assertNamedInside(path: string): Promise<void> {
     if (this.#roots.some((root) => isInside(root, path))) return;
     if (!(await this.#resolveRoots()).some((root) => isInside(root, path))) throw createOutsideError(path);
@@ -22,7 +22,7 @@ export class Roots {
     if (!(await this.#resolveRoots()).some((root) => isInside(root, real))) throw createOutsideError(given);
   }
 
-  /** Of those that are there, where they are now: a root may be a link, and be mounted late. */
+  /** The existing roots at their present real paths: a root may be a link, or be mounted later. */
   async #resolveRoots(): Promise<readonly string[]> {
     const roots = await Promise.all(this.#roots.map((root) => realpath(root).catch(() => undefined)));
     return roots.filter((root) => root !== undefined);

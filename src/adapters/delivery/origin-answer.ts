@@ -6,7 +6,7 @@ import type { DeltaEncodedContent } from '../../policy-distribution/delivery/del
 import type { StoredObject } from '../../policy-distribution/files/stored-object.ts';
 import { MANIPULATION, parseTags } from './requested-delta.ts';
 
-/** Answers with a file, or the part of it that was asked for. @param count gets the bytes as they go out. */
+/** Answers with a file, or the requested part of it. @param count receives the number of bytes as they are sent. */
 export async function sendFile(
   request: IncomingMessage,
   response: ServerResponse,
@@ -71,15 +71,15 @@ async function send(
   await pipeline(createReadStream(path, part), countBytes, response);
 }
 
-/** Bytes that are asked for, the last one included. */
+/** Requested bytes, the last one included. */
 export type RequestedRange =
   { readonly kind: 'all' } | { readonly kind: 'part'; readonly first: number; readonly last: number } | { readonly kind: 'none' };
 
 const ONE_RANGE = /^bytes=(?<first>\d{0,16})-(?<last>\d{0,16})$/;
 
 /**
- * What the header `Range` asks for (RFC 9110, section 14.2). A request for several parts, or for an invalid range, gets all of it, as a server
- * may answer.
+ * The range in the header `Range` (RFC 9110, section 14.2). A request for several parts, or for an invalid range, gets the whole file, as the RFC
+ * allows.
  *
  * @param size of the whole, in bytes.
  */

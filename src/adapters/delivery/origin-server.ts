@@ -25,14 +25,14 @@ export interface OriginOptions {
   readonly log: Log;
   /** The file with this digest, when it is here. */
   find(digest: Digest): Promise<StoredObject | undefined>;
-  /** The file as a delta of one that the other side has, where that is much smaller. */
+  /** The file as a delta from one that the receiver has, where that is much smaller. */
   encode?(linked: Linked, bases: readonly Digest[]): Promise<DeltaEncodedContent | undefined>;
 }
 
 /** Counts of the requests and bytes that were served. */
 export interface Served {
   requests: number;
-  /** Of bodies, also of those that broke off. */
+  /** Bytes of bodies, including those that broke off. */
   bytes: number;
   /** The bytes of deltas among them. */
   deltaBytes: number;
@@ -44,7 +44,7 @@ export const NOTHING_SERVED: Readonly<Served> = { requests: 0, bytes: 0, deltaBy
 
 /** A receiver that takes nothing for this long is given up. */
 const STALL_MS = 60_000;
-/** A client that was refused may ask again after this time. */
+/** A refused client may ask again after this time. */
 const RETRY_SECONDS = 1;
 const MAX_HEADER_BYTES = 16 * 1024;
 

@@ -4,15 +4,15 @@ import { isDigest, type Digest } from '../../kernel/ids.ts';
 /** How an answer may carry a file as a delta of another (RFC 3229): as docs/delta-format.md has it. */
 export const MANIPULATION = 'muster-delta';
 
-/** A file as what differs from one that the other side has. */
+/** A file as its difference from one that the receiver has. */
 export interface RequestedDelta {
-  /** What it has, the likeliest first. */
+  /** The receiver's files, likeliest first. */
   readonly bases: readonly Digest[];
   /** Whether it takes nothing else: it has the whole file from elsewhere. */
   readonly isOnly: boolean;
 }
 
-/** What the headers `A-IM` and `If-None-Match` ask for (RFC 3229); undefined for the whole file. */
+/** The delta in the headers `A-IM` and `If-None-Match` (RFC 3229); undefined for the whole file. */
 export function parseRequestedDelta(headers: IncomingHttpHeaders): RequestedDelta | undefined {
   const taken = String(headers['a-im'] ?? '').split(',');
   if (!taken.some((each) => each.trim() === MANIPULATION)) return undefined;

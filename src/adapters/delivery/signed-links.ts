@@ -3,16 +3,16 @@ import type { Clock } from '../../kernel/clock.ts';
 import { parseDigest, type Digest } from '../../kernel/ids.ts';
 import { getDigestHex } from '../../policy-distribution/checkpoint.ts';
 
-/** What a link is for. */
+/** What a link grants. */
 export interface Linked {
   readonly digest: Digest;
-  /** Of the file, without directories: its ending says what it is. */
+  /** Name of the file, without directories: its suffix gives the format. */
   readonly name: string;
 }
 
 export type LinkVerdict =
   | { readonly kind: 'good'; readonly linked: Linked }
-  /** Nothing that this process has signed. */
+  /** This process has not signed it. */
   | { readonly kind: 'forged' }
   | { readonly kind: 'expired' };
 
@@ -20,8 +20,8 @@ const KEY_BYTES = 32;
 const PATH = /^\/v1\/content\/(?<hex>[0-9a-f]{64})\/(?<name>[^/]{1,1024})$/;
 
 /**
- * Paths with a signature (HMAC-SHA256) over what they name and until when. The key is this process's own and is kept nowhere: a link is good
- * no longer than the sandboxes that it was made for.
+ * Paths with a signature (HMAC-SHA256) over their content and expiry. The key belongs to this process and is stored nowhere: a link is valid no
+ * longer than the sandboxes that it was made for.
  */
 export class SignedLinks {
   readonly #key = randomBytes(KEY_BYTES);

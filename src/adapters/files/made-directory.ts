@@ -2,17 +2,17 @@ import { mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
 /**
- * Makes a directory and those around it that are missing. `mkdir` of Node with `recursive` never returns where a file system has nothing to make
- * directories in, as below /proc.
+ * Makes a directory and missing parents. Node's `mkdir` with `recursive` never returns where a file system cannot hold directories, as below /proc.
  *
- * @param mode of all that it makes, less the umask. @returns the outermost that it has made; undefined when the directory was there. @throws the operating system's error.
+ * @param mode of everything that it makes, less the umask. @returns the outermost directory that it has made; undefined when the directory existed.
+ * @throws the operating system's error.
  */
 export async function makeDirectory(path: string, mode = 0o777): Promise<string | undefined> {
   const wanted = resolve(path);
   const attempt = await makeOne(wanted, mode);
   if (attempt.kind === 'done') return attempt.made;
   const outermost = await makeDirectory(dirname(wanted), mode);
-  // Another process may have made it meanwhile, or removed its parent again: the second answer counts.
+  // Another process may have made it meanwhile, or removed its parent again: the second attempt decides.
   await mkdir(wanted, { mode }).catch(async (error: unknown) => assertDirectory(wanted, error));
   return outermost ?? wanted;
 }

@@ -6,8 +6,8 @@ import { findNearest } from '../../kernel/documents/did-you-mean.ts';
 const MISSING: ReadonlySet<string> = new Set(['checkpoint.missing', 'suite.missing', 'batch.missing', 'results.missing', 'task.missing']);
 
 /**
- * What `work` makes of a path that a person has typed. When there is nothing at the path, the error names what was probably meant. Only for a
- * person on this machine: it tells what there is beside the path.
+ * Runs `work` on a path that a person has typed. When there is nothing at the path, the error names the nearest existing one. Only for a person on
+ * this machine, as it reveals other files.
  */
 export async function suggestNearest<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
   try {

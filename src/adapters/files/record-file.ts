@@ -7,8 +7,8 @@ import { holdPath } from './process-hold.ts';
 import { NOTHING_YET, watchRecordSchema, type WatchMemory, type WatchRecord } from '../../service/watching/watch-record.ts';
 
 /**
- * A watch's record in a file of its own, replaced in one step. Who watches has a file beside it with the process's name in it, so that it ends with
- * the process, however that ends.
+ * A watch's record in a file of its own, replaced in one step. The watching process has a file beside it with its own name, so that the claim ends
+ * with the process, however that ends.
  */
 export function recordFile(path: string, clock: Clock): WatchMemory {
   return {
@@ -47,7 +47,7 @@ function parseRecord(path: string, text: string): WatchRecord {
   try {
     value = JSON.parse(text);
   } catch {
-    // What is no JSON is no record either.
+    // A file that is no JSON is no record.
   }
   const record = watchRecordSchema.safeParse(value);
   if (record.success) return record.data;

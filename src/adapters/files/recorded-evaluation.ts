@@ -5,7 +5,7 @@ import { parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
 import { FrameReader } from '../../runner/frame-reader.ts';
 import { readSummaryFile } from './summary-file.ts';
 
-/** What `--out` kept of an evaluation, as it stands in its files: nothing of it has been checked but that it is JSON. */
+/** The files that `--out` kept of an evaluation. It is only checked that they are JSON. */
 export interface RecordedEvaluation {
   readonly summaryFile: string;
   readonly summary: unknown;
@@ -15,12 +15,12 @@ export interface RecordedEvaluation {
 }
 
 export interface RecordedLine {
-  /** From 1 on. */
+  /** From 1. */
   readonly line: number;
   readonly value: unknown;
 }
 
-/** What a run that was given `--out` left there, whether or not it got to its end. Nothing of it has been checked but that it is JSON. */
+/** The files of an earlier run in its `--out`, complete or not. It is only checked that they are JSON. */
 export interface EarlierRun {
   /** From `config.json`. */
   readonly configuration: unknown;
@@ -37,7 +37,7 @@ export async function openEarlierRun(path: string): Promise<EarlierRun | undefin
   return { configuration: await readSummaryFile(configurationFile), summary };
 }
 
-/** @returns undefined when the path is no directory with a summary in it. @throws InputError when the summary cannot be had, or is no JSON. */
+/** @returns undefined when the path is no directory with a summary. @throws InputError when the summary cannot be read, or is no JSON. */
 export async function openRecordedEvaluation(path: string): Promise<RecordedEvaluation | undefined> {
   const summaryFile = join(path, 'summary.json');
   const episodesFile = join(path, 'episodes.ndjson');
@@ -69,7 +69,7 @@ export async function* readEpisodeLines(path: string): AsyncIterable<RecordedLin
   }
 }
 
-/** Also the last one, when it does not end. No more than one line is in memory. */
+/** Includes an unfinished last line. Only one line is in memory. */
 async function* readLines(input: AsyncIterable<Buffer>, path: string): AsyncGenerator<string> {
   const lines: string[] = [];
   const { bytes } = LINE_BOUNDS;

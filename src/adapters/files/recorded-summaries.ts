@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { InputError } from '../../kernel/errors.ts';
 import { readSummaryFile } from './summary-file.ts';
 
-/** A summary as it stands in its file: nothing of it has been checked but that it is JSON. */
+/** A summary as its file has it. It is only checked that it is JSON. */
 export interface RecordedSummary {
   readonly file: string;
   readonly summary: unknown;
 }
 
 /**
- * The summaries at a path: a summary's file; a directory of `--out`; or a directory of several checkpoints, which has one of `--out` for each,
- * by their numbers.
+ * The summaries at a path: a summary's file; a directory of `--out`; or a directory of several checkpoints, which has one of `--out` for each, in
+ * numerical order.
  *
  * @throws InputError when there is none, or one cannot be read.
  */
@@ -36,7 +36,7 @@ async function listSummaryFiles(path: string): Promise<readonly string[]> {
   return found.map((directory) => join(directory, 'summary.json'));
 }
 
-/** The directories of `--out` of several checkpoints, in their order; none when the path is no directory of such. */
+/** The directories of `--out` of several checkpoints, in order; none when the path is no such directory. */
 async function listSeveralResults(path: string): Promise<readonly string[]> {
   const names = await readdir(path).catch(() => []);
   const numbered = names.filter((name) => /^\d+-/.test(name)).toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
@@ -44,7 +44,7 @@ async function listSeveralResults(path: string): Promise<readonly string[]> {
   return found.flat().map((name) => join(path, name));
 }
 
-/** @throws InputError `results.several` when a path that is to have one result has several below it. */
+/** @throws InputError `results.several` when a path that should have one result has several below it. */
 export async function assertOneResult(path: string): Promise<void> {
   const found = await listSeveralResults(path);
   if (found.length === 0) return;

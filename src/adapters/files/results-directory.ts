@@ -11,7 +11,7 @@ import { TrajectoryDirectory } from './trajectory-directory.ts';
 import { TurnDirectory } from './turn-directory.ts';
 import { appendWholeLines } from './whole-lines.ts';
 
-/** Episodes that earlier, interrupted runs of the same evaluation kept. A resumed run reads them; they are removed when it is complete. */
+/** Episodes of earlier, interrupted runs of the same evaluation. A resumed run reads them; they are removed when it is complete. */
 const EARLIER = 'episodes.earlier.ndjson';
 const EPISODES = 'episodes.ndjson';
 const HOLD = 'written-by';
@@ -19,8 +19,8 @@ const TRAJECTORIES = 'trajectories';
 const TURNS = 'turns';
 
 /**
- * Keeps what an evaluation leaves: `config.json` and `episodes.ndjson` while it runs, `summary.json` at its end. The summary
- * appears whole, as the last file: a directory without one is an evaluation that did not get to its end.
+ * Stores an evaluation's results: `config.json` and `episodes.ndjson` while it runs, `summary.json` at its end. The summary appears complete, as the
+ * last file: a directory without one belongs to an unfinished evaluation.
  *
  * One process at a time writes in a directory.
  */
@@ -31,9 +31,9 @@ export class ResultsDirectory implements AsyncDisposable {
   readonly #isResumed: boolean;
   readonly #hold: AsyncDisposable;
   readonly #episodes: WriteStream;
-  /** What models have seen and said. Its directory is there once there is one. */
+  /** Trajectories of models. The directory is made with the first one. */
   readonly trajectories: TrajectoryDirectory;
-  /** What models have answered in episodes that are under way, for a run that goes on. */
+  /** Answers of models in unfinished episodes, for a run that resumes. */
   readonly turns: TurnDirectory;
   #isEmpty = true;
   #failure: Error | undefined;
@@ -71,11 +71,11 @@ export class ResultsDirectory implements AsyncDisposable {
   }
 
   /**
-   * Opens the directory of an interrupted evaluation again. The episodes that it has are kept aside until the evaluation is complete, so
-   * that another interruption loses none of them.
+   * Opens the directory of an interrupted evaluation again. Its episodes are kept separately until the evaluation is complete, so that another
+   * interruption loses none of them.
    *
-   * @returns the directory, and the path of the file that has the episodes of all earlier runs. An index may stand in it more than once.
-   * @throws InputError when another process writes there; InfrastructureError when it cannot be written.
+   * @returns the directory, and the path of the file with the episodes of all earlier runs, in which an index may occur more than once. @throws
+   * InputError when another process writes there; InfrastructureError when it cannot be written.
    */
   static async resume(path: string, configuration: unknown, clock: Clock): Promise<{ results: ResultsDirectory; earlier: string }> {
     await using stack = new AsyncDisposableStack();
@@ -114,9 +114,9 @@ export class ResultsDirectory implements AsyncDisposable {
     return this.#failure !== undefined;
   }
 
-  /** One line an episode. @returns a promise when the disk does not keep up. @throws InfrastructureError when it cannot be kept. */
+  /** One line an episode. @returns a promise when the disk does not keep up. @throws InfrastructureError when it cannot be stored. */
   write(record: object): Promise<void> | undefined {
-    // A stream that has failed is closed before it says why.
+    // A failed stream is closed before it reports why.
     const { errored, destroyed } = this.#episodes;
     if (errored) throw this.#failure ?? this.#createWriteError('episodes.ndjson', errored);
     if (destroyed) throw new Error('the results directory has been closed');
@@ -126,7 +126,7 @@ export class ResultsDirectory implements AsyncDisposable {
     return this.#draining;
   }
 
-  /** Makes all episodes durable, then the summary. @throws InfrastructureError when something cannot be kept. */
+  /** Makes all episodes durable, then the summary. @throws InfrastructureError when something cannot be stored. */
   async conclude(summary: { readonly partial: boolean }): Promise<void> {
     this.#episodes.end();
     try {
@@ -140,8 +140,8 @@ export class ResultsDirectory implements AsyncDisposable {
   }
 
   /**
-   * Removes what was made for an evaluation that was refused, so that the mended one can have the same place. What others
-   * have put there stays, and so does everything once an episode has been written, in this run or in an earlier one.
+   * Removes the directory of a refused evaluation, so that the corrected one can use it. Files of others stay, and so does everything once an episode
+   * has been written, in this run or in an earlier one.
    */
   async withdraw(): Promise<void> {
     await this[Symbol.asyncDispose]();
@@ -152,7 +152,7 @@ export class ResultsDirectory implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#episodes.closed) {
-      // Not `once`, which would throw for an error on the way: that error was reported, or the file is not needed any more.
+      // Not `once`, which would throw for an earlier error: that was reported, or the file is no longer needed.
       const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
       this.#episodes.on('close', onClosed).destroy();
       await closed;
@@ -188,7 +188,7 @@ export class ResultsDirectory implements AsyncDisposable {
   }
 }
 
-/** @returns the outermost directory that had to be made; undefined when it was there. */
+/** @returns the outermost directory that had to be made; undefined when it existed. */
 async function makeOutDirectory(path: string): Promise<string | undefined> {
   try {
     return await makeDirectory(path);
@@ -212,7 +212,7 @@ async function holdDirectory(path: string, clock: Clock): Promise<AsyncDisposabl
   }
 }
 
-/** The directory and those around it, up to the outermost one; as far as there is nothing else in them. */
+/** The directory and its parents, up to the outermost one; as far as they are otherwise empty. */
 async function removeEmpty(directory: string, outermost: string): Promise<void> {
   try {
     await rmdir(directory);
@@ -222,7 +222,7 @@ async function removeEmpty(directory: string, outermost: string): Promise<void> 
   if (directory !== outermost) await removeEmpty(dirname(directory), outermost);
 }
 
-/** Under another name first, so that the file is there whole or not at all. */
+/** Under another name first, so that the file appears complete or not at all. */
 async function writeWhole(directory: string, name: string, content: unknown): Promise<void> {
   const path = join(directory, name);
   const partial = `${path}.partial`;

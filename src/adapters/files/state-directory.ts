@@ -5,15 +5,14 @@ import { InfrastructureError, InputError, getMessage, type MusterError } from '.
 import { formatBytes } from '../../kernel/text/figures.ts';
 import { makeDirectory } from './made-directory.ts';
 
-/** What Muster keeps in it, each for a purpose of its own. Those that are there have to be writable, too: another user may have made them. */
+/** The subdirectories, each for one purpose. Existing ones have to be writable, too: another user may have made them. */
 const STORE = ['checkpoints', 'holds', 'incoming', 'objects', 'packed', 'unsynced', 'withdrawn'];
 const PARTS = ['', 'sandboxes', 'uploads', 'store', ...STORE.map((name) => join('store', name))];
 
 /**
- * Makes the state directory unless it is there.
+ * Makes the state directory unless it exists.
  *
- * @throws InputError `config.state-dir` when this user cannot have it there, whenever it is tried; InfrastructureError `store.full` when the
- * disk is full.
+ * @throws InputError `config.state-dir` when this user can never have it there; InfrastructureError `store.full` when the disk is full.
  */
 export async function openStateDirectory(stateDir: string): Promise<void> {
   try {
@@ -39,10 +38,10 @@ function describeUnusable(stateDir: string, error: unknown): MusterError {
   return new InputError('config.state-dir', `stateDir: ${stateDir} cannot be used: ${getMessage(error)}; ${remedy}`, { cause: error });
 }
 
-/** With less, the next checkpoint or batch of episodes may find none. */
+/** With less free space, the next checkpoint or batch of episodes may not fit. */
 const LEAST_FREE_BYTES = 32 * 2 ** 20;
 
-/** Why nothing new should be kept there; undefined when there is room. @throws the operating system's error. */
+/** Why nothing new should be stored there; undefined when there is room. @throws the operating system's error. */
 export async function findLackOfSpace(stateDir: string): Promise<string | undefined> {
   const { bavail, bsize, files, ffree } = await statfs(stateDir);
   const free = bavail * bsize;

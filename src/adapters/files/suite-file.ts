@@ -10,10 +10,10 @@ import { isWeightsFile } from '../../policy-distribution/checkpoint.ts';
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
- * Reads a suite as written, YAML or JSON (which is YAML), or another file that a person writes. Nothing of it is checked but that it can be read.
+ * Reads a suite as written, YAML or JSON (which is YAML), or another file that a person writes, without checking its content.
  *
- * @param what it is, for messages and for the codes of errors.
- * @throws InputError `suite.missing`, `suite.swapped`, `suite.too-large`, `suite.invalid`, naming the file, and the line where there is one.
+ * @param what it is, for messages and for the codes of errors. @throws InputError `suite.missing`, `suite.swapped`, `suite.too-large`,
+ * `suite.invalid`, naming the file, and the line where there is one.
  */
 export async function readSuiteFile(path: string, what: 'suite' | 'batch' = 'suite'): Promise<Layer> {
   const layer = parseYamlLayer(path, await readText(path, what), `${what}.invalid`);
@@ -22,7 +22,7 @@ export async function readSuiteFile(path: string, what: 'suite' | 'batch' = 'sui
   return layer;
 }
 
-/** A suite may name an agent, but has more than that; what says of an agent what it is has nothing of a suite. */
+/** A suite may name an agent, but has other keys, too; an agent's own file has no keys of a suite. */
 function saysAnAgent(value: unknown): boolean {
   return isMapping(value) && typeof value['agent'] === 'string' && !['name', 'tasks', 'environment', 'stop'].some((key) => key in value);
 }

@@ -17,7 +17,7 @@ export class TrajectoryDirectory {
   }
 
   /**
-   * The first of one id counts, as it does for outcomes: an episode may be played twice at the same time. What an earlier process has left is replaced.
+   * The first of one id counts, as for outcomes: an episode may be played twice at the same time. Files of an earlier process are replaced.
    *
    * @throws InfrastructureError `out.write`
    */
@@ -39,7 +39,7 @@ export class TrajectoryDirectory {
     }
   }
 
-  /** Each in turn, by task and then by id: one is in memory at a time. @throws InputError `rollouts.none`, `rollouts.invalid` */
+  /** One after the other, by task and then by id: one is in memory at a time. @throws InputError `rollouts.none`, `rollouts.invalid` */
   async *read(): AsyncGenerator<Trajectory> {
     for (const path of await this.#listFiles()) yield await readTrajectory(path);
   }

@@ -3,14 +3,14 @@ import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-/** Appends a file to another one, but for a last line that was not written to its end. The other one exists afterwards in any case. */
+/** Appends a file to another one, except for an unfinished last line. The other one exists afterwards in any case. */
 export async function appendWholeLines(from: string, to: string): Promise<void> {
   const size = await measureWholeLines(from);
   const source = size === 0 ? Readable.from([]) : createReadStream(from, { end: size - 1 });
   await pipeline(source, createWriteStream(to, { flags: 'a', flush: true }));
 }
 
-/** Bytes up to the last line feed. A line is at most some hundred kilobytes long, so the end of the file is looked at piece by piece. */
+/** Bytes up to the last line feed. A line has at most some hundred kilobytes, so the end of the file is searched piece by piece. */
 async function measureWholeLines(path: string): Promise<number> {
   await using file = await open(path).catch(ignoreMissing);
   if (file === undefined) return 0;

@@ -5,9 +5,9 @@ import { Once } from '../../kernel/once.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 
-/** What an API of Google's says of a request that it does not fulfil: https://google.aip.dev/193. */
+/** An error answer of a Google API: https://google.aip.dev/193. */
 export class GoogleApiError extends Error {
-  /** `PERMISSION_DENIED`, `RESOURCE_EXHAUSTED`, …; `NO_ANSWER` when the request got none, `NO_CREDENTIALS` when nothing says who asks. */
+  /** `PERMISSION_DENIED`, `RESOURCE_EXHAUSTED`, …; `NO_ANSWER` when the request got none, `NO_CREDENTIALS` when there are none. */
   readonly status: string;
 
   constructor(status: string, message: string, options?: ErrorOptions) {
@@ -27,8 +27,8 @@ export interface GoogleRequest {
 const refusalSchema = z.object({ error: z.object({ message: z.string(), status: z.string().optional() }) });
 
 /**
- * Requests to APIs of Google's in JSON. Google's library finds out who asks: by GOOGLE_APPLICATION_CREDENTIALS, what `gcloud` knows, the
- * machine's own identity. Nothing is tried again here.
+ * Requests to Google APIs in JSON. Google's library finds the credentials: GOOGLE_APPLICATION_CREDENTIALS, those of `gcloud`, the machine's own
+ * identity. Nothing is retried here.
  */
 export class GoogleApi {
   readonly #client: Once<AuthClient>;
@@ -72,7 +72,7 @@ async function createClient(isSigned: boolean): Promise<AuthClient> {
 
 function toGoogleApiError(error: unknown): GoogleApiError {
   if (error instanceof GoogleApiError) return error;
-  // A stream of answers refuses with a list of one.
+  // A refused stream of answers is a list of one error.
   const answered = readAnswer(error);
   const said = refusalSchema.safeParse(Array.isArray(answered) ? answered[0] : answered);
   if (said.success) return new GoogleApiError(said.data.error.status ?? 'UNKNOWN', said.data.error.message, { cause: error });

@@ -7,7 +7,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError, InputError, getMessage, MusterError } from '../../kernel/errors.ts';
 
-/** From being asked for to the head of the answer, each redirection by itself. */
+/** From the request to the head of the answer, separately for each redirection. */
 const HEAD_MS = 30_000;
 const MOST_REDIRECTIONS = 5;
 const REDIRECTIONS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -30,14 +30,14 @@ export interface CheckedRequestsOptions {
   readonly clock: Clock;
   /** Resolves names; the system's resolver when left out. */
   readonly lookup?: LookupFunction;
-  /** Certificates to trust besides those that Node does, in PEM. */
+  /** Certificates to trust besides Node's own, in PEM. */
   readonly ca?: string;
 }
 
 /**
- * Requests that strangers have asked for. Every URL is checked before it is asked, also those that answers redirect to; every address is
- * checked when it is connected to, so that a name which resolves to another address the second time gains nothing. Connections are not kept,
- * and no proxy of the environment is asked: it would connect to any address.
+ * Requests on behalf of untrusted callers. Every URL is checked before it is requested, redirections included; every address is checked when it is
+ * connected to, so that a name which resolves to another address the second time gains nothing. Connections are not reused, and the environment's
+ * proxy is not used, as it would connect to any address.
  */
 export class CheckedRequests {
   readonly #egress: Egress;
@@ -57,9 +57,8 @@ export class CheckedRequests {
   /**
    * The first answer that is no redirection; those are followed for GET alone.
    *
-   * @param signal ends the answer's body, too.
-   * @throws InputError `egress.…`, as `Egress` does and `egress.redirections`; InfrastructureError `egress.failed` when there is no answer, or
-   * not in time.
+   * @param signal ends the answer's body, too. @throws InputError `egress.…`, as `Egress` does and `egress.redirections`; InfrastructureError
+   * `egress.failed` when there is no answer, or not in time.
    */
   async send(url: string, request: CheckedRequest, signal: AbortSignal): Promise<CheckedAnswer> {
     let target = this.#egress.assertUrl(url);

@@ -18,14 +18,14 @@ export interface LocalImage {
   save(file: string, signal: AbortSignal): Promise<void>;
 }
 
-/** @returns undefined where neither docker nor podman has an image of that name. They are not asked to fetch it. */
+/** @returns undefined where neither docker nor podman has an image of that name. They do not fetch it. */
 export async function findKeptImage(reference: string, signal: AbortSignal): Promise<LocalImage | undefined> {
   // A name that begins with "-" would be read as a flag.
   if (reference.startsWith('-')) return undefined;
   for (const name of KEEPERS) {
     const tool = await findProgram(name);
     if (tool === undefined) continue;
-    // It has no such image, or its daemon does not run: the next one may have it.
+    // It has no such image, or its daemon does not run: the next tool may have it.
     const found = await run(tool, ['image', 'inspect', '--format', '{{.Id}}', reference], { signal, maxBuffer: OUTPUT }).catch(
       () => undefined,
     );
@@ -44,7 +44,8 @@ export async function findKeptImage(reference: string, signal: AbortSignal): Pro
 /**
  * Builds a Dockerfile with the first of docker, podman and buildah that is installed, and writes the image as `docker save` does.
  *
- * @param context directory with what it copies. @throws InputError `image.no-builder` where none is installed, `image.build` with what the builder said.
+ * @param context directory with the files that it copies. @throws InputError `image.no-builder` where none is installed, `image.build` with the
+ * builder's message.
  */
 export async function buildImage(dockerfile: string, context: string, file: string, seconds: number, signal: AbortSignal): Promise<void> {
   for (const name of BUILDERS) {

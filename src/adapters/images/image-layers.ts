@@ -11,21 +11,21 @@ import { JsonProblem, parseJson } from '../../kernel/json-bounds.ts';
 
 /** An image as files of this machine: its layers, the lowest first. */
 export interface ImageLayers {
-  /** Of its configuration, which names the content of all layers. */
+  /** Digest of its configuration, which names the content of all layers. */
   readonly digest: Digest;
   readonly settings: ImageSettings;
   readonly layers: readonly ImageLayer[];
 }
 
-/** What an image says of its programs. */
+/** An image's configuration for its programs. */
 export interface ImageSettings {
   readonly environment: Readonly<Record<string, string>>;
-  /** Where they begin, as it is written; empty where the image does not say. */
+  /** Working directory, as it is written; empty where the image has none. */
   readonly workdir: string;
 }
 
 export interface ImageLayer {
-  /** Of the uncompressed archive: the layer's name in every image that has it. */
+  /** Digest of the uncompressed archive: the layer's name in every image that has it. */
   readonly digest: Digest;
   /** The archive as it is stored: uncompressed, or by gzip or zstd. */
   open(): Readable;
@@ -130,7 +130,7 @@ async function readLayers(place: ImageDirectory, digest: string, files: readonly
   return { digest: parseDigest(digest), settings: { environment, workdir: settings?.WorkingDir ?? '' }, layers: await Promise.all(layers) };
 }
 
-/** @throws InputError when it is not what its name says. */
+/** @throws InputError when its content does not match its name. */
 async function readBlob(place: ImageDirectory, digest: string): Promise<Buffer> {
   const file = join(place.directory, getBlobPath(digest));
   const found = await stat(file).catch(() => undefined);

@@ -15,8 +15,8 @@ const settingsSchema = z.object({ environment: z.record(z.string(), z.string()),
 const whiteoutsSchema = z.object({ gone: z.array(z.string()), opaque: z.array(z.string()) });
 
 /**
- * Root file systems of images on this machine. A layer is unpacked once, under the digest of its content, and images that have it share its files. What
- * is made lies under a name of its own until it is whole: a Muster that is killed leaves nothing that looks like a root.
+ * Root file systems of images on this machine. A layer is unpacked once, under the digest of its content, and images that have it share its files.
+ * Everything is made under a temporary name until it is complete, so a killed Muster leaves nothing that looks like a root.
  */
 export class ImageRoots {
   readonly #directory: string;
@@ -40,13 +40,13 @@ export class ImageRoots {
   }
 
   /**
-   * @param where names the image for messages. @returns the directory with the image's files.
-   * @throws InputError for what is no image, or one with content that is refused.
+   * @param where names the image for messages. @returns the directory with the image's files. @throws InputError for something that is no image, or
+   * one with refused content.
    */
   async unpackImage(where: string, { digest, settings, layers }: ImageLayers, signal: AbortSignal): Promise<string> {
     const root = this.#joinPath('roots', digest);
     if (await isThere(root)) {
-      // Missing beside one that an earlier version has made.
+      // Missing beside a root that an earlier version has made.
       await this.#noteSettings(root, settings);
       return root;
     }
@@ -58,13 +58,13 @@ export class ImageRoots {
     });
   }
 
-  /** What the image says that a root was made of. @param root that this gave. */
+  /** The configuration of the image that a root was made of. @param root a result of this class. */
   async readSettings(root: string): Promise<ImageSettings> {
     const file = settingsFile(root);
     return readOwnFile(file, settingsSchema, await readFile(file, 'utf8'));
   }
 
-  /** Beside the root: an image's own files are all that is in it. */
+  /** Beside the root, which has only the image's own files. */
   async #noteSettings(root: string, settings: ImageSettings): Promise<void> {
     const note = settingsFile(root);
     if (await isThere(note)) return;
@@ -106,7 +106,7 @@ export class ImageRoots {
       await make(making);
       await mkdir(join(place, '..'), { recursive: true });
       await rename(making, place).catch((error: unknown) => {
-        // Another process was faster with the same.
+        // Another process has made the same meanwhile.
         if (!hasErrno(error, 'ENOTEMPTY') && !hasErrno(error, 'EEXIST')) throw error;
       });
       return place;

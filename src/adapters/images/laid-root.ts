@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { Whiteouts } from './unpacked-layer.ts';
 
 /**
- * Lays a layer over those below it in a directory, with hard links in place of copies, as an overlay of directories would show them: a directory
- * joins the one below, everything else takes its place. Nothing is followed: a link in the place of a directory hides what it points to.
+ * Lays a layer over those below it in a directory, with hard links in place of copies and the result of an overlay: a directory joins the one below,
+ * everything else replaces it. Nothing is followed: a link in place of a directory hides its target.
  *
  * @param layer directory with its files. Both have to be on one file system.
  */
@@ -39,7 +39,7 @@ async function layDirectory(root: string, layer: string, path: string, signal: A
   }
 }
 
-/** Whether all that leads to it are directories, the last one included. */
+/** Whether all parts of the path are directories, the last one included. */
 async function isBelowDirectories(root: string, path: string): Promise<boolean> {
   const names = path === '' ? [] : path.split('/');
   for (const [i] of names.entries()) {

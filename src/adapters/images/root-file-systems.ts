@@ -13,7 +13,7 @@ import { ImageRoots } from './image-roots.ts';
 import { unpackLayer } from './unpacked-layer.ts';
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
-/** Files of a root file system that stand in the workdir at the beginning. */
+/** Files of a root file system that are in the workdir at the beginning. */
 const WORKDIR_BOUNDS = SUBMISSION_BOUNDS;
 
 /** The files that a Dockerfile is built from: those of environment/, by their paths there. */
@@ -30,7 +30,7 @@ export class RootFileSystems {
   readonly #opening = new Map<string, Promise<string>>();
   #swept: Promise<void> | undefined;
 
-  /** @param directory where they are kept. */
+  /** @param directory where they are stored. */
   constructor(directory: string) {
     this.#roots = new ImageRoots(directory);
     this.#built = join(directory, 'built');
@@ -127,7 +127,7 @@ export class RootFileSystems {
 }
 
 /**
- * The files that a root file system has below a directory, with the paths that they have inside: what can be written to hides what lies there.
+ * The files of a root file system below a directory, with their paths inside: a writable directory hides them.
  *
  * @throws InputError for links, and for more than a workdir may have.
  */

@@ -16,10 +16,10 @@ export interface ReadArchive {
 }
 
 /**
- * Reads a tar archive entry by entry, by gzip or zstd or as it is. Nothing of an entry is held in memory but what `take` holds.
+ * Reads a tar archive entry by entry, compressed by gzip or zstd or not at all. Only what `take` holds of an entry is in memory.
  *
- * @param take has to read the entry to its end. @param most bytes, uncompressed. @param where names the archive for messages.
- * @throws InputError `image.invalid` for what is no such archive, or a larger one; whatever `take` throws.
+ * @param take has to read the entry to its end. @param most bytes, uncompressed. @param where names the archive for messages. @throws InputError
+ * `image.invalid` for anything but such an archive, or for a larger one; the errors of `take`.
  */
 export async function readTar(
   where: string,
@@ -42,7 +42,7 @@ export async function readTar(
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => undefined);
   parser.on('error', failed.reject);
-  // Entries without content come at once, also while one before is still being taken.
+  // Entries without content arrive at once, even while an earlier one is being read.
   let taken = Promise.resolve();
   let last: ReadEntry | undefined;
   parser.on('entry', (entry: ReadEntry) => {
@@ -60,7 +60,7 @@ export async function readTar(
     await pipeline(source, await decompressLayer(source), count, write, { signal });
     await taken;
   } catch (error) {
-    // What reads an entry would wait for the rest of it.
+    // The entry's reader would otherwise wait for the rest of it.
     last?.end();
     await taken.catch(() => undefined);
     if (error instanceof InputError || signal.aborted || !isFormatError(error)) throw error;

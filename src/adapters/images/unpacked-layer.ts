@@ -10,7 +10,7 @@ import { readTar, createTooLargeError } from './tar-entries.ts';
 /** Far more than the layers of ordinary images have. */
 export const LAYER_BOUNDS = { bytes: 16 * 2 ** 30, entries: 1_000_000, depth: 128, name: 255, link: 4095 };
 
-/** What a layer takes away of those below it (OCI image specification, layer.md). */
+/** Files below that a layer removes (OCI image specification, layer.md). */
 export interface Whiteouts {
   /** Paths that are gone. */
   readonly gone: readonly string[];
@@ -23,9 +23,9 @@ const OPAQUE = '.wh..wh..opq';
 type Kind = 'directory' | 'file' | 'link';
 
 /**
- * Unpacks a layer into an empty directory, which no other process writes to. Nothing is written through a link: what lies below one is refused, and so
- * are names that leave the directory, devices, and whatever is beyond the bounds. Devices below /dev are left out, because every sandbox has its own.
- * Users, times and the bits of set-user-ID are not kept: everything belongs to the user that runs Muster, and may be read by every other one.
+ * Unpacks a layer into an empty directory, which no other process writes to. Nothing is written through a link: entries below one are refused, and so
+ * are names that leave the directory, devices, and entries beyond the bounds. Devices below /dev are left out, because every sandbox has its own.
+ * Users, times and set-user-ID bits are not kept: everything belongs to the user that runs Muster, and is readable by all.
  *
  * @param where names the layer for messages. @throws InputError that names the entry.
  */
@@ -101,7 +101,7 @@ class Unpacking {
     return names.join('/');
   }
 
-  /** With those that it is in. */
+  /** With its parent directories. */
   async #makeDirectory(path: string, written: string): Promise<void> {
     const kind = this.#kinds.get(path);
     if (kind === 'directory') return;
@@ -143,7 +143,7 @@ class Unpacking {
     this.#kinds.set(path, kind);
   }
 
-  /** A later entry takes the place of an earlier one. */
+  /** A later entry replaces an earlier one. */
   async #makeRoom(path: string, written: string): Promise<void> {
     const kind = this.#kinds.get(path);
     if (kind === 'directory') throw this.#createRefusal(written, 'takes the place of a directory');

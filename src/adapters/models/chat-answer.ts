@@ -3,7 +3,7 @@ import type { Completion } from '../../agents/acting/model/model-endpoint.ts';
 import type { SampledTurn } from '../../agents/rollouts/record/sampled-tokens.ts';
 import { UnusableAnswerError } from './model-server.ts';
 
-/** The fields of a chat completion that Muster reads; servers add more. Token ids stand where vLLM and SGLang put them. */
+/** The fields of a chat completion that Muster reads; servers add more. Token ids are where vLLM and SGLang put them. */
 
 /** As long as a conversation, and read in each turn: zod's own arrays check and copy number by number, which costs most of reading an answer. */
 const ids = z

@@ -17,7 +17,7 @@ const SHOWN = 100;
 export class ChatEndpoint implements ModelEndpoint {
   readonly #agent: ServedModel;
   readonly #server: ModelServer;
-  /** As the server called it first. */
+  /** The server's first name for it. */
   #model: string | undefined;
 
   constructor(agent: ServedModel, server: ModelServer) {

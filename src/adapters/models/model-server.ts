@@ -17,11 +17,11 @@ export interface ModelServerTerms {
   readonly concurrency: number;
   /** For one answer. */
   readonly answerSeconds: number;
-  /** For one answer with all waits and repetitions: a server that is gone for longer fails what asks it. */
+  /** For one answer with all waits and retries: a server that is away for longer fails the caller. */
   readonly patienceSeconds: number;
 }
 
-/** The answer is malformed or contradicts itself: the server is asked again. */
+/** The answer is malformed or contradicts itself, so it is requested again. */
 export class UnusableAnswerError extends Error {}
 
 const CIRCUIT: CircuitTerms = { failures: 5, openMs: 5000, probeMs: 60_000 };
@@ -31,7 +31,7 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
 /** Characters of an answer in a message. */
 const SHOWN = 500;
-/** How servers say that a conversation is too long: OpenAI and vLLM by the code or the sentence, SGLang by the sentence. */
+/** How servers report that a conversation is too long: OpenAI and vLLM by the code or the sentence, SGLang by the sentence. */
 const TOO_LONG = /context_length_exceeded|maximum context length|longer than the model's context|input is too long|exceeds the context/i;
 
 /** A conversation that the server does not take. */
@@ -41,7 +41,7 @@ type Tried<Value> =
   | { readonly kind: 'answered'; readonly value: Value | Unfit }
   | { readonly kind: 'failed'; readonly why: string; readonly waitMs: number | undefined };
 
-/** One server, shared by all callers: a bound on concurrent requests, repetitions with jitter, and a circuit breaker. */
+/** One server, shared by all callers: a limit on concurrent requests, retries with jitter, and a circuit breaker. */
 export class ModelServer implements Disposable {
   readonly #terms: ModelServerTerms;
   readonly #clock: Clock;
@@ -65,8 +65,8 @@ export class ModelServer implements Disposable {
   }
 
   /**
-   * @param read what the answer's JSON says; throws UnusableAnswerError for one that has to be requested again.
-   * @throws InfrastructureError `endpoint.unavailable`; InputError `endpoint.refused`; what `read` throws; the signal's reason.
+   * @param read reads the answer's JSON; throws UnusableAnswerError for one that has to be requested again. @throws InfrastructureError
+   * `endpoint.unavailable`; InputError `endpoint.refused`; what `read` throws; the signal's reason.
    */
   async ask<Value>(body: string, read: (answer: unknown) => Value, signal: AbortSignal): Promise<Value | Unfit> {
     const { patienceSeconds } = this.#terms;
@@ -114,7 +114,7 @@ export class ModelServer implements Disposable {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof InputError || error instanceof InfrastructureError) {
-        // The server works; what it says does not suit.
+        // The server works, but its answer is unusable.
         this.#circuit = CLOSED;
         throw error;
       }
@@ -139,7 +139,7 @@ export class ModelServer implements Disposable {
     throw new InputError('endpoint.refused', `${this.name} refuses requests: ${shown}; mend the agent's file, or the key`);
   }
 
-  /** Full jitter: those who failed together do not come back together. */
+  /** Full jitter: callers that failed together do not retry together. */
   #drawDelay(failures: number): number {
     return this.#random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures + 1));
   }
@@ -155,7 +155,7 @@ class BusyError extends Error {
   }
 }
 
-/** Another conversation may suit: the key is right, and the model is there. */
+/** Another conversation may be accepted: the key is right, and the model exists. */
 function isOfThisRequest(status: number): boolean {
   return status === 400 || status === 413 || status === 422;
 }

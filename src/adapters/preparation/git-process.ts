@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
-/** Nothing of a user's or a machine's settings counts, and nothing is asked for. */
+/** No settings of the user or the machine apply, and git prompts for nothing. */
 const ENVIRONMENT = {
   PATH: '/usr/local/bin:/usr/bin:/bin',
   LANG: 'C.UTF-8',
@@ -28,22 +28,22 @@ const ENVIRONMENT = {
 };
 const MOST_ERRORS = 8192;
 
-/** Of what hangs without work, such as another side that sends nothing. */
+/** For a command that hangs without work, for example because the other side sends nothing. */
 const MOST_WALL_MS = 4 * 3_600_000;
 const SIGXCPU = 24;
-/** Of prlimit, where there is no git. */
+/** The exit code of prlimit when there is no git. */
 const NOT_FOUND = 127;
 
 export interface GitBounds {
-  /** Of processor time, of each process: a busy machine refuses no repository. */
+  /** Processor time of each process: a busy machine refuses no repository. */
   readonly seconds: number;
-  /** Of what it prints. */
+  /** Of its output. */
   readonly bytes: number;
-  /** Of the largest file that it writes, in bytes: a clone has its objects in one. Any, when this is left out. */
+  /** Of the largest file that it writes, in bytes: a clone has its objects in one. Unlimited when left out. */
   readonly fileBytes?: number;
 }
 
-/** What git says when a process of its own was ended by a limit. */
+/** git's message when a limit ended one of its processes. */
 const SAYS_SLOW = /died of signal 24/i;
 const SAYS_TOO_LARGE = /died of signal 25|invalid index-pack output|File too large/i;
 

@@ -86,7 +86,7 @@ export class GitRepository implements AsyncDisposable {
       });
   }
 
-  /** What a commit changes against its first parent. */
+  /** The changes of a commit against its first parent. */
   async changes({ id, parent }: Commit, signal: AbortSignal): Promise<readonly FileChange[]> {
     if (parent === undefined) return [];
     const args = ['diff-tree', '-r', '-z', '--no-renames', '--no-ext-diff', '--no-textconv', '--raw', '--numstat', parent, id];
@@ -108,7 +108,7 @@ export class GitRepository implements AsyncDisposable {
     return changes;
   }
 
-  /** What a commit changes, for readers. */
+  /** The changes of a commit, for readers. */
   async patch({ id, parent }: Commit, signal: AbortSignal): Promise<string> {
     if (parent === undefined) return '';
     const args = ['diff-tree', '-p', '--no-renames', '--no-ext-diff', '--no-textconv', '--no-color', parent, id];
@@ -116,7 +116,7 @@ export class GitRepository implements AsyncDisposable {
   }
 
   /**
-   * All files of a commit. A link within the tree is a copy of what it leads to; submodules are left out.
+   * All files of a commit. A link within the tree becomes a copy of its target; submodules are left out.
    *
    * @throws InputError `repository.tree` for names that are no UTF-8, links out of the tree, and more than the bounds.
    */
@@ -138,7 +138,7 @@ export class GitRepository implements AsyncDisposable {
     return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** Where the history leads to a commit besides HEAD's own: tags, branches, packed references, entries of reflogs. One text each. */
+  /** References that reach a commit outside of HEAD's own history: tags, branches, packed references, entries of reflogs. One text each. */
   async waysTo(commit: string, signal: AbortSignal): Promise<readonly string[]> {
     const listed = await this.#git(['for-each-ref', '--count=20', `--contains=${commit}`, '--format=%(refname)'], signal);
     const packed = await readFile(join(this.#source, '.git', 'packed-refs'), 'utf8').catch(() => '');
@@ -209,7 +209,7 @@ function readTree(output: Buffer): readonly TreeEntry[] {
   return entries;
 }
 
-/** What `cat-file --batch` prints: `OBJECT blob SIZE\n`, the content, a line feed. */
+/** Output of `cat-file --batch`: `OBJECT blob SIZE\n`, the content, a line feed. */
 function* readBatch(output: Buffer): Generator<readonly [string, Buffer]> {
   for (let at = 0; at < output.length;) {
     const end = output.indexOf(10, at);

@@ -27,13 +27,13 @@ export class LayerStore {
     }
     await rename(part, place).catch(async (error: unknown) => {
       await rm(part, { recursive: true, force: true });
-      // Another process was faster with the same.
+      // Another process has stored the same meanwhile.
       if (!hasErrno(error, 'ENOTEMPTY') && !hasErrno(error, 'EEXIST')) throw error;
     });
     return digest;
   }
 
-  /** @returns undefined when it is not there, or is no longer what its name says. */
+  /** @returns undefined when it is missing, or its content no longer matches its name. */
   async find(digest: string): Promise<SourceFiles | undefined> {
     const place = join(this.#directory, digest);
     if ((await stat(place).catch(() => undefined)) === undefined) return undefined;

@@ -5,7 +5,7 @@ import { isPlainPath } from '../../agents/tasks/relative-path.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
-/** What tools leave behind, and what git has. */
+/** Leftovers of tools, and git's own files. */
 const LEFT_OUT = new Set(['.git', '__pycache__', '.pytest_cache', '.hg', '.svn']);
 
 /**

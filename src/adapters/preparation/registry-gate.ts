@@ -11,8 +11,8 @@ const TLS_PORT = 443;
 const IDLE_MS = 120_000;
 
 /**
- * The one way out of a sandbox in which dependencies are installed: a proxy behind a socket in a directory that the sandbox has, which connects to
- * the named hosts and to no other. The sandbox has no network besides.
+ * The only way out of a sandbox in which dependencies are installed: a proxy behind a socket in a directory of the sandbox, which connects to the
+ * named hosts only. The sandbox has no other network.
  */
 export class RegistryGate implements AsyncDisposable {
   readonly #server: Server;
@@ -25,7 +25,7 @@ export class RegistryGate implements AsyncDisposable {
     this.directory = directory;
   }
 
-  /** @param hosts names; `*.name` also stands for those below. */
+  /** @param hosts names; `*.name` includes all below it. */
   static async open(hosts: readonly string[]): Promise<RegistryGate> {
     const directory = await mkdtemp(join(tmpdir(), 'muster-registries-'));
     const server = createServer((_, response) => response.writeHead(403).end('only CONNECT is served\n'));

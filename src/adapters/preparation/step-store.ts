@@ -6,7 +6,7 @@ import { nameStep } from '../../agents/preparation/step-key.ts';
 import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import { tryParseJson } from '../../kernel/json-bounds.ts';
 
-/** What steps have made, each under the digest of its inputs. A step that was killed has left nothing, and is taken again. */
+/** Results of steps, each under the digest of its inputs. A killed step leaves nothing, and is carried out again. */
 export class StepStore {
   readonly #directory: string;
   readonly #running = new Map<string, Promise<unknown>>();
@@ -16,9 +16,9 @@ export class StepStore {
   }
 
   /**
-   * What the step made of these inputs before, or makes now. Two candidates that ask for the same wait for one.
+   * The step's stored result for these inputs, or a new one. Two candidates with the same request share one.
    *
-   * @param isFinal whether what was made is kept. @throws what `make` throws; InfrastructureError when it cannot be written.
+   * @param isFinal whether the result is stored. @throws what `make` throws; InfrastructureError when it cannot be written.
    */
   async remember<Schema extends z.ZodType>(
     step: string,

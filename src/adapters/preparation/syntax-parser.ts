@@ -6,11 +6,11 @@ import type { Grammar } from '../../agents/preparation/languages/language-adapte
 import { mutateSyntax } from '../../agents/preparation/syntax-mutations.ts';
 
 const GRAMMARS = dirname(createRequire(import.meta.url).resolve('@vscode/tree-sitter-wasm'));
-/** Of a file, in characters. Longer ones are no code that a person wrote. */
+/** Of a file, in characters. Longer ones were not written by a person. */
 const MOST_CHARACTERS = 400_000;
 const MOST_MUTATIONS = 2000;
 
-/** Reads code by Tree-sitter's grammars, compiled to WebAssembly: whatever the code is, it reaches no memory but the parser's own. */
+/** Parses code by Tree-sitter's grammars, compiled to WebAssembly: no code reaches any memory but the parser's own. */
 export class SyntaxParser {
   readonly #languages = new Map<Grammar, Promise<treeSitter.Language>>();
   #ready: Promise<void> | undefined;

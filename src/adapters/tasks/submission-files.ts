@@ -46,7 +46,7 @@ class Reading {
   #entries = 0;
   #bytes = 0;
 
-  /** @param destinations of all artifacts: what lies at one is no part of another. */
+  /** @param destinations of all artifacts: files at one of them are not part of another. */
   constructor(top: string, destinations: ReadonlySet<string>) {
     this.#top = top;
     this.#destinations = destinations;
@@ -101,7 +101,7 @@ class Reading {
   }
 
   async #read(inside: string, target: string): Promise<void> {
-    // A file that became a link or a pipe after it was looked at is neither followed nor waited for.
+    // A file that became a link or a pipe after it was listed is neither followed nor awaited.
     await using handle = await open(join(this.#top, inside), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const { size, mode } = await handle.stat();
     this.#bytes += size;

@@ -10,12 +10,12 @@ import { parseDigest } from '../../kernel/ids.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
 const EXECUTABLE = 0o100;
-/** Of a file that are in memory at a time. */
+/** Bytes of a file that are in memory at a time. */
 const PIECE_BYTES = 2 ** 20;
 
 /**
- * Reads a task's directory: every file's digest, and the text of those that declare something. Links are refused: what they lead to is no part of
- * the task, and a sandbox would see something else at their place.
+ * Reads a task's directory: every file's digest, and the text of declaring files. Links are refused: their targets are not part of the task, and a
+ * sandbox would see something else there.
  *
  * @throws InputError `task.missing`, `task.unsafe`, `task.too-large`, naming the path.
  */
@@ -69,7 +69,7 @@ async function readFile(
   path: string,
   inside: string,
 ): Promise<{ readonly file: TaskFile; readonly bytes: Uint8Array | undefined }> {
-  // A file that became a link after it was looked at is not followed.
+  // A file that became a link after it was listed is not followed.
   await using handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   const status = await handle.stat();
   if (!status.isFile()) throw new InputError('task.unsafe', `${where}/${inside}: it changed while it was read; try again`);
@@ -80,7 +80,7 @@ async function readFile(
   const pieces: Buffer[] = [];
   let bytes = 0;
   let isOver = false;
-  // A byte more than it has: less than was asked for is the end of the file.
+  // A byte more than it has: reading less than requested is the end of the file.
   const room = Buffer.allocUnsafe(Math.min(status.size + 1, PIECE_BYTES));
   while (!isOver) {
     const { bytesRead } = await handle.read(room);

@@ -6,7 +6,7 @@ import type { StopReason } from '../rollouts/record/trajectory.ts';
 import { AGENT_SECONDS, type Acted, type OpenStep, type OpenWorkspace, type PerformedAction } from './acted/acted.ts';
 
 /**
- * Carries a list of actions out in a workspace, until one submits, the list is at its end or the task's time is over.
+ * Carries out a list of actions in a workspace, until one submits, the list ends or the task's time is over.
  *
  * @throws InfrastructureError when the workspace is lost; the signal's reason.
  */

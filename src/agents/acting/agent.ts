@@ -11,10 +11,10 @@ const MOST_ACTIONS = 10_000;
 const actionList = z.array(actionSchema).max(MOST_ACTIONS);
 
 /**
- * What acts on tasks, as a file says it. It stands where a checkpoint would be: the file's digest names it.
+ * What acts on tasks, as its file describes it. It is used in place of a checkpoint: the file's digest names it.
  *
- * oracle: the task's own solution. nop: nothing is done. scripted: a list of actions. model: a language model behind a server. program: a
- * command-line program in the workspace that asks a model by itself. external: whatever takes the episode over HTTP.
+ * oracle: the task's own solution. nop: does nothing. scripted: a list of actions. model: a language model behind a server. program: a command-line
+ * program in the workspace that queries a model by itself. external: any program that takes the episode over HTTP.
  */
 export const agentSchema = z
   .discriminatedUnion('agent', [
@@ -38,7 +38,7 @@ export function hasModel(agent: Agent): agent is ModelAgent | ProgramAgent {
   return agent.agent === 'model' || agent.agent === 'program';
 }
 
-/** What a script has for a step of a task: the first of its names that the script knows. */
+/** A script's actions for a step of a task: under the first of the step's names that the script knows. */
 export function findActions({ actions, tasks }: Extract<Agent, { agent: 'scripted' }>, { task, step }: OpenStep): readonly Action[] {
   const names = [task.id, task.id.split('/').at(-1) ?? ''];
   return (
@@ -52,7 +52,7 @@ export const BUILT_IN_AGENTS: ReadonlyMap<string, Agent> = new Map([
   ['nop', { agent: 'nop' }],
 ]);
 
-/** Most bytes of a file that says what an agent does. */
+/** Most bytes of an agent's file. */
 export const AGENT_BYTES = 4 * 1024 * 1024;
 
 const KNOWN = new KnownSettings(agentSchema);

@@ -57,7 +57,7 @@ function toTurn(
   };
 }
 
-/** An action that no model has asked for. */
+/** An action that no model requested. */
 function toScripted({ action, text, diff }: PerformedAction, texts: Texts): TranscriptTurn {
   const { name, rest } = splitAction(action);
   const call = {
@@ -89,7 +89,7 @@ function judged(verdict: Verdict, texts: Texts): TranscriptStep['verdict'] {
   };
 }
 
-/** Bounds what is kept of all texts together. */
+/** Bounds the total of all texts. */
 class Texts {
   omitted = 0;
   #left = MOST.all;
@@ -102,7 +102,7 @@ class Texts {
     return kept === text ? text : `${kept}\n[… ${text.length - kept.length} characters left out …]`;
   }
 
-  /** A patch is shown whole or not at all: one that is cut off would say that the rest is as it was. */
+  /** A patch is shown whole or not at all: a shortened one would suggest that the rest did not change. */
   shortenDiff({ files, patch }: WorkspaceDiff): {
     files: { path: string; change: 'added' | 'changed' | 'removed'; isShown: boolean }[];
     patch: string;
@@ -115,5 +115,5 @@ class Texts {
   }
 }
 
-/** Named in one diff. */
+/** Most files named in one diff. */
 const MOST_FILES = 200;

@@ -17,25 +17,25 @@ export interface StepsTerms {
   readonly judge: (step: TaskStep, submission: Submission, signal: AbortSignal) => Promise<Verdict>;
   /** Directories of the workspace besides those of the task. They are empty in each step. */
   readonly own: readonly string[];
-  /** Whether it is looked at what each action changes. */
+  /** Whether the changes of each action are recorded. */
   readonly showsChanges: boolean;
 }
 
 export interface PlayedStep {
   readonly step: TaskStep;
   readonly acted: Acted;
-  /** Undefined when there was nothing to grade, as `Acted` says. */
+  /** Undefined when there was nothing to grade, as in `Acted`. */
   readonly verdict: Verdict | undefined;
 }
 
-/** What a step has left to the next one; or why there can be no next one, which is the fault of what has acted. */
+/** What a step leaves to the next one; or why there can be no next one because of the agent. */
 type Left = { readonly entries: readonly WorkspaceEntry[]; readonly problem?: undefined } | { readonly problem: string };
 
 const NOTHING_DONE: Acts = { actions: 0, stopReason: 'script-ended', course: undefined };
 
 /**
- * Plays the steps of a task one after the other. Each has a workspace that holds what the step before has left, and is judged when that workspace
- * is gone: so no step holds a sandbox while it waits for another. The task ends with a step whose reward is below what the task asks for.
+ * Plays the steps of a task in order. Each has a workspace with the files that the previous one left, and is graded when that workspace is gone: so
+ * no step holds a sandbox while it waits for another. The task ends with a step whose reward is below the required one.
  *
  * @throws InputError when a sandbox cannot be made as the task declares it; InfrastructureError; the signal's reason.
  */

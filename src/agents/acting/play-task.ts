@@ -26,11 +26,11 @@ import type { Trajectory } from '../rollouts/record/trajectory.ts';
 const PRINTED = 2000;
 
 export interface PlayContext extends GradingContext {
-  /** What a model is asked through; undefined for agents without one. */
+  /** The model's endpoint; undefined for agents without one. */
   readonly endpoint: ModelEndpoint | undefined;
-  /** What a program reaches its model through; undefined for agents that are none. */
+  /** How a program reaches its model; undefined for agents that are no programs. */
   readonly gateway: Gateway | undefined;
-  /** Where agents outside of Muster take episodes; undefined for agents that are none of these. */
+  /** Offers episodes to agents outside of Muster; undefined for other agents. */
   readonly offers: EpisodeOffers | undefined;
   /** Whether to make a transcript, with what each action changes. */
   readonly isShown: boolean;
@@ -42,9 +42,12 @@ export interface PlayedTask {
   readonly outcome: Outcome;
   /** Why the reward is what it is, for people. */
   readonly log: string;
-  /** What a model has seen and said in each step, with the step's reward. None for agents without a model, and when the episode did not come to its end. */
+  /**
+   * What a model received and answered in each step, with the step's reward. None for agents without a model, and when the episode did not end
+   * normally.
+   */
   readonly trajectories: readonly Trajectory[];
-  /** What the agent did, for people. Undefined when none was asked for, and when the episode did not come to its end. */
+  /** What the agent did, for people. Undefined when it was not requested, and when the episode did not end normally. */
   readonly transcript: Transcript | undefined;
 }
 
@@ -183,7 +186,7 @@ function getPlayed(task: Task, played: readonly PlayedStep[]): Omit<PlayedTask, 
   };
 }
 
-/** Of each name what the steps come to, as for the reward. */
+/** Combines the steps' values of each name, as for the reward. */
 function combineMetrics(task: Task, verdicts: readonly Verdict[]): Readonly<Record<string, number>> {
   const measured = verdicts.map(
     ({ gate, components }) =>
@@ -201,7 +204,7 @@ function combineMetrics(task: Task, verdicts: readonly Verdict[]): Readonly<Reco
   );
 }
 
-/** Of a program that has not come to its end by itself. */
+/** Of a program that has not ended by itself. */
 function describePrinted({ stopReason, printed = '' }: PlayedStep['acted']): readonly string[] {
   if (stopReason === 'submitted' || printed === '') return [];
   return [`the program ended with "${stopReason}", and had printed: ${printed.slice(-PRINTED)}`];

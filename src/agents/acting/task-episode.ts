@@ -7,16 +7,16 @@ export interface TaskEpisode {
   readonly task: Task;
   readonly content: TaskContent;
   readonly agent: Agent;
-  /** That names the agent. */
+  /** Digest that names the agent. */
   readonly agentDigest: string;
   readonly identity: EpisodeIdentity;
-  /** Of the sampling of a model. */
+  /** Seed of a model's sampling. */
   readonly policySeed: number;
   /** Decides which hidden cases there are: the same for every agent. */
   readonly environmentSeed: number;
 }
 
-/** What an episode is called among others. */
+/** The episode's name among others. */
 export interface EpisodeIdentity {
   readonly trajectory: string;
   readonly group: string | null;

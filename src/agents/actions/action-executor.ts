@@ -15,13 +15,13 @@ import { patchText, readPatch } from './patched-files.ts';
 
 export const SHOWN_TO_AGENTS: OutputBounds = { head: 16 * 1024, tail: 16 * 1024, most: 64 * 2 ** 20 };
 
-/** What an action has done to files. */
+/** An action's effect on files. */
 export interface Effect {
-  /** What it has changed itself. */
+  /** Its own changes. */
   readonly delta: WorkspaceDelta;
   /** Whether programs have run, which may have changed anything. */
   readonly isOpen: boolean;
-  /** What they have changed, where that was read with them. */
+  /** Their changes, where they were read together. */
   readonly changes?: FileResult<WorkspaceDelta> | undefined;
 }
 
@@ -36,12 +36,12 @@ interface Done {
 
 export interface Performed {
   readonly observation: Observation;
-  /** By the action itself; what a command writes is bounded by the sandbox. */
+  /** By the action itself; the sandbox bounds what a command writes. */
   readonly bytesWritten: number;
   readonly effect: Effect;
 }
 
-/** Carries the actions of an agent out in its workspace, one after the other. What the agent got wrong is an observation. */
+/** Carries out an agent's actions in its workspace, one after the other. Mistakes of the agent become observations. */
 export class ActionExecutor {
   readonly #files: WorkspaceFiles;
   readonly #terms: ActionTerms;
@@ -55,10 +55,7 @@ export class ActionExecutor {
     this.#terms = terms;
   }
 
-  /**
-   * @param seconds that a command may take at most, whatever it asks for.
-   * @throws InfrastructureError when the workspace is lost; the signal's reason.
-   */
+  /** @param seconds most seconds of a command, whatever it requests. @throws InfrastructureError when the workspace is lost; the signal's reason. */
   async perform(action: Action, seconds: number, signal: AbortSignal): Promise<Performed> {
     return this.#toPerformed(await this.#done(action, seconds, signal));
   }
@@ -213,7 +210,7 @@ export class ActionExecutor {
 
 type TextOfFile = { readonly text: string } | { readonly refused: ObservationData };
 
-/** What is no action has an observation, too. */
+/** An invalid action has an observation, too. */
 export function describeMisfit({ reason, detail }: Misfit): Observation {
   return toObservation(refuse(reason, detail));
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
-/** Of a file that an action reads or writes whole. */
+/** Most bytes of a file that an action reads or writes whole. */
 export const FILE_BYTES = 4 * 2 ** 20;
 
-/** Of any action: a number that an agent has made up is refused before anything is done. */
+/** Of any action: an absurd number of an agent is refused before anything is done. */
 const PATH_LENGTH = 4096;
 const COMMAND_LENGTH = 64 * 1024;
 const TEXT_LENGTH = FILE_BYTES;

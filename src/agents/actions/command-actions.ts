@@ -14,19 +14,19 @@ export interface ActionTerms {
   /** Absolute: where relative paths and commands begin. */
   readonly workdir: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** Of what a command prints, each stream. */
+  /** Most bytes of a command's output, each stream. */
   readonly output: OutputBounds;
   /** Directories whose changes are read with each command that runs; none are when it is left out. */
   readonly watched?: readonly string[];
 }
 
-/** What an agent sees of a command, and what that has changed, where it was read with it. */
+/** What an agent sees of a command, and its changes, where they were read together. */
 export interface Commanded {
   readonly data: ObservationData;
   readonly changes?: FileResult<WorkspaceDelta> | undefined;
 }
 
-/** The first one that there is: tasks are written for bash, and some images have none. */
+/** The first existing one: tasks are written for bash, and some images have none. */
 const SHELLS = ['/bin/bash', '/bin/sh'] as const;
 
 type CommandAction = Extract<Action, { action: 'run' | 'start' | 'poll' | 'stop' }>;
@@ -93,14 +93,14 @@ export class CommandActions {
     return { directory: workdir, environment, output, input: Buffer.from(stdin), sampled: false };
   }
 
-  /** It has SHELL, as in a terminal: each start of bash without it reads the names of all users, and the files that say where those are. */
+  /** SHELL is set as in a terminal: without it each start of bash reads the names of all users, and the files that say where those are. */
   #shellCommand(shell: string, command: string, stdin: string): Omit<Command, 'seconds'> {
     const { environment, ...rest } = this.#command(stdin);
     const { SHELL = shell } = this.#session.environment;
     return { argv: [shell, '-c', command], ...rest, environment: { SHELL, ...environment } };
   }
 
-  /** With the next shell where there is none of the first. */
+  /** With the next shell if the first does not exist. */
   async #inShell<Result>(
     begin: (shell: string) => Promise<Result>,
     isMissing: (result: Result) => boolean,
@@ -121,7 +121,7 @@ function toCommanded({ result: { end, stdout, stderr }, changes }: RunWithChange
   return { data: { kind: 'ran', end, stdout: formatExcerpt(stdout), stderr: formatExcerpt(stderr) }, changes };
 }
 
-/** What was refused at the first look, the second one tells of. */
+/** The second scan reports what the first one refused. */
 function joinChanges({ changes: first }: RunWithChanges, { result, changes: second }: RunWithChanges): RunWithChanges {
   if (first?.kind !== 'given' || second?.kind !== 'given') return { result, changes: second };
   return { result, changes: { kind: 'given', result: joinDeltas(first.result, second.result) } };

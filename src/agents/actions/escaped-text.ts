@@ -4,7 +4,7 @@ import { SHOWN_CHARACTERS, type Excerpt } from './observation.ts';
 
 const LONE_SURROGATE = /[\ud800-\udfff]/gu;
 
-/** What a command has printed, with the middle left out where it is long. */
+/** A command's output, with the middle left out where it is long. */
 export function formatExcerpt({ head, tail, total }: PrintedOutput): Excerpt {
   if (total <= head.length + tail.length)
     return { text: escapeText(Buffer.concat([head, tail]).toString('utf8')), bytes: total, omitted: 0 };
@@ -27,13 +27,13 @@ export function shortenText(text: string): { readonly content: string; readonly 
   return { content: `${first}\n[… ${omitted} characters left out …]\n${last}`, omitted };
 }
 
-/** Lines and tabs are kept, other control characters are escapes. A byte of a name that is no UTF-8 has come as a lone surrogate. */
+/** Lines and tabs are kept, other control characters are escaped. A byte of a name that is no UTF-8 is a lone surrogate here. */
 export function escapeText(text: string): string {
   const whole = text.replaceAll(LONE_SURROGATE, (lone) => `\\x${(lone.charCodeAt(0) & 0xff).toString(16).padStart(2, '0')}`);
   return whole.split('\t').map(escapeUnprintable).join('\t');
 }
 
-/** Without the first bytes of a character whose last ones are left out. */
+/** Drops the first bytes of a character whose last ones are left out. */
 function findWholeEnd(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -43,7 +43,7 @@ function findWholeEnd(bytes: Buffer): number {
   return bytes.length;
 }
 
-/** Without the last bytes of a character whose first ones are left out. */
+/** Drops the last bytes of a character whose first ones are left out. */
 function findWholeStart(bytes: Buffer): number {
   let start = 0;
   while (start < 3 && start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;

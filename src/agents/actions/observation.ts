@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Entries of one listing, and lines of one search. */
+/** Most entries of one listing, and lines of one search. */
 export const MOST_ENTRIES = 1000;
 export const MOST_MATCHES = 200;
 /** The most characters of a file's text that are shown; the middle of a longer text is left out. */
@@ -28,7 +28,7 @@ const endSchema = z
   ])
   .describe('how a command ended');
 
-/** Why an action was not done: for the agent to mend. */
+/** Why an action was not done, so that the agent can correct it. */
 export const REFUSAL_REASONS = [
   'malformed',
   'unknown-action',
@@ -95,7 +95,10 @@ export const dataSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('refused'), reason: z.enum(REFUSAL_REASONS), detail: z.string() }),
 ]);
 
-/** What an agent sees of an action. It holds no clock and no random name: the same actions have the same observations, as far as programs do. */
+/**
+ * What an agent sees of an action. It contains no time and no random name: equal actions have equal observations, as far as programs are
+ * deterministic.
+ */
 export const observationSchema = z.strictObject({
   text: z.string().describe('for a model: all of `data` in words'),
   data: dataSchema,

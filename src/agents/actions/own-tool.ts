@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ACTION_NAMES, isText, type Misfit } from './action.ts';
 import type { Tool } from './action-tools.ts';
 
-/** Tools that a task brings: programs in its image, each with a JSON object as its standard input. */
+/** Tools of a task: programs in its image, each with a JSON object as its standard input. */
 
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
 const name = z.string().regex(NAME, 'expected a lower-case letter, then at most 63 lower-case letters, digits and "_"');
@@ -41,10 +41,10 @@ export interface ToolCall {
 
 export type ReadToolCall = { readonly kind: 'tool'; readonly call: ToolCall } | { readonly kind: 'misfit'; readonly misfit: Misfit };
 
-/** Longer texts are for files. */
+/** Longer texts belong into files. */
 const TEXT_LENGTH = 2 ** 20;
 
-/** Made once: zod compiles each object schema when it is first used, which costs more than reading a call. */
+/** Made once: zod compiles each object schema at its first use, which costs more than reading a call. */
 const namedSchema = z.looseObject({ action: z.string() });
 const argumentSchemas = new WeakMap<OwnTool, z.ZodObject>();
 

@@ -3,13 +3,13 @@ import { getMessage } from '../../kernel/errors.ts';
 
 /** Of one patch. */
 const MOST_FILES = 100;
-/** Lines of a file times lines of its part of the patch: a hunk is looked for at every line. */
+/** Lines of a file times lines of its part of the patch: a hunk is tried at every line. */
 const MOST_COMPARISONS = 20_000_000;
 const NOTHING = '/dev/null';
 
-/** What a patch does with one file. */
+/** What a patch does to one file. */
 export interface FilePatch {
-  /** As the patch names it; null when the file is new. */
+  /** Its name in the patch; null when the file is new. */
   readonly source: string | null;
   /** Null when the file is removed. */
   readonly target: string | null;
@@ -55,7 +55,7 @@ export function patchText(text: string, { patch, target }: FilePatch): { readonl
   const compared = patch.hunks.reduce((sum, hunk) => sum + hunk.lines.length, 0) * lines;
   if (compared > MOST_COMPARISONS)
     return { problem: 'the file and the patch are too large together; write the file, or run a program that changes it' };
-  // Where a hunk is said to begin is where it is looked for first: far behind the end, every line until there would be tried.
+  // A hunk is tried at its stated position first: for one far beyond the end, every line until there would be tried.
   const hunks = patch.hunks.map((hunk) => ({ ...hunk, oldStart: Math.min(hunk.oldStart, lines + 1) }));
   const patched = applyPatch(text, { ...patch, hunks }, { fuzzFactor: 0 });
   if (patched === false) return { problem: 'a hunk fits nowhere in it; nothing was changed' };

@@ -2,7 +2,7 @@ import type { FileRefusal } from '../workspace/command.ts';
 import { escapeText } from './escaped-text.ts';
 import type { ObservationData, RefusalReason } from './observation.ts';
 
-/** For the agent to mend. */
+/** For the agent, so that it can correct the action. */
 export function refuse(reason: RefusalReason, detail: string): ObservationData {
   return { kind: 'refused', reason, detail: escapeText(detail.slice(0, 4000)) };
 }
@@ -20,7 +20,7 @@ const REASONS: Readonly<Record<string, RefusalReason>> = {
   full: 'full',
 };
 
-/** What a workspace has refused, for the agent. */
+/** A refusal of a workspace, for the agent. */
 export function refuseFile({ kind, path, detail }: FileRefusal): ObservationData {
   return refuse(REASONS[kind] ?? 'unreadable', `${path}: ${detail}`);
 }

@@ -4,7 +4,7 @@ import { END_CAUSES, OUTCOMES } from './episode-state.ts';
 import { rewardTermsSchema } from '../tasks/arena-rules.ts';
 import { rewardComponentsSchema } from './reward.ts';
 
-/** What an agent is answered. The texts of it are stored, and are the same bytes whenever they are asked for again. */
+/** The answers to an agent. Their texts are stored, and repeated requests get the same bytes. */
 
 const amount = z.number().min(0);
 

@@ -12,13 +12,13 @@ export type FileAtStep =
       readonly digest: Digest;
       readonly bytes: number;
       readonly executable: boolean;
-      /** @returns undefined when it is not kept any more. */
+      /** @returns undefined when it is no longer stored. */
       readonly content: () => Promise<Buffer | undefined>;
     }
   | { readonly kind: 'link'; readonly path: string; readonly target: string }
   | { readonly kind: 'directory'; readonly path: string };
 
-/** The files of an episode after any of its steps: those that the task brings, and what the steps have made of them. */
+/** The files of an episode after any of its steps: those of the task, with the changes of the steps. */
 export class EpisodeFiles {
   readonly #brought: readonly WorkspaceFile[];
   readonly #deltas: readonly StepDelta[];
@@ -33,7 +33,7 @@ export class EpisodeFiles {
     this.#tree = tree;
   }
 
-  /** @param step 0 for what the task brings. @returns by path, in the order of the paths. */
+  /** @param step 0 for the task's own files. @returns by path, in the order of the paths. */
   at(step: number): ReadonlyMap<string, FileAtStep> {
     const { entries, removed } = applyDeltas(this.#deltas.slice(0, step));
     const found = new Map<string, FileAtStep>();

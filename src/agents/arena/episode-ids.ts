@@ -1,6 +1,6 @@
 declare const brand: unique symbol;
 
-/** One episode of an agent, for as long as it is kept. */
+/** One episode of an agent, for as long as it is stored. */
 export type AgentEpisodeId = string & { readonly [brand]: 'AgentEpisodeId' };
 
 const NAME = /^ep-[a-z0-9-]{1,60}$/;

@@ -1,24 +1,24 @@
 /**
  * The life of an episode of an agent, as a pure state machine:
  *
- *     created ─▶ ready ─▶ stepping ⇄ ready ─▶ submitted ─▶ grading ─▶ closed
+ *      created ─▶ ready ─▶ stepping ⇄ ready ─▶ submitted ─▶ grading ─▶ closed
  *
  * - *created*: accepted; its workspace does not exist yet. `opened` makes it ready.
- * - *ready*: it waits for the next step. Only here a step begins, and only here time may end it.
+ * - *ready*: it waits for the next step. Only here a step can begin, and only here can time end it.
  * - *stepping*: one action is carried out. `answered` comes once the step is stored; `lost` when the workspace, or the Muster that had it, was
- *   lost before that: then the same step has to be carried out again.
- * - *submitted*: it takes no step any more, because the agent has submitted, a limit is reached, or it was given up.
- * - *grading*: the verdict is taken. It is taken again when the Muster that takes it is lost.
+ *    lost before that: then the same step has to be carried out again.
+ * - *submitted*: it takes no more steps, because the agent has submitted, a limit is reached, or it was given up.
+ * - *grading*: the verdict is taken, and taken again if the Muster that takes it is lost.
  * - *closed*: rewarded, failed or void, for good.
  *
- * A step has the number that comes next. One that was answered before is answered again with what is stored, as long as its body is the same.
+ * A step has the next number. A repeated step gets the stored answer, as long as its body is the same.
  */
 export interface EpisodeState {
   readonly phase: Phase;
   /** Digests of the bodies of all steps that are stored, in order. */
   readonly answered: readonly string[];
   readonly spent: Spent;
-  /** When something was last asked of it, in milliseconds. */
+  /** Time of the last request, in milliseconds. */
   readonly touchedAt: number;
 }
 
@@ -31,14 +31,16 @@ export type Phase =
   | { readonly kind: 'closed'; readonly cause: EndCause; readonly outcome: EpisodeOutcome };
 
 export const END_CAUSES = ['submit', 'steps', 'seconds', 'bytes', 'output', 'expired', 'abandoned', 'lost'] as const;
-/** Why an episode takes no step any more: submitted, a limit reached, nothing asked for too long, given up, its workspace not to be made, or not to be made again. */
+/**
+ * Why an episode takes no more steps: submitted, a limit reached, no request for too long, given up, or its workspace cannot be made, or not again.
+ */
 export type EndCause = (typeof END_CAUSES)[number];
 
 export const OUTCOMES = ['rewarded', 'failed', 'void'] as const;
 /** failed: there was nothing to grade, which is the agent's doing. void: there is no reward, through no fault of the agent. */
 export type EpisodeOutcome = (typeof OUTCOMES)[number];
 
-/** What an episode has used of its limits. */
+/** How much of its limits an episode has used. */
 export interface Spent {
   readonly seconds: number;
   readonly bytesWritten: number;
@@ -46,18 +48,18 @@ export interface Spent {
   readonly output: number;
 }
 
-/** What an episode may use. */
+/** The limits of an episode. */
 export interface EpisodeLimits {
   readonly steps: number;
   /** While it is stepping. */
   readonly seconds: number;
   readonly bytesWritten: number;
   readonly output: number;
-  /** Without a request, after which it is given up. */
+  /** Time without a request after which it is given up. */
   readonly idleSeconds: number;
 }
 
-/** What is left of the limits: 0 for one that is reached. */
+/** The rest of the limits: 0 for a limit that is reached. */
 export interface Remaining extends Spent {
   readonly steps: number;
 }
@@ -67,7 +69,7 @@ export type EpisodeEvent =
   /** @param number that the caller believes to be next; undefined for whichever is. */
   | { readonly kind: 'step'; readonly number: number | undefined; readonly digest: string }
   | { readonly kind: 'answered'; readonly spent: Spent; readonly isSubmission: boolean }
-  /** Of the workspace or the Muster that had it. */
+  /** The loss of the workspace, or of the Muster that had it. */
   | { readonly kind: 'lost' }
   | { readonly kind: 'submit' }
   /** The caller gives it up. @param isGraded whether it is graded with the files that it has then. */
@@ -85,7 +87,7 @@ export type EpisodeAction =
   | { readonly kind: 'perform'; readonly number: number; readonly seconds: number }
   /** The stored answer of a step. */
   | { readonly kind: 'repeat'; readonly number: number }
-  /** The same step is carried out for another request: its answer will be this one's. */
+  /** The same step is being carried out for another request, whose answer this request gets, too. */
   | { readonly kind: 'wait' }
   | { readonly kind: 'refuse'; readonly reason: 'conflict' | 'gap' | 'over'; readonly expected: number }
   /** @param cause undefined while the episode goes on. */
@@ -113,7 +115,7 @@ function subtractUsed(most: number, used: number): number {
   return Math.max(0, most - used);
 }
 
-/** The limit that is reached, if one is. */
+/** The limit that is reached, if any. */
 export function findReachedLimit({ steps, seconds, bytesWritten, output }: Remaining): EndCause | undefined {
   if (steps === 0) return 'steps';
   if (seconds === 0) return 'seconds';

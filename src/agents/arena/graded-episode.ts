@@ -9,7 +9,7 @@ import type { Verdict } from '../verification/verdict.ts';
 
 type Ending = Omit<ClosedEpisode, 'at'>;
 
-/** What is known of a submission beside its verdict. */
+/** What is known about a submission besides its verdict. */
 export interface Measured {
   /** Undefined where time and steps do not count. */
   readonly baseline: Baseline | undefined;
@@ -18,9 +18,9 @@ export interface Measured {
 }
 
 /**
- * What an episode comes to whose submission was graded. A verdict without a reward makes it void.
+ * The result of an episode whose submission was graded. A verdict without a reward makes it void.
  *
- * @param measured beside the verdict.
+ * @param measured besides the verdict.
  */
 export function endGraded(
   episode: StoredAgentEpisode,
@@ -52,7 +52,7 @@ export function endGraded(
   return { outcome, reward: reward ?? undefined, document: JSON.stringify(answer) };
 }
 
-/** What an episode comes to that was not graded. */
+/** The result of an episode that was not graded. */
 export function endUngraded(episode: StoredAgentEpisode, outcome: 'failed' | 'void', cause: EndCause, problem: string): Ending {
   const reward = outcome === 'failed' ? 0 : null;
   const answer: RewardAnswer = {

@@ -1,10 +1,10 @@
 import type { AgentEpisodeId } from './episode-ids.ts';
 import type { EpisodeState } from './episode-state.ts';
 
-/** What is known of an open episode at the moment. */
+/** The present knowledge about an open episode. */
 export interface LiveEpisode {
   readonly state: EpisodeState;
-  /** Of the holder that says so. */
+  /** Number of the hold under which it was written. */
   readonly fence: number;
 }
 
@@ -16,13 +16,13 @@ export interface LiveEpisodes {
   /** @returns undefined when nothing is known. */
   get(id: AgentEpisodeId): Promise<LiveEpisode | undefined>;
 
-  /** @returns false, and nothing is changed, when a later holder has written, or the same one with more steps. */
+  /** @returns false, and changes nothing, when a later holder has written, or the same one with more steps. */
   put(id: AgentEpisodeId, episode: LiveEpisode): Promise<boolean>;
 
   remove(id: AgentEpisodeId): Promise<void>;
 }
 
-/** Whether `coming` may take the place of what is known; for all implementations alike. */
+/** Whether `coming` may replace the present entry; shared by all implementations. */
 export function isNewer(known: LiveEpisode | undefined, coming: LiveEpisode): boolean {
   if (known === undefined) return true;
   if (known.fence !== coming.fence) return coming.fence > known.fence;

@@ -16,10 +16,9 @@ export function createEpisodeState(now: number): EpisodeState {
 }
 
 /**
- * What follows from an event. An event that cannot happen in a state is a defect of the caller.
+ * The next state after an event. An event that cannot happen in a state is a defect of the caller.
  *
- * @param now milliseconds.
- * @throws RangeError for such an event.
+ * @param now milliseconds. @throws RangeError for such an event.
  */
 export function planEpisode(state: EpisodeState, event: EpisodeEvent, limits: EpisodeLimits, now: number): Planned {
   switch (event.kind) {
@@ -89,7 +88,7 @@ function planAnswer(state: EpisodeState, event: Extract<EpisodeEvent, { kind: 'a
   return goOn({ ...after, phase: next }, { kind: 'answer', number: phase.number, remaining, cause });
 }
 
-/** What was under way has to be done again. */
+/** Work that was under way has to be repeated. */
 function planLoss(state: EpisodeState): Planned {
   const { phase } = state;
   switch (phase.kind) {

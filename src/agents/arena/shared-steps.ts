@@ -18,7 +18,7 @@ export function buildLineage({ id, origin }: Pick<NewAgentEpisode, 'id' | 'origi
   return through > countSharedSteps(origin) || cut.length === 0 ? [...cut, { episode: id, through }] : cut;
 }
 
-/** Steps with higher numbers than `after`, in order, also those that the episode shares with the ones it was forked from. */
+/** Steps with higher numbers than `after`, in order, including those that the episode shares with the ones it was forked from. */
 export async function readSteps(
   trajectories: Pick<Trajectories, 'steps'>,
   { id, origin }: Pick<NewAgentEpisode, 'id' | 'origin'>,

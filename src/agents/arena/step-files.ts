@@ -19,7 +19,7 @@ const entrySchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('directory'), path }),
 ]);
 
-/** What a step did to the files of the workspace. Small contents are in it; the others are kept apart, by their digests. */
+/** A step's changes of the workspace's files. Small contents are in it; others are stored separately, by digest. */
 export const stepDeltaSchema = z.strictObject({ changed: z.array(entrySchema), removed: z.array(path) });
 
 export type StepEntry = z.infer<typeof entrySchema>;
@@ -27,7 +27,7 @@ export type StepDelta = z.infer<typeof stepDeltaSchema>;
 
 /** Contents of files, each once for an episode and all its forks. */
 export interface FileContents {
-  /** Does nothing for those that are there. */
+  /** Skips contents that are stored already. */
   keep(tree: AgentEpisodeId, contents: ReadonlyMap<Digest, Buffer>): Promise<void>;
   /** @returns undefined when it is not there, or another by now. */
   read(tree: AgentEpisodeId, digest: Digest): Promise<Buffer | undefined>;
@@ -36,12 +36,12 @@ export interface FileContents {
 }
 
 /**
- * Bytes of contents that are stored in the step itself: of one file, and of all. One write to the disk then does for both; what is beyond them
- * would make the steps slow to read.
+ * Bytes of contents that are stored in the step itself: of one file, and of all. They need only one write to the disk; larger ones would make steps
+ * slow to read.
  */
 const INLINE = { file: 16 * 1024, all: 64 * 1024 } as const;
 
-/** The delta of a step, once all contents are kept. */
+/** The delta of a step, once all contents are stored. */
 export async function keepDelta({ entries, removed }: WorkspaceDelta, contents: FileContents, tree: AgentEpisodeId): Promise<StepDelta> {
   const changed: StepEntry[] = [];
   const apart = new Map<Digest, Buffer>();
@@ -71,7 +71,7 @@ export async function readContent(
   return entry.content === undefined ? await contents.read(tree, entry.digest) : Buffer.from(entry.content, 'base64');
 }
 
-/** The files after some steps, by path: those that the task brings, and what the steps have made of them. */
+/** The files after some steps, by path: those of the task, with the changes of the steps. */
 export function applyDeltas(deltas: readonly StepDelta[]): {
   readonly entries: readonly StepEntry[];
   readonly removed: ReadonlySet<string>;
@@ -91,7 +91,7 @@ export function applyDeltas(deltas: readonly StepDelta[]): {
   return { entries: [...entries.values()], removed };
 }
 
-/** Everything that a workspace has to hold. @param brought what the task brings. @returns undefined when a content is not there any more. */
+/** Everything that a workspace has to contain. @param brought the task's own files. @returns undefined when a content is no longer stored. */
 export async function restoreEntries(
   brought: readonly WorkspaceEntry[],
   deltas: readonly StepDelta[],

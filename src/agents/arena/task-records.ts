@@ -3,13 +3,13 @@ import { InputError } from '../../kernel/errors.ts';
 import type { Soundness } from '../grading/soundness.ts';
 import type { TaskDigest, TaskId } from '../tasks/task-ids.ts';
 
-/** A task as it was played. Its digest names all of it, so that what is stored under one never changes. */
+/** A task as it was played. Its digest covers all of it, so a stored record never changes. */
 export interface TaskDefinition {
   readonly digest: TaskDigest;
   readonly id: TaskId;
   readonly description: string;
   readonly keywords: readonly string[];
-  /** What decides its verdicts: tasks that differ in their instruction only have the same. */
+  /** What decides its verdicts: equal for tasks that differ only in their instruction. */
   readonly verifier: Digest;
 }
 
@@ -17,23 +17,23 @@ export interface DefinedTask extends TaskDefinition {
   readonly definedAt: Date;
 }
 
-/** What a verifier says of a task, and of which task. */
+/** A verifier's findings about a task. */
 export interface JudgedTask {
   readonly task: TaskDigest;
   readonly verifier: Digest;
 }
 
-/** What a submission takes. */
+/** The resources of a submission. */
 export interface Effort {
-  /** Of the programs that the verifier runs, taken outside of the sandbox. */
+  /** Of the verifier's programs, measured outside of the sandbox. */
   readonly cpuSeconds: number;
   readonly steps: number;
 }
 
-/** What the task's own solution comes to, which submissions are held against. */
+/** The measurements of the task's own solution, with which submissions are compared. */
 export interface Baseline extends Effort {
   readonly reward: number | null;
-  /** Of the verdict: it can be taken again. */
+  /** Of the verdict, so that it can be repeated. */
   readonly seed: string;
 }
 
@@ -56,12 +56,12 @@ export interface TaskRecords {
   /** With the verifier that was defined last. */
   find(digest: TaskDigest): Promise<DefinedTask | undefined>;
 
-  /** Unless there is one. @returns the one that there is now. @throws UndefinedTaskError */
+  /** Stores it unless there is one. @returns the stored one. @throws UndefinedTaskError */
   keepBaseline(judged: JudgedTask, baseline: Baseline): Promise<Baseline>;
 
   baseline(judged: JudgedTask): Promise<Baseline | undefined>;
 
-  /** In place of the one before. @throws UndefinedTaskError */
+  /** Replaces the previous one. @throws UndefinedTaskError */
   keepSoundness(judged: JudgedTask, report: Soundness): Promise<void>;
 
   soundness(judged: JudgedTask): Promise<Soundness | undefined>;

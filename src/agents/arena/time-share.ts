@@ -2,7 +2,7 @@ import type { Evidence } from '../verification/evidence.ts';
 import type { Verdict } from '../verification/verdict.ts';
 import type { Effort } from './task-records.ts';
 
-/** Less is not told from it: the start of a process alone takes some of it. */
+/** Smaller times say nothing: starting a process takes some already. */
 const LEAST_CPU_SECONDS = 0.1;
 /** Sixteen times as much as the task's own solution takes, or more, is all of it. */
 const MOST_DOUBLINGS = 4;

@@ -8,14 +8,14 @@ import type { AgentEpisodeId } from './episode-ids.ts';
 import type { EndCause, EpisodeLimits, EpisodeOutcome, Spent } from './episode-state.ts';
 import type { StepDelta } from './step-files.ts';
 
-/** What an episode is, from its beginning on. */
+/** An episode's facts from its beginning. */
 export interface NewAgentEpisode {
   readonly id: AgentEpisodeId;
   readonly principal: string;
   readonly task: TaskId;
-  /** A task that is another one by now cannot go on with this episode. */
+  /** A task that has changed cannot continue this episode. */
   readonly taskDigest: TaskDigest;
-  /** As the caller calls it. */
+  /** The caller's name for it. */
   readonly agent: string;
   readonly seed: number;
   /** Decides the hidden cases. No caller sees it before the episode's end. */
@@ -23,17 +23,17 @@ export interface NewAgentEpisode {
   readonly limits: EpisodeLimits;
   readonly actions: readonly ActionName[];
   readonly terms: RewardTerms;
-  /** Whether it is graded, with the files that it has then, when it is given up or nothing is asked of it for too long. */
+  /** Whether it is graded, with its present files, when it is given up or has no request for too long. */
   readonly gradesAbandoned: boolean;
   /** Undefined for an episode that begins with the files of its task. */
   readonly origin: EpisodeOrigin | undefined;
 }
 
-/** Where a fork comes from. Its first steps are those of the episodes before it; they are stored once. */
+/** The origin of a fork. It shares its first steps with earlier episodes, which are stored once. */
 export interface EpisodeOrigin {
   /** From the first episode on, each with the last step that the fork shares with it; the numbers grow. */
   readonly lineage: readonly SharedSteps[];
-  /** Of the steps that it shares. */
+  /** Of the shared steps. */
   readonly spent: Spent;
 }
 
@@ -58,7 +58,7 @@ export interface ClosedEpisode {
   readonly at: Date;
   readonly outcome: EpisodeOutcome;
   readonly reward: number | undefined;
-  /** What is answered for the reward, byte for byte. */
+  /** The answer to the reward's request, byte for byte. */
   readonly document: string;
 }
 
@@ -66,19 +66,19 @@ export interface ClosedEpisode {
 export interface StoredStep {
   /** From 1. */
   readonly number: number;
-  /** Of the request's body. */
+  /** Digest of the request's body. */
   readonly digest: string;
   /** As it was sent. */
   readonly action: unknown;
-  /** What was answered, byte for byte. */
+  /** The answer, byte for byte. */
   readonly answer: string;
-  /** What it did to the files; undefined where that was not kept, and then the episode cannot go on elsewhere. */
+  /** Its changes of files; undefined where they were not stored, so that the episode cannot continue elsewhere. */
   readonly delta: StepDelta | undefined;
   readonly at: Date;
 }
 
 export type NewStep = Omit<StoredStep, 'at'> & {
-  /** Of the whole episode, with this step. */
+  /** Of the whole episode, including this step. */
   readonly spent: Spent;
   readonly endedBy: EndCause | undefined;
 };
@@ -90,7 +90,7 @@ export interface Hold {
   readonly fence: number;
 }
 
-/** Another holder has the episode, or the step is not the next one. The receiver gives up what it has of the episode. */
+/** Another holder has the episode, or the step is not the next one. The receiver drops the episode. */
 export class HoldLostError extends InfrastructureError {
   constructor(episode: AgentEpisodeId) {
     super('episode.hold-lost', `episode ${episode} is held by another Muster by now; ask again`);
@@ -102,7 +102,7 @@ export interface EpisodeFilter {
   readonly task?: string | undefined;
   readonly agent?: string | undefined;
   readonly state?: 'open' | 'grading' | 'closed' | undefined;
-  /** Closed episodes with this reward or a higher one. */
+  /** Closed episodes with at least this reward. */
   readonly leastReward?: number | undefined;
 }
 
@@ -122,11 +122,11 @@ export interface Trajectories {
   /** Episodes of a principal that take steps. */
   countOpen(principal: string): Promise<number>;
 
-  /** Episodes that are not closed: those that have ended first, and among both the longest untouched. */
+  /** Episodes that are not closed: ended ones first, and then by age of their last change. */
   unclosed(limit: number): Promise<readonly StoredAgentEpisode[]>;
 
   /**
-   * Takes the right to write an episode, unless another has it for now. The same holder gets its own again, for so long.
+   * Takes the right to write an episode, unless another holder has it now. The same holder renews its own.
    *
    * @returns undefined when another holds it, or there is none.
    */
@@ -138,10 +138,10 @@ export interface Trajectories {
   /** The episode takes no more steps. @throws HoldLostError */
   end(hold: Hold, cause: EndCause): Promise<void>;
 
-  /** Once; closing it again changes nothing. @throws HoldLostError */
+  /** Takes effect once; closing it again changes nothing. @throws HoldLostError */
   close(hold: Hold, cause: EndCause, closed: Omit<ClosedEpisode, 'at'>): Promise<void>;
 
-  /** Trees of forks of which every episode was closed so many milliseconds ago or longer, by the episodes with which they begin. */
+  /** Trees of forks whose episodes were all closed at least this many milliseconds ago, named by their first episodes. */
   closedTrees(milliseconds: number, limit: number): Promise<readonly AgentEpisodeId[]>;
 
   /** Removes every episode of such a tree, and its steps; nothing when one of them was not closed that long ago. */

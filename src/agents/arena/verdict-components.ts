@@ -3,7 +3,7 @@ import type { Verdict } from '../verification/verdict.ts';
 import type { Evidence } from '../verification/evidence.ts';
 import type { RewardComponents } from './reward.ts';
 
-/** What an agent can get wrong in the form of an action, each counted once. */
+/** Mistakes of an agent in the form of an action, each counted once. */
 const MISFITS = ['malformed', 'unknown-action', 'not-allowed'] as const;
 
 export interface TestCounts {
@@ -11,7 +11,7 @@ export interface TestCounts {
   readonly total: number;
 }
 
-/** Tests or cases of a verdict; a script that gives a reward is one. */
+/** Tests or cases of a verdict; a script with a reward counts as one. */
 export function countTests({ evidence, reward }: Verdict): TestCounts {
   const execute = evidence.find((each) => each.stage === 'execute' && each.kind !== 'infrastructure');
   if (execute === undefined || execute.stage !== 'execute') return { passed: 0, total: 0 };
@@ -47,7 +47,7 @@ function countSuite(runs: Extract<Evidence, { kind: 'suite' }>['runs']): TestCou
   return { passed: passed.length, total: statuses.size };
 }
 
-/** What a reward is made of, from the verdict and what the agent saw. */
+/** The components of a reward, from the verdict and the agent's observations. */
 export function buildRewardComponents(
   verdict: Verdict,
   observations: readonly ObservationData[],
@@ -60,8 +60,8 @@ export function buildRewardComponents(
   return {
     gate: verdict.gate,
     core,
-    // Two products of the shares of tests that have to pass and of those that have to go on passing differ by at least this. A script's reward
-    // may have any value, so that nothing may shape it.
+    // The smallest difference between two products of the shares of tests that must pass and must keep passing. A script's reward may have any value,
+    // so nothing may shape it.
     coreStep: isGradual || total === 0 ? 0 : 1 / total ** 2,
     style,
     time,

@@ -18,7 +18,7 @@ export interface WorkspaceDiff {
 /** Larger files are named only: comparing lines takes time that grows with their number. */
 const MOST_FILE_BYTES = 512 * 1024;
 const MOST_PATCH_CHARACTERS = 4 * 2 ** 20;
-/** Of one comparison; a file that is changed all over is shown as removed and added. */
+/** Of one comparison; a file that is changed throughout is shown as removed and added. */
 const MOST_MILLISECONDS = 500;
 
 /** How files have changed between two steps. A directory shows in the files in it. */
@@ -59,7 +59,7 @@ async function buildPart(path: string, old: Leaf | undefined, now: Leaf | undefi
   return createTwoFilesPatch(names[0], names[1], before, after, undefined, undefined, options) ?? undefined;
 }
 
-/** Undefined for what is not shown as text. */
+/** Returns undefined for content that is not shown as text. */
 async function readText(entry: Leaf | undefined): Promise<string | undefined> {
   if (entry === undefined) return '';
   if (entry.kind === 'link') return `${entry.target}\n`;

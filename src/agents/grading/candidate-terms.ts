@@ -2,12 +2,12 @@ import type { StagedVerifier } from '../tasks/task.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
 import type { Grading, GradingContext } from './grading-context.ts';
 
-/** What the stages of one attempt at a verdict have in common. */
+/** What the stages of one attempt at a verdict share. */
 export interface CandidateTerms {
   readonly grading: Grading;
   readonly verifier: StagedVerifier;
   readonly context: GradingContext;
-  /** What the candidate's processes find, with the paths that it has inside. */
+  /** The files that the candidate's processes see, by their paths inside. */
   readonly files: readonly WorkspaceFile[];
   /** The time that something may take, within that of the whole verdict. */
   readonly within: (seconds: number) => number;

@@ -4,9 +4,9 @@ import type { Command, WorkspaceFile } from '../workspace/command.ts';
 import { cutIntoSeries, runSeries, type Series, type SeriesResult, type SeriesRun } from '../workspace/series.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 
-/** What is run on cases, and what each run finds. */
+/** The command for cases, and the files that each run sees. */
 export interface CaseRuns {
-  /** Without what is a case's own. */
+  /** Without the parts that belong to a case. */
   readonly command: Command;
   /** Directories that are emptied before each run. */
   readonly wiped: readonly string[];
@@ -24,19 +24,19 @@ export interface CaseRuns {
   readonly within: (seconds: number) => number;
 }
 
-/** Of runs that are measured: their command says how long each may take. */
+/** For measured runs, whose command has a time limit of its own. */
 export const withoutBound = (seconds: number): number => seconds;
 /** Longer than any verdict takes. */
 const MOST_SECONDS = 1_000_000;
 
-/** What came of a run, or why the candidate's files could not be there. */
+/** The result of a run, or why the candidate's files could not be placed. */
 export type CaseRun = (SeriesResult & { readonly unlaid?: undefined }) | { readonly unlaid: string };
 
 /**
- * Runs a command on one case after the other, a process for each, in a workspace that is made anew before each. All that comes after a run that has
- * cost the sandbox is left out, or after files that could not be there.
+ * Runs a command on one case after the other, a process for each, in a workspace that is made again before each. A run that destroys the sandbox, or
+ * files that could not be placed, end the list of results.
  *
- * @throws InfrastructureError when the sandbox is lost, or what is the task's own cannot be there; the signal's reason.
+ * @throws InfrastructureError when the sandbox is lost, or the task's own files cannot be placed; the signal's reason.
  */
 export async function* runOnCases(
   session: WorkspaceSession,
@@ -77,7 +77,7 @@ export async function* runOnCases(
   }
 }
 
-/** What is too large to be held in the sandbox's memory. */
+/** Too large for the sandbox's memory. */
 async function* runOneByOne(
   session: WorkspaceSession,
   { command, wiped, trusted, files, output, within }: CaseRuns,

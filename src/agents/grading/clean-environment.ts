@@ -1,9 +1,9 @@
-/** What every command of a grading sandbox has, under the variables of its image, and nothing of Muster's own environment besides. */
+/** The environment of every command in a grading sandbox, below the variables of its image; nothing comes from Muster's own environment. */
 export const BASE_ENVIRONMENT: Readonly<Record<string, string>> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   HOME: '/tmp',
   TMPDIR: '/tmp',
-  // Not LANG: of the other categories UTF-8 changes nothing, and each start of bash would read a file for each of them.
+  // Not LANG: UTF-8 does not affect the other categories, and each start of bash would read a file for each of them.
   LC_CTYPE: 'C.UTF-8',
   // The workdir belongs to the first process of the sandbox, and git refuses a repository of another user.
   GIT_CONFIG_COUNT: '1',
@@ -14,8 +14,8 @@ export const BASE_ENVIRONMENT: Readonly<Record<string, string>> = {
 const REFERENCE = /\$\{(?<name>[A-Za-z_]\w*)(:-(?<otherwise>[^}]*))?\}/g;
 
 /**
- * The task's variables, which come over those. `${NAME:-default}` stands for a variable of the host with Harbor; a verdict must not depend on that, so it is
- * the default here, or empty.
+ * The task's variables, which override those. `${NAME:-default}` is a variable of the host in Harbor; a verdict must not depend on that, so it is the
+ * default here, or empty.
  */
 export function cleanEnvironment(...layers: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, string>> {
   const written: Readonly<Record<string, string>> = Object.assign({}, ...layers);

@@ -3,7 +3,7 @@ import type { Ending } from '../verification/evidence.ts';
 import { EVIDENCE_TEXT } from '../verification/evidence.ts';
 import type { CommandEnd, CommandResult, OutputBounds, PrintedOutput } from '../workspace/command.ts';
 
-/** Of what is shown to people only. */
+/** For texts that only people read. */
 export const SHOWN_OUTPUT: OutputBounds = { head: 16 * 1024, tail: 16 * 1024, most: 64 * 2 ** 20 };
 
 export function readEnding(end: CommandEnd): Ending {
@@ -25,7 +25,7 @@ function nameSignal(signal: number): string {
   return Object.entries(constants.signals).find(([, number]) => number === signal)?.[0] ?? `signal ${signal}`;
 }
 
-/** What was printed, with a line for what was left out. */
+/** The output, with a line for the omitted part. */
 export function formatShownText({ head, tail, total }: PrintedOutput): string {
   const left = total - head.length - tail.length;
   const middle = left > 0 ? `\n[… ${left} bytes …]\n` : '';

@@ -11,12 +11,12 @@ export interface ExpectedCase {
 }
 
 /**
- * What generator and golden model have given, for other verdicts on the same inputs: agents that are compared, and the trajectories of a group, meet
- * the same. Those that were of use last are kept.
+ * Results of generator and golden model, for other verdicts on the same inputs: compared agents, and the trajectories of a group, have the same. The
+ * most recently used ones are kept.
  */
 export class ComputedCases {
   readonly #most: number;
-  /** What was used last comes last. */
+  /** In order of last use. */
   readonly #computed = new Map<string, { readonly cases: readonly ExpectedCase[]; readonly bytes: number }>();
   /** What a verdict computes now. */
   readonly #underWay = new Map<string, Promise<readonly ExpectedCase[]>>();

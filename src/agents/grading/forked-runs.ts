@@ -3,17 +3,17 @@ import type { CandidateTerms } from './candidate-terms.ts';
 import { DRIVER, TESTS } from './grading-template.ts';
 import type { CasesStage, Measure } from '../tasks/muster-schema.ts';
 
-/** What a start of the interpreter is part of, or what a fork does not have. */
+/** Variables that affect the start of the interpreter, or that a fork does not have. */
 const OF_RUNS: ReadonlySet<Measure> = new Set(['wallSeconds', 'processorSeconds', 'peakBytes', 'instructions', 'systemCalls']);
 const MODULES = /^(?:import\s+(?<plain>[\w., \t]+)|from\s+(?<from>[\w.]+)\s+import\b)/gm;
 const MOST_MODULES = 64;
 
 /**
- * The modules that a Python program of the task's own imports, for an interpreter that its runs are forked from. Undefined where every run is
- * started by itself: where something of the runs is measured.
+ * The modules that the task's own Python program imports, for an interpreter from which its runs are forked. Undefined where every run is started by
+ * itself, because something of the runs is measured.
  *
- * @param commands whose programs are looked at when they are some of the tests or of the driver: those that take turns, so that one
- * interpreter serves all. Nothing is known of a program of the candidate's.
+ * @param commands whose programs are read if they are tests or the driver: all commands that take turns, so that one interpreter serves all. Nothing
+ * is known about a program of the candidate.
  */
 export async function listForkedModules(
   { grading: { step, content }, verifier }: CandidateTerms,
@@ -37,7 +37,7 @@ function isMeasured({ constraints, score }: StagedVerifier): boolean {
   return score.speed !== undefined || score.efficiency !== undefined || constraints.some(({ measure }) => OF_RUNS.has(measure));
 }
 
-/** Of the import statements at the beginning of a line. */
+/** From the import statements at the beginning of a line. */
 function findImports(source: string): readonly string[] {
   const named = [...source.matchAll(MODULES)].flatMap(({ groups }) =>
     groups?.['from'] === undefined

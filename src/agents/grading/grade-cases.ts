@@ -10,7 +10,7 @@ import { describeNotRun, runCandidate, type Turn } from './run-candidate.ts';
 import type { ExpectedCase } from './expected-cases.ts';
 import { computeTrustedCases } from './trusted-cases.ts';
 
-/** Cases that differ whose outputs are kept. */
+/** Wrong cases whose outputs are kept. */
 const OUTPUTS_KEPT = 20;
 
 type Run = CasesEvidence['cases'][number]['runs'][number];
@@ -18,16 +18,16 @@ type Compared = CompareEvidence['cases'][number];
 
 export interface GradedCases {
   readonly evidence: CasesEvidence;
-  /** Made as each output came; they are the evidence of the next stage. */
+  /** Made when each output arrived; they are the evidence of the next stage. */
   readonly comparisons: readonly Compared[];
   readonly measured: readonly Pick<CommandResult, 'seconds' | 'cpuSeconds' | 'peakBytes' | 'called'>[];
-  /** What was run, for what is measured later. */
+  /** What was run, for later measurements. */
   readonly cases: readonly ExpectedCase[];
 }
 
 /**
- * Runs the candidate on every case, a process for each, and some of them twice, in an order that the seed decides. Before each run everything
- * that can be written to is made anew, so that nothing of the runs before is left. What is expected never enters its sandbox.
+ * Runs the candidate on every case, a process for each, and some of them twice, in an order that the seed decides. Before each run every writable
+ * directory is made again, so that nothing of earlier runs is left. Expected outputs never enter its sandbox.
  */
 export async function gradeCases(terms: CandidateTerms, execute: CasesStage, signal: AbortSignal): Promise<GradedCases> {
   const cases = await computeTrustedCases(terms, execute, signal);
@@ -46,7 +46,7 @@ export async function gradeCases(terms: CandidateTerms, execute: CasesStage, sig
     runs[at]?.push(run);
     if (compared) comparisons[at]?.push(compared);
     if (result) measured.push(result);
-    // What does not fit into the sandbox will not do so for another case.
+    // What does not fit into the sandbox will not fit for another case either.
     else unrun = run;
   }
   const evidence = cases.map(({ test, isVisible }, i) => ({

@@ -23,8 +23,8 @@ const UNJUDGED: Omit<ScriptEvidence, 'ending'> = {
 };
 
 /**
- * Has `tests/test.sh` judge the submission, in a sandbox that the agent has never seen. As with Harbor, the exit status is ignored: the
- * reward file decides, which is read when every process of the sandbox is dead.
+ * Lets `tests/test.sh` judge the submission, in a sandbox that the agent has never seen. As in Harbor, the exit status is ignored: the reward file
+ * decides, which is read when every process of the sandbox is dead.
  */
 export async function gradeScript(
   { task, step, content, submission }: Grading,

@@ -6,11 +6,11 @@ import type { Submission } from './submission.ts';
 
 /** Reads the files of a task. */
 export interface TaskContent {
-  /** @param path as `Task.files` has it. @throws InputError when the file is not the one that was read with the task. */
+  /** @param path as in `Task.files`. @throws InputError when the file has changed since the task was read. */
   read(path: string): Promise<Buffer>;
 }
 
-/** What a verdict is taken of. */
+/** What is graded. */
 export interface Grading {
   readonly task: Task;
   readonly step: TaskStep;
@@ -23,7 +23,7 @@ export interface Grading {
 export interface GradingContext {
   readonly sandboxes: GradingSandboxes;
   readonly clock: Clock;
-  /** Where it is left out, generator and golden model run for every verdict. */
+  /** When left out, generator and golden model run for every verdict. */
   readonly computed?: ComputedCases;
   /** Called as each stage begins. */
   readonly onStage?: (stage: string) => void;

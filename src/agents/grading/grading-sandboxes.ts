@@ -9,19 +9,19 @@ export interface GradingTemplate {
   /** Directories that can be written to, besides /tmp and /dev/shm. */
   readonly writable: readonly string[];
   readonly limits: GradingLimits;
-  /** What is brought along for the tests, read-only. */
+  /** Read-only mounts for the tests. */
   readonly tools: readonly GradingTool[];
 }
 
 /**
- * pytest: what `python3 -m pytest` needs, at `PYTEST_INSIDE`, for a root file system that is this machine's. go: Go's own packages as they are compiled,
- * at `GO_BUILD_INSIDE`. A mount: what a preparation brings along.
+ * pytest: what `python3 -m pytest` needs, at `PYTEST_INSIDE`, for this machine's own root file system. go: Go's own packages in compiled form, at
+ * `GO_BUILD_INSIDE`. A mount: files of a preparation.
  */
 export type GradingTool = 'pytest' | 'go' | Mount;
 export const PYTEST_INSIDE = '/muster/pytest';
 export const GO_BUILD_INSIDE = '/muster/go-build';
 
-/** Undefined: as the configuration has it. */
+/** Undefined: as configured. */
 export interface GradingLimits {
   readonly cpus: number | undefined;
   readonly memoryBytes: number | undefined;
@@ -34,7 +34,7 @@ export interface GradingSandbox extends AsyncDisposable {
   readonly signal: AbortSignal;
 }
 
-/** Where sandboxes for grading come from. */
+/** Makes sandboxes for grading. */
 export interface GradingSandboxes {
   /**
    * A sandbox in which nothing has been before, for the caller alone. It is gone when it is disposed of.
@@ -43,20 +43,19 @@ export interface GradingSandboxes {
    */
   open(template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox>;
 
-  /** Two at once: what held one while it waited for another could wait for ever, as the number of sandboxes is bounded. Throws what `open` does. */
+  /** Opens two together: opening one while holding another could wait forever, as the number of sandboxes is bounded. Throws as `open` does. */
   openBoth(one: GradingTemplate, other: GradingTemplate, signal: AbortSignal): Promise<readonly [GradingSandbox, GradingSandbox]>;
 
   /**
-   * A sandbox for the caller alone in which nothing but the task's own code has run, for other verdicts on this task: nothing of any submission
-   * may be brought in. Files of before may be there. Throws what `open` does.
+   * A sandbox for the caller alone in which only the task's own code has run, kept for other verdicts on this task: nothing of any submission may
+   * enter it. Earlier files may be there. Throws as `open` does.
    */
   openTrusted(template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox>;
 
   /**
-   * Files that a root file system of its own has below a directory, with the paths that they have inside: a directory that can be written to hides
-   * them. None of the host's.
+   * Files of a root file system below a directory, with their paths inside: a writable directory hides them. None for the host's.
    *
-   * @throws InputError when the root cannot be had, for links among them, and for more of them than a workdir may have.
+   * @throws InputError when the root is not available, for links among them, and for more of them than a workdir may have.
    */
   rootFiles(root: RootFileSystem, directory: string, signal: AbortSignal): Promise<readonly WorkspaceFile[]>;
 }

@@ -12,14 +12,14 @@ export const TESTS = '/tests';
 export const LOGS = '/logs';
 export const DRIVER = '/driver';
 
-/** Build files of a container image, which say how the root file system is made and are no part of the workdir. */
+/** Build files of a container image, which describe how the root file system is made and are not part of the workdir. */
 const BUILD_FILES: ReadonlySet<string> = new Set(['Dockerfile', 'docker-compose.yaml', 'docker-compose.yml', '.dockerignore']);
 const ENVIRONMENT = 'environment/';
 
 /**
- * Where a step's submission is graded.
+ * The sandbox in which a step's submission is graded.
  *
- * @throws InputError `task.artifact-place` for an artifact that lies where nothing can be written.
+ * @throws InputError `task.artifact-place` for an artifact in a directory that is not writable.
  */
 export function describeGradingTemplate(
   { workspace: { root, workdir }, limits }: Task,
@@ -42,18 +42,18 @@ export function describeGradingTemplate(
 
 /** Leaves nothing in any place that can be written to. */
 export async function wipeWritablePaths(session: WorkspaceSession, template: GradingTemplate, signal: AbortSignal): Promise<void> {
-  // Asked for at once, they cost one wait; they are carried out one after the other.
+  // Sent together, they cost one wait; they are carried out in order.
   await Promise.all(listWrittenPaths(template).map((directory) => session.wipe(directory, signal)));
 }
 
-/** All directories that can be written to. */
+/** All writable directories. */
 export function listWrittenPaths({ writable }: GradingTemplate): readonly string[] {
   return ['/tmp', '/dev/shm', ...writable];
 }
 
 /**
- * Where the candidate's cases are run. Where it is measured beside the golden model there is room for the tests, empty while the candidate runs:
- * so a candidate does not see whether it is measured.
+ * Where the candidate's cases are run. When it is measured beside the golden model, the directory of tests exists, empty while the candidate runs: so
+ * a candidate cannot see whether it is measured.
  */
 export function describeCandidateTemplate(
   { grading: { task, step }, verifier: { score } }: CandidateTerms,
@@ -64,8 +64,8 @@ export function describeCandidateTemplate(
 }
 
 /**
- * Files that stand in the workdir before an agent begins: those of the image, and over them those of environment/, unless a Dockerfile has copied what
- * it needs of these.
+ * Files in the workdir before an agent begins: those of the image, and over them those of environment/, unless a Dockerfile has copied the ones it
+ * needs.
  */
 export async function listWorkdirFiles(
   { files, workspace: { root, workdir } }: Task,

@@ -12,10 +12,10 @@ const LAID_BOUNDS = { files: 20_000, bytes: 512 * 2 ** 20 };
 const REPOSITORY = /(^|\/)\.git(\/|$)/;
 
 /**
- * Lays the task's files into the workdir, as an agent finds them. A git repository among them has no history beyond its HEAD.
+ * Puts the task's files into the workdir, as an agent finds them. A git repository among them has no history beyond its HEAD.
  *
- * @param submission its files replace those of the task; files that its agent removed are left out.
- * @returns what was laid. @throws InputError `task.history`; InfrastructureError; the signal's reason.
+ * @param submission its files replace those of the task; files that its agent removed are left out. @returns the files. @throws InputError
+ * `task.history`; InfrastructureError; the signal's reason.
  */
 export async function layWorkdir(
   session: WorkspaceSession,
@@ -31,7 +31,7 @@ export async function layWorkdir(
   return files;
 }
 
-/** The same as files, for a sandbox whose workdir is made anew before each run. */
+/** The same as a list of files, for a sandbox whose workdir is made again before each run. */
 export async function listLaidFiles(
   { task, step, content, submission }: Pick<Grading, 'task' | 'step' | 'content'> & Partial<Pick<Grading, 'submission'>>,
   { sandboxes }: Pick<GradingContext, 'sandboxes'>,

@@ -12,7 +12,7 @@ import { layWorkdir } from './lay-workdir.ts';
 import type { Submission } from './submission.ts';
 
 export const SOLUTION = '/solution';
-/** Where the task says nothing of it. */
+/** When the task says nothing about it. */
 const SCRIPT_SECONDS = 600;
 
 interface OpenStep {
@@ -40,7 +40,7 @@ export async function makeSubmission(
 }
 
 /**
- * Does in a workspace what one of the task's own submissions says: files over the workdir, or a script. It has the directory SOLUTION for that.
+ * Carries out one of the task's own submissions in a workspace: files over the workdir, or a script, which gets the directory SOLUTION.
  *
  * @throws InputError `task.solution` when its script cannot be carried out.
  */
@@ -62,7 +62,7 @@ export async function applySubmission(
     output: SHOWN_OUTPUT,
   };
   const result = await session.run(run, signal);
-  // A script that breaks off may have done what it was to do: the verdict says. One that cannot be started says nothing of the task.
+  // A failing script may have done its work, which the verdict shows. One that cannot be started says nothing about the task.
   if (result.end.kind === 'unstartable' || result.end.kind === 'out-of-memory')
     throw new InputError(
       'task.solution',
@@ -70,7 +70,7 @@ export async function applySubmission(
     );
 }
 
-/** A step may have a solution of its own; otherwise that of the task is there in each step. */
+/** A step may have a solution of its own; otherwise that of the task is used in each step. */
 function findPlace({ files }: Task, { directory }: TaskStep, known: KnownSubmission): Pick<KnownSubmission, 'directory' | 'kind'> {
   const own = `${directory}${known.directory}`;
   if (own === known.directory || !files.some(({ path }) => path.startsWith(`${own}/`))) return known;

@@ -23,10 +23,10 @@ interface ChangedFile {
 }
 
 /**
- * What the linter of a task finds on the lines that a submission has changed, beside what it found there before: from -1 to 1. It sees the changed
- * files alone, so that no configuration of the workspace takes part.
+ * A linter's findings on the lines that a submission has changed, compared with those before: from -1 to 1. It sees the changed files alone, so that
+ * no configuration of the workspace affects it.
  *
- * @returns null when the linter could not be run, or not to its end. @throws InputError; InfrastructureError; the signal's reason.
+ * @returns null when the linter could not be run to its end. @throws InputError; InfrastructureError; the signal's reason.
  */
 export async function measureStyle(
   grading: Omit<Grading, 'seed'>,
@@ -87,7 +87,7 @@ function isText({ content }: WorkspaceFile): boolean {
   return content.length <= MOST_FILE_BYTES && isUtf8(content);
 }
 
-/** What it prints; null when it did not end by itself. */
+/** Its output; null when it did not end by itself. */
 async function lint(
   session: WorkspaceSession,
   { task: { workspace } }: Pick<Grading, 'task'>,

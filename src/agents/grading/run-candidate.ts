@@ -17,13 +17,13 @@ import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 import { describeUnfit } from './submission.ts';
 import type { ExpectedCase } from './expected-cases.ts';
 
-/** Of what a run printed on its error output. */
+/** Most bytes of a run's error output. */
 const ERRORS_SHOWN = 2048;
 
 type Run = CasesEvidence['cases'][number]['runs'][number];
 type Compared = CompareEvidence['cases'][number];
 
-/** Of a case that there was no run of. */
+/** For a case that was not run. */
 export const describeNotRun = (detail: string): Run => ({
   ending: { kind: 'no-output', detail: shortenEvidence(`was not run: ${detail}`) },
   outputDigest: '',
@@ -42,11 +42,11 @@ export function listWatchedCalls({ constraints }: StagedVerifier): ReadonlyMap<n
   return getSystemCallNumbers(forbidden, process.arch);
 }
 
-/** What came of one run of the candidate. */
+/** The result of one run of the candidate. */
 export interface RanCase {
   readonly run: Run;
   readonly compared: Compared | undefined;
-  /** Undefined when there was nothing to be run. */
+  /** Undefined when there was nothing to run. */
   readonly result: CommandResult | undefined;
 }
 
@@ -58,10 +58,10 @@ export interface Turn {
 }
 
 /**
- * Runs the candidate on one case after the other, in a sandbox in which nothing is left of the runs before, and compares its output outside of it.
- * All that comes after a run that has cost the sandbox is left out, or after a candidate that could not be brought in.
+ * Runs the candidate on one case after the other, in a sandbox without anything of earlier runs, and compares its output outside of it. A run that
+ * destroys the sandbox, or a candidate that could not be placed, end the list of results.
  *
- * @param change of the command, for what is measured besides.
+ * @param change of the command, for further measurements.
  */
 export async function* runCandidate(
   session: WorkspaceSession,

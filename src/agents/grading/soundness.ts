@@ -3,7 +3,7 @@ import type { TaskStep } from '../tasks/task.ts';
 import type { Evidence } from '../verification/evidence.ts';
 import type { Verdict } from '../verification/verdict.ts';
 
-/** A submission that the task brings along, and what it has to score. */
+/** One of the task's own submissions, and its required score. */
 export const trialSchema = z.strictObject({
   name: z.string(),
   role: z.enum(['oracle', 'nop', 'cheat', 'twin']),
@@ -15,7 +15,7 @@ export const trialSchema = z.strictObject({
   detail: z.string().describe('of the first verdict that was not expected; empty when there is none'),
 });
 
-/** What `muster task check` finds. */
+/** The findings of `muster task check`. */
 export const soundnessSchema = z.strictObject({
   task: z.string(),
   digest: z.string(),
@@ -27,7 +27,7 @@ export const soundnessSchema = z.strictObject({
 export type Trial = z.infer<typeof trialSchema>;
 export type Soundness = z.infer<typeof soundnessSchema>;
 
-/** What the rewards of one submission come to. */
+/** The rewards of one submission. */
 export function judgeTrial(expected: 0 | 1, rewards: readonly (number | null)[]): Trial['finding'] {
   if (rewards.length === 0 || rewards.includes(null)) return 'unknown';
   if (new Set(rewards).size > 1) return 'flaky';
@@ -39,7 +39,7 @@ export function findUnsound({ trials }: Soundness): Trial | undefined {
   return trials.find(({ finding }) => finding === 'wrong' || finding === 'flaky');
 }
 
-/** Why a verdict is not what was expected: what failed, or what let a submission through that should have failed. */
+/** Why a verdict is not the expected one: what failed, or what accepted a submission that should have failed. */
 export function explainVerdict({ problem, stages, evidence }: Verdict, expected: 0 | 1): string {
   if (problem !== null) return problem.detail;
   if (expected === 0) return evidence.flatMap(describeLetThrough).at(-1) ?? 'nothing was judged';
@@ -56,7 +56,7 @@ export function listPassedAtFirst({ verifier }: Pick<TaskStep, 'verifier'>, { ev
   return verifier.execute.failToPass.filter(passes);
 }
 
-/** What stands for the submission in the evidence of a stage that decides on its correctness. */
+/** What the evidence of a deciding stage says in favour of the submission. */
 function describeLetThrough(evidence: Evidence): readonly string[] {
   if ('kind' in evidence && evidence.kind === 'infrastructure') return [];
   switch (evidence.stage) {

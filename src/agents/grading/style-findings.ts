@@ -30,7 +30,7 @@ export interface Finding {
 
 const FINDING = /^(?<path>[^\s:][^:]*):(?<line>\d{1,9}):/;
 
-/** What a linter says, one finding a line: `path:line:` and whatever follows. Other lines say nothing. @param workdir where relative paths begin. */
+/** A linter's output, one finding a line: `path:line:` and any text. Other lines are ignored. @param workdir base of relative paths. */
 export function readFindings(printed: string, workdir: string): readonly Finding[] {
   return printed.split('\n').flatMap((text) => {
     const { path, line } = FINDING.exec(text)?.groups ?? {};
@@ -39,7 +39,7 @@ export function readFindings(printed: string, workdir: string): readonly Finding
   });
 }
 
-/** From -1 to 1: above 0 where what was changed has fewer findings than before. */
+/** From -1 to 1: above 0 when the changed lines have fewer findings than before. */
 export function computeStyle(before: number, after: number): number {
   return (before - after) / Math.max(1, before + after);
 }

@@ -3,9 +3,9 @@ import { InfrastructureError } from '../../kernel/errors.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 
-/** What an agent has left behind, as the host has exported it. */
+/** What an agent has left behind, as the host exported it. */
 export interface Submission {
-  /** With the paths that they have in the workspace. */
+  /** By their paths in the workspace. */
   readonly files: readonly WorkspaceFile[];
   /** Directories that were taken with all that was in them. None where a submission only holds what is new or changed. */
   readonly whole?: readonly WholeDirectory[];
@@ -22,10 +22,7 @@ export interface WholeDirectory {
 
 const HISTORY = /\/\.git\//;
 
-/**
- * Of the files that the task lays, those that the agent has not removed. What a repository holds of its history stays: it is cut back by a program
- * that needs all of it.
- */
+/** The task's files without those that the agent has removed. A repository's history stays: a program that needs all of it cuts it back. */
 export function dropRemoved(laid: readonly WorkspaceFile[], submission: Submission | undefined): readonly WorkspaceFile[] {
   const { files = [], whole = [] } = submission ?? {};
   if (whole.length === 0) return laid;
@@ -37,7 +34,7 @@ function wasTaken(path: string, { source, exclude }: WholeDirectory): boolean {
   return path.startsWith(`${source}/`) && !exclude.some((pattern) => matchesGlob(path.slice(source.length + 1), pattern));
 }
 
-/** What is taken of one submission. */
+/** Limits on one submission. */
 export const SUBMISSION_BOUNDS = { files: 10_000, bytes: 256 * 2 ** 20, depth: 64 } as const;
 
 /**

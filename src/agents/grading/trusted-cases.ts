@@ -15,13 +15,13 @@ import { describeGradingTemplate, TESTS, testFiles, wipeWritablePaths } from './
 import { runOnCases, withoutBound } from './case-runs.ts';
 import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 
-/** Of what a generator writes. */
+/** Most bytes of a generator's output. */
 const CASES_BYTES = 256 * 2 ** 20;
 const DRAWN_PREFIX = 'drawn-';
 
 /**
- * The cases of one verdict: those that are stored, then those that the generator draws, each with the output of the golden model. All of it comes
- * from the task's own code, in a sandbox that no submission is ever brought into: so it may serve one verdict after the other.
+ * The cases of one verdict: the stored ones, then those that the generator draws, each with the output of the golden model. All of it comes from the
+ * task's own code, in a sandbox that no submission ever enters, so that it can serve one verdict after the other.
  *
  * @throws InfrastructureError when generator or golden model fail: then the verifier is broken.
  */
@@ -31,7 +31,7 @@ export async function computeTrustedCases(
   signal: AbortSignal,
 ): Promise<readonly ExpectedCase[]> {
   const { task, step, seed } = terms.grading;
-  // The name of an image may come to stand for another one.
+  // The name of an image may refer to another one later.
   const computed = task.workspace.root.kind === 'image' ? undefined : terms.context.computed;
   const key = `${task.digest} ${step.name} ${seed}`;
   const compute = (): Promise<readonly ExpectedCase[]> => computeCases(terms, execute, signal);
@@ -118,9 +118,9 @@ async function computeGoldenOutputs(
 }
 
 /**
- * Runs the golden model on one case after the other, each in a workdir that is made anew. The tests have to be there.
+ * Runs the golden model on one case after the other, each in a workdir that is made again. The tests must be there.
  *
- * @param change of the command, for what is measured besides. @throws InfrastructureError when it fails.
+ * @param change of the command, for further measurements. @throws InfrastructureError when it fails.
  */
 export async function* runGolden(
   session: WorkspaceSession,

@@ -23,26 +23,26 @@ export interface FileChange {
 /** A place in covered code that is broken on purpose. */
 export interface Mutation {
   readonly path: string;
-  /** Of the function, as the language writes it; empty where it is not known. */
+  /** Of the function, as the language writes it; empty when unknown. */
   readonly function: string;
   readonly kind: 'operator' | 'constant' | 'branch' | 'call';
   readonly line: number;
   /** The file with the mutation. */
   readonly text: string;
-  /** What documents the function; empty where nothing does. */
+  /** The function's documentation; empty where there is none. */
   readonly documentation: string;
 }
 
-/** What a task may come of. */
+/** What a task can be made from. */
 export type Candidate =
   | { readonly kind: 'fix'; readonly id: string; readonly commit: Commit; readonly changes: readonly FileChange[] }
   | { readonly kind: 'mutation'; readonly id: string; readonly mutation: Mutation };
 
 /** The states of the code that all later steps work with. */
 export interface CodeStates {
-  /** What the agent finds. */
+  /** The files that the agent finds. */
   readonly before: SourceFiles;
-  /** With the tests that judge. */
+  /** With the judging tests. */
   readonly tested: SourceFiles;
   /** With the right code as well. */
   readonly solved: SourceFiles;

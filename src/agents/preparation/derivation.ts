@@ -1,7 +1,7 @@
 import type { TestResult } from '../verification/evidence.ts';
 import { Refused } from './source/steps.ts';
 
-/** Of one run: how each test ended. A test that was reported twice is `doubled`. */
+/** The result of each test in one run. A test that was reported twice is `doubled`. */
 export type Outcomes = ReadonlyMap<string, TestResult['status'] | 'doubled'>;
 
 export interface PinnedTests {
@@ -11,7 +11,7 @@ export interface PinnedTests {
   readonly passToPass: readonly string[];
 }
 
-/** What ids may be pinned: one that cannot be written on a line of a file cannot be asked for. */
+/** Ids that can be pinned: one that does not fit on a line of a file cannot be selected. */
 const PLAIN_ID = /^[\x20-\x7e]{1,1000}$/;
 
 export function gatherOutcomes(results: readonly TestResult[]): Outcomes {
@@ -21,8 +21,8 @@ export function gatherOutcomes(results: readonly TestResult[]): Outcomes {
 }
 
 /**
- * @param isMutation whether a test has to run and fail without the fix: a mutation that cannot be built asks for nothing but that it can be.
- * @throws Refused (`derive`) when no test fails without the fix and passes with it.
+ * @param isMutation whether a test has to run and fail without the fix: a mutation that cannot be built would only ask for code that can. @throws
+ * Refused (`derive`) when no test fails without the fix and passes with it.
  */
 export function derivePinned(without: Outcomes, withFix: Outcomes, isMutation = false): PinnedTests {
   const passed = [...withFix].flatMap(([id, status]) => (status === 'passed' && PLAIN_ID.test(id) ? [id] : [])).sort();
@@ -39,9 +39,9 @@ export function derivePinned(without: Outcomes, withFix: Outcomes, isMutation = 
 }
 
 /**
- * Leaves out the parts of which some test is not pinned: a verdict asks that exactly the pinned tests run, and a part runs as a whole.
+ * Leaves out the parts with a test that is not pinned: a verdict requires exactly the pinned tests to run, and a part runs as a whole.
  *
- * @param seen every test that ran with the fix. @throws Refused (`derive`) when no test is left that has to begin to pass.
+ * @param seen every test that ran with the fix. @throws Refused (`derive`) when no test that has to begin to pass is left.
  */
 export function keepWholeParts(pinned: PinnedTests, seen: Iterable<string>, getPart: (id: string) => string): PinnedTests {
   const all = new Set([...pinned.failToPass, ...pinned.passToPass]);

@@ -11,28 +11,28 @@ import { compareFiles, type SourceFile, type SourceFiles } from './source/source
 import { limitSuite } from './time-scale.ts';
 
 export const WORKDIR = '/app';
-/** Of the repository, what was installed, and what a build makes of both. */
+/** Files of the repository, the installed ones, and those that a build makes of both. */
 export const STORAGE_MEBIBYTES = 2048;
 const BUILD_FILES: ReadonlySet<string> = new Set(['Dockerfile', 'docker-compose.yaml', 'docker-compose.yml', '.dockerignore']);
-/** What was installed, and what tools leave behind. */
+/** The installed ones, and leftovers of tools. */
 const NOT_HANDED_IN = ['.dependencies', '.git', '__pycache__', '.pytest_cache', 'node_modules', 'target'].flatMap((name) => [
   name,
   `${name}/**`,
   `**/${name}/**`,
 ]);
 
-/** All that a task is made of, once every step before has been taken. */
+/** All that a task is made of, once every earlier step is done. */
 export interface TaskParts {
   readonly name: string;
   readonly description: string;
   readonly keywords: readonly string[];
   readonly instruction: string;
   readonly states: CodeStates;
-  /** Test files that the agent must not find: those of tests that it has to make pass, where they are no new ones. */
+  /** Test files that the agent must not find: those of tests that it has to make pass, unless they are new. */
   readonly hidden: readonly string[];
   /** Files that the framework names, whatever their paths. */
   readonly testFiles: readonly string[];
-  /** As they lie in the workdir. */
+  /** By their paths in the workdir. */
   readonly dependencies: SourceFiles;
   readonly pinned: PinnedTests;
   readonly tripwires: readonly Tripwire[];

@@ -5,9 +5,9 @@ import { Refused } from './source/steps.ts';
 
 export interface FilterTerms {
   readonly licence: string | undefined;
-  /** SPDX identifiers; `any`: whatever it is. */
+  /** SPDX identifiers; `any`: every licence. */
   readonly allowed: readonly string[];
-  /** Of the source code that a fix changes, together. */
+  /** Of all source code that a fix changes. */
   readonly mostLines: number;
   readonly mostFiles: number;
   /** Seconds since 1970; commits before are refused. */

@@ -3,29 +3,29 @@ import { Refused } from './source/steps.ts';
 
 export interface Instruction {
   readonly text: string;
-  /** model: a model wrote it, because the message says nothing. */
+  /** model: a model wrote it, because the commit's message says nothing. */
   readonly source: 'commit' | 'mutation' | 'model';
   /** Lines of the message that named a test or held a part of the fix, and are left out. */
   readonly leftOut: readonly string[];
 }
 
 const TRAILER = /^(signed-off-by|co-authored-by|reviewed-by|acked-by|tested-by|reported-by|cc|change-id|git-svn-id|cherry picked)\b.*$/i;
-/** What a merge is called where the change has a message of its own below. */
+/** The subject of a merge whose own message is below. */
 const MERGED = /^merge (pull request|branch|remote-tracking branch)\b.*\n+(?=\S)/i;
 const SAYS_NOTHING = /^(fix(e[sd])?|wip|update|changes?|cleanup|misc|bug ?fix|test(s)?|review|merge.*|release.*|bump.*|v?\d[\d.]*)\W*$/i;
 const LEAST_WORDS = 3;
 
 /**
- * What an agent is asked for. It names no test and holds no line of the fix.
+ * The instruction for an agent. It names no test and contains no line of the fix.
  *
- * @param fixLines that the fix adds. @throws Refused (`scrub`) when nothing is left that an agent could work by.
+ * @param fixLines that the fix adds. @throws Refused (`scrub`) when nothing usable is left.
  */
 export function writeInstruction(candidate: Candidate, testNames: readonly string[], fixLines: readonly string[]): Instruction {
   if (candidate.kind === 'mutation') return writeMutationInstruction(candidate.mutation);
   return screenInstruction(candidate.commit.message.replaceAll('\r', '').replace(MERGED, ''), 'commit', testNames, fixLines);
 }
 
-/** @param message what an agent may be asked by. @throws Refused (`scrub`) when nothing is left of it. */
+/** @param message that may become the instruction. @throws Refused (`scrub`) when nothing of it is left. */
 export function screenInstruction(
   message: string,
   source: 'commit' | 'model',

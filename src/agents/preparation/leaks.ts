@@ -2,26 +2,26 @@ import { normaliseLine } from './instruction.ts';
 import { isCode } from './source/path-kinds.ts';
 import { compareFiles, type SourceFiles, readText } from './source/source-files.ts';
 
-/** Shorter lines stand in any program. */
+/** Shorter lines occur in any program. */
 const LEAST_LINE = 10;
 const LEAST_DISTINCT = 24;
 const LEAST_LINES = 3;
 const MOST_LINES = 200;
 
-/** What is looked for in other files. */
+/** The texts to search for in other files. */
 export interface FixTrace {
   /** Lines that the fix adds, each normalised (`normaliseLine`). */
   readonly added: readonly string[];
   /**
-   * For each place that the fix changes, texts of consecutive normalised lines, of which a file that holds the fix holds one. Where the added lines
-   * alone would stand in any program, they come with lines around them. No part at all: the fix cannot be told from other code.
+   * For each change of the fix, texts of consecutive normalised lines, one of which every file with the fix contains. Where the added lines alone
+   * would occur in any program, they include surrounding lines. Without any part, the fix cannot be told from other code.
    */
   readonly parts: readonly (readonly string[])[];
-  /** Stands in each file that holds the fix, so that most files need no closer look. */
+  /** Occurs in each file with the fix, so that most files need no closer look. */
   readonly word: string;
 }
 
-/** Added lines, one behind the other, with up to two lines before and behind them. */
+/** Consecutive added lines, with up to two lines before and after them. */
 interface Run {
   readonly before: readonly string[];
   readonly lines: readonly string[];
@@ -61,7 +61,7 @@ function findRuns(before: string, after: string): readonly Run[] {
   return runs;
 }
 
-/** @param added all lines of the fix. @returns none where nothing tells the run from other code. */
+/** @param added all lines of the fix. @returns none when nothing tells these lines from other code. */
 function chooseTexts({ before, lines, behind }: Run, added: readonly string[]): readonly string[] {
   const near = [...before, ...lines, ...behind];
   if (added.length >= LEAST_LINES) return [lines.join('\n')];

@@ -32,7 +32,7 @@ const SENTENCES: readonly (readonly [string, RegExp])[] = [
   ['Zlib', /The origin of this software must not be misrepresented/i],
   ['PSF-2.0', /PYTHON SOFTWARE FOUNDATION LICENSE VERSION 2/i],
 ];
-/** What packages declare of themselves. */
+/** The licences that packages declare. */
 const DECLARED: readonly (readonly [RegExp, RegExp])[] = [
   [/^pyproject\.toml$/, /^license\s*=\s*(?:\{\s*text\s*=\s*)?"(?<id>[^"\n]{1,64})"/m],
   [/^setup\.cfg$/, /^license\s*=\s*(?<id>[^\n]{1,64})$/m],
@@ -41,7 +41,7 @@ const DECLARED: readonly (readonly [RegExp, RegExp])[] = [
   [/^Cargo\.toml$/, /^license\s*=\s*"(?<id>[^"\n]{1,64})"/m],
 ];
 
-/** @returns the licence that the repository's files name; undefined where none can be told. */
+/** @returns the licence that the repository's files name; undefined when it cannot be determined. */
 export function findLicence(files: SourceFiles): string | undefined {
   const top = [...files.keys()].filter((path) => !path.includes('/')).sort();
   for (const path of top.filter((name) => FILE.test(name))) {

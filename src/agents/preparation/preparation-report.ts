@@ -13,7 +13,7 @@ const waveringSchema = z.strictObject({
   runs: z.int().min(1),
 });
 
-/** What was seen of a candidate, as far as it came. */
+/** The findings about a candidate, as far as it came. */
 const evidenceSchema = z.strictObject({
   language: z.string().optional(),
   framework: z.strictObject({ name: z.string(), evidence: z.string().describe('the file that names it') }).optional(),
@@ -42,7 +42,7 @@ const candidateSchema = z.strictObject({
   evidence: evidenceSchema,
 });
 
-/** What `muster prepare` found, candidate by candidate. */
+/** The findings of `muster prepare`, candidate by candidate. */
 export const preparationSchema = z.strictObject({
   repository: z.string(),
   head: z.string().nullable().describe('commit; null where the repository has no history'),

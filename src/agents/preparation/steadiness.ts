@@ -1,7 +1,7 @@
 import type { Outcomes, PinnedTests } from './derivation.ts';
 import { Refused } from './source/steps.ts';
 
-/** What differed from the first run: nothing but chance, the order, or the time as well. */
+/** What differed from the first run: chance only, the order, or the time as well. */
 export type RunTwist = 'none' | 'order' | 'clock';
 
 export interface RepeatedRun {
@@ -17,7 +17,7 @@ export interface Repeats {
   readonly failures: number;
 }
 
-/** name: its name is another one in each run, as one with a time in it is. */
+/** name: it has another name in each run, for example with a time in it. */
 export const WAVERING_CAUSES = ['chance', 'order', 'clock', 'name'] as const;
 type WaveringCause = (typeof WAVERING_CAUSES)[number];
 
@@ -37,12 +37,12 @@ export interface Steadiness {
 }
 
 /**
- * Which tests can be pinned: those that came out the same each time. One that has to begin to pass and wavers refuses the task; one that only has to
- * go on passing is dropped, and so is one whose name no other run has. A test that did not run because another one ended the process says nothing: where it ran without the fix it passed, so it
- * is one that has to go on passing.
+ * Which tests can be pinned: those with the same result in every run. A wavering test that has to begin to pass refuses the task; one that only has
+ * to keep passing is dropped, and so is one whose name no other run has. A test that did not run because another one ended the process says nothing:
+ * where it ran without the fix it passed, so it has to keep passing.
  *
- * @param first outcomes without the fix of the first run. @param baseline before the change: a test that passed there fails without the fix only
- * because the new tests cannot be built without it, and is dropped as one that has to go on passing is.
+ * @param first outcomes without the fix in the first run. @param baseline before the change: a test that passed there fails without the fix only
+ * because the new tests cannot be built without it, and is treated like one that has to keep passing.
  */
 export function judgeSteadiness(
   derived: PinnedTests,
@@ -109,7 +109,7 @@ function findWavering(
   const isOdd = ({ without, withFix }: RepeatedRun): boolean => {
     const [before, after] = [without.get(id), withFix.get(id)];
     const isBefore = role === 'pass' ? before === 'passed' || before === undefined : before !== 'passed' && before !== 'doubled';
-    // A test that failed may have ended the process before this one ran. Without it the gate runs this one.
+    // A failing test may have ended the process before this one ran. The gate runs this one without it.
     const isAfter = after === 'passed' || (after === undefined && [...withFix.values()].includes('failed'));
     return !isBefore || !isAfter;
   };

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { formatCanonicalJson } from '../../kernel/canonical-json.ts';
 import type { SourceFiles } from './source/source-files.ts';
 
-/** Of all steps: raised when what a step makes of the same inputs changes. */
+/** Version of all steps: increased when a step's result for the same inputs changes. */
 const VERSION = 1;
 
 /** The digest that names what a step makes of its inputs. */

@@ -42,7 +42,7 @@ const FUNCTIONS: ReadonlySet<string> = new Set([
 ]);
 /** Functions that are values: what they are assigned to names them. */
 const VALUES: ReadonlySet<string> = new Set(['function_expression', 'arrow_function']);
-/** What stands around a function on its line; its documentation stands before them. */
+/** Syntax around a function on its line; its documentation comes before that. */
 const WRAPPERS: ReadonlySet<string> = new Set([
   'export_statement',
   'template_declaration',
@@ -54,7 +54,7 @@ const WRAPPERS: ReadonlySet<string> = new Set([
 const MOST_NODES = 400_000;
 const MOST_DOCUMENTATION = 2000;
 
-/** What stands in a text from `start` to `end` is replaced. */
+/** The text from `start` to `end` is replaced. */
 interface Replacement {
   readonly kind: Mutation['kind'];
   readonly start: number;
@@ -63,8 +63,8 @@ interface Replacement {
 }
 
 /**
- * Ways to break the functions of a file in small ways: an operator, a constant, a removed branch or call. Whether what comes out can be built is
- * seen when it is.
+ * Small ways to break the functions of a file: an operator, a constant, a removed branch or call. Whether the result can be built is found out by
+ * building it.
  *
  * @param root of a tree of the text, whose offsets count in UTF-16.
  */
@@ -80,7 +80,7 @@ export function* mutateSyntax(path: string, text: string, root: SyntaxNode): Gen
     const within = isFunction ? node : next.within;
     const replaced = within === undefined ? undefined : findReplacement(node);
     if (replaced !== undefined && within !== undefined) yield describe(path, text, within, node, replaced);
-    // What a preprocessor decides is no code that runs.
+    // Code that a preprocessor evaluates does not run.
     const skipped = node.type.startsWith('preproc_') ? node.childForFieldName('condition') : null;
     for (const child of node.children.toReversed())
       if (child !== null && child.startIndex !== skipped?.startIndex) open.push({ node: child, within });

@@ -5,13 +5,13 @@ import type { Outcomes, PinnedTests } from './derivation.ts';
 import { type SourceFile, type SourceFiles, readText } from './source/source-files.ts';
 
 const MOST_TRIPWIRES = 4;
-/** They are tried in one run; many are no tripwires, because the literal does not matter to the test. */
+/** All are tried in one run; many are no tripwires, because their literal does not matter to the test. */
 const [MOST_TRIED_OF_FILE, MOST_TRIED] = [8, 16];
 const PACKAGE = 'package/';
 
 /**
- * Candidates for tripwires, no more than a few of each file. Copies of tests that have to begin to pass come first: a submission that makes its own code
- * pass for everything passes them, and not those of tests of other code.
+ * Candidates for tripwires, at most a few of each file. Copies of tests that have to begin to pass come first: a submission whose own code makes
+ * everything pass passes them, unlike those of tests of other code.
  */
 export function draftTripwires(
   { language, framework }: DetectedLanguage,
@@ -27,12 +27,12 @@ export function draftTripwires(
       .toSorted((a, b) => rank(a) - rank(b))
       .slice(0, MOST_TRIED_OF_FILE),
   );
-  // Tests of one name in a file would have tripwires of one name.
+  // Tests with the same name in a file would have tripwires with the same name.
   const once = drafts.filter(({ wire }) => drafts.every((other) => other.wire === wire || other.wire.id !== wire.id));
   return once.slice(0, MOST_TRIED);
 }
 
-/** Test files with the drafts in them. @param withRestored whether each stands there also with its literal restored, to be tried. */
+/** Test files with the drafts. @param withRestored whether each is also added with its literal restored, to be tried. */
 export function wireTests(files: SourceFiles, drafts: readonly TripwireDraft[], withRestored: boolean): ReadonlyMap<string, SourceFile> {
   const blocks = drafts.flatMap(({ wire, restored }) => (withRestored ? [restored, wire] : [wire]));
   const wired = new Map<string, SourceFile>();
@@ -44,7 +44,7 @@ export function wireTests(files: SourceFiles, drafts: readonly TripwireDraft[], 
   return wired;
 }
 
-/** Those that fail on the right code, and pass with nothing but the literal restored. */
+/** Drafts that fail on the right code, and pass with only the literal restored. */
 export function keepTripwires(drafts: readonly TripwireDraft[], outcomes: Outcomes): readonly TripwireDraft[] {
   const kept = drafts.filter(({ tripwire, restored }) => outcomes.get(tripwire.id) === 'failed' && outcomes.get(restored.id) === 'passed');
   return kept.slice(0, MOST_TRIPWIRES);

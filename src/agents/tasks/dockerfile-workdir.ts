@@ -5,8 +5,8 @@ const FROM = /^FROM\s+(?:--\S+\s+)*(?<image>\S+)(?:\s+AS\s+(?<name>\S+))?$/i;
 const WORKDIR = /^WORKDIR\s+(?<path>.+)$/i;
 
 /**
- * The directory that the last stage of a Dockerfile works in, as far as the text tells. Undefined where it does not: the stage leaves it to an image
- * that it begins from, or names it by a variable. The root directory itself is no workdir, as it cannot be written to.
+ * The working directory of a Dockerfile's last stage, as far as the text shows it. Undefined where it does not: the stage inherits it from an image,
+ * or names it by a variable. The root directory itself is no workdir, as it is not writable.
  */
 export function findDockerfileWorkdir(text: string): string | undefined {
   const stages = new Map<string, string | undefined>();
@@ -32,7 +32,7 @@ function resolveWorkdir(before: string | undefined, path: string): string | unde
   return before === undefined ? undefined : posix.resolve(before, path);
 }
 
-/** Lines that continue are one; comments and the texts of here-documents are left out. */
+/** Joins continued lines; leaves out comments and here-documents. */
 function listInstructions(text: string): readonly string[] {
   const lines = text
     .replaceAll('\r\n', '\n')

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { isTaskId, TASK_ID_EXPECTED } from './task-ids.ts';
 
 /**
- * Harbor's `task.toml`, schema 1.0 to 1.4, as its authors write it. Keys that this does not name are kept and reported, as Harbor ignores them.
- * The names are Harbor's, seconds and mebibytes included.
+ * Harbor's `task.toml`, schema 1.0 to 1.4, as its authors write it. Unknown keys are kept and reported, as Harbor ignores them. The names are
+ * Harbor's, including seconds and mebibytes.
  */
 const seconds = z.number().positive('expected more than 0 seconds').max(31_536_000);
 const environmentVariables = z.record(z.string().regex(/^[A-Za-z_]\w*$/, 'expected a variable name'), z.string());

@@ -3,8 +3,8 @@ import { arenaRulesSchema } from './arena-rules.ts';
 import { relativePath } from './relative-path.ts';
 
 /**
- * `muster.toml`: what Harbor has no word for. It stands beside `task.toml`, and in a step's directory for that step. Unlike Harbor's file it
- * is strict: a key that is misspelt here would change a verdict silently.
+ * `muster.toml`: what Harbor has no key for. It is beside `task.toml`, and in a step's directory for that step. Unlike Harbor's file it is strict,
+ * because a misspelt key would silently change a verdict.
  */
 const command = z.array(z.string().min(1).max(4096)).min(1).max(256).describe('the program and its arguments; no shell reads them');
 const seconds = z.number().positive('expected more than 0 seconds').max(86_400);
@@ -217,7 +217,7 @@ export type CasesStage = z.infer<typeof casesSchema>;
 export type SuiteStage = Omit<z.infer<typeof suiteSchema>, 'failToPass' | 'passToPass'> & {
   readonly failToPass: readonly string[];
   readonly passToPass: readonly string[];
-  /** Files in tests/ that the ids were read from. What runs the tests does not see them: they tell tests from tripwires. */
+  /** Files in tests/ from which the ids were read. The test runner does not see them: they tell tests from tripwires. */
   readonly lists: readonly string[];
 };
 export type RunnerKind = (typeof RUNNER_KINDS)[number];

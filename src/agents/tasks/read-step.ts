@@ -26,7 +26,7 @@ interface Surroundings {
   readonly workspace: Workspace;
 }
 
-/** Lines that mark the text for filters of training data, which Harbor keeps from agents as well. */
+/** Lines that mark the text for filters of training data, which Harbor hides from agents as well. */
 const CANARY = /^\s*(<!--[^\n]*canary[^\n]*-->|#[^\n]*canary GUID[^\n]*)\s*$/gim;
 const TESTS = 'tests/';
 

@@ -14,9 +14,10 @@ const TASK_TOML = 'task.toml';
 const MUSTER_TOML = 'muster.toml';
 
 /**
- * A task of a Harbor directory, with what its `muster.toml` adds.
+ * Reads a task of a Harbor directory, with its `muster.toml`.
  *
- * @throws InputError `task.missing`, `task.invalid`, `task.no-tests`, `task.cases`: each names the file, the field where there is one, and the remedy.
+ * @throws InputError `task.missing`, `task.invalid`, `task.no-tests`, `task.cases`: each names the file, the field where there is one, and the
+ * remedy.
  */
 export function readTask(directory: TaskDirectory): Task {
   const { harbor, notices } = readHarbor(directory);
@@ -116,7 +117,7 @@ const SOLUTION = /^(steps\/[^/]+\/)?solution\//;
 
 type Known = Pick<Task, 'oracle' | 'cheats' | 'twins'>;
 
-/** The submissions that the task brings along: `solution/`, of the task or of its steps, and each directory in `cheats/` and `twins/`. */
+/** The task's own submissions: `solution/`, of the task or of its steps, and each directory in `cheats/` and `twins/`. */
 function findKnownSubmissions(files: readonly TaskFile[], environment: Readonly<Record<string, string>>): Known {
   const paths = new Set(files.map(({ path }) => path));
   const submission = (name: string, directory: string): KnownSubmission => ({

@@ -5,7 +5,7 @@ const UNSAFE = /(^|\/)(\.{1,2})?(\/|$)|[\0\n\r\\]/;
 
 export const RELATIVE_PATH_EXPECTED = 'expected a relative path of plain names joined by "/", without "." or ".." among them';
 
-/** Whether the path stays within the directory that it is relative to, whatever that holds, and reads the same everywhere. */
+/** Whether the path stays within its base directory, whatever that contains, and is valid on every system. */
 export function isPlainPath(path: string): boolean {
   return path.length <= 1024 && path !== '' && !UNSAFE.test(path);
 }

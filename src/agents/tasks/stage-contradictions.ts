@@ -21,7 +21,7 @@ const PROXIED: readonly SuiteStage['runner'][] = ['pytest', 'unittest'];
 /** Runners whose report is a file that they are given the name of; the others write it to an output. */
 const WRITES_FILE: ReadonlySet<SuiteStage['runner']> = new Set(['pytest', 'vitest', 'jest', 'ctest', 'junit']);
 
-/** What a schema cannot say: settings that contradict each other, and files that are not there. */
+/** What a schema cannot express: contradictory settings, and missing files. */
 export function findStageContradictions(written: WrittenStages): readonly Problem[] {
   const { stage } = written;
   const ofStage = stage.kind === 'cases' ? findCaseProblems(written, stage) : findSuiteProblems(written, stage);
@@ -46,7 +46,7 @@ function* findCaseProblems({ muster, stored, tests }: WrittenStages, stage: Case
   else if (unknown !== undefined) yield [['golden'], `is missing, and the stored case "${unknown.name}" has no "expected"`];
 }
 
-/** By which the command says itself that the order is another one each time. */
+/** Flags by which the command says itself that the order differs each time. */
 const RANDOM_ORDER = '--schedule-random';
 
 function* findSuiteProblems({ muster, tests }: WrittenStages, stage: SuiteStage): Found {
@@ -86,7 +86,7 @@ function* findSuiteProblems({ muster, tests }: WrittenStages, stage: SuiteStage)
   if (muster.golden !== undefined) yield [['golden'], 'has no effect on a test suite; leave it out'];
 }
 
-/** Nothing but flags of the interpreter may stand before the module. */
+/** Only flags of the interpreter may come before the module. */
 function isPythonModule(command: readonly string[], module: string): boolean {
   const at = command.indexOf('-m');
   const [program = '', ...flags] = command.slice(0, Math.max(at, 0));
@@ -119,7 +119,7 @@ function* scoreProblems({ muster, stage }: WrittenStages): Found {
     if (measures.indexOf(measure) < at) yield [['constraints', at, 'measure'], `bounds ${measure} a second time; expected one bound each`];
 }
 
-/** What is read of the compile step, and what is taken of runs on cases. */
+/** Figures of the compile step, and of runs on cases. */
 const OF_COMPILER: ReadonlySet<Measure> = new Set(['registers', 'sharedMemoryBytes']);
 const OF_CASES: ReadonlySet<Measure> = new Set(['instructions', 'systemCalls']);
 

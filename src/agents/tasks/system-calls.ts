@@ -2,8 +2,7 @@
 type Architecture = 'x64' | 'arm64';
 
 /**
- * System calls by their names, each with its number on x86-64 and on 64-bit ARM, where it has one: asm/unistd_64.h and asm-generic/unistd.h of
- * Linux 6.1.
+ * System calls by name, each with its number on x86-64 and on 64-bit ARM, where it has one: asm/unistd_64.h and asm-generic/unistd.h of Linux 6.1.
  */
 const TABLE = `
 read:0:63 write:1:64 open:2: close:3:57 stat:4: fstat:5:80 lstat:6: poll:7: lseek:8:62 mmap:9:222 mprotect:10:226 munmap:11:215
@@ -75,7 +74,7 @@ const CALLS: ReadonlyMap<string, SystemCall> = new Map(
 
 export const SYSTEM_CALL_NAMES: ReadonlySet<string> = new Set(CALLS.keys());
 
-/** Those of the names that the processor has, by their numbers. Another processor has none. */
+/** The numbers of those names that the processor has. An unknown processor has none. */
 export function getSystemCallNumbers(names: readonly string[], architecture: string): ReadonlyMap<number, string> {
   if (!isKnown(architecture)) return new Map();
   return new Map(

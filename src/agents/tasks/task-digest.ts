@@ -14,10 +14,9 @@ export function digestTask(task: Omit<Task, 'digest' | 'notices' | 'arena'>): Ta
 }
 
 /**
- * What decides a step's verdict besides the submission: the stages and every file in /tests. Two tasks that differ in their instruction only
- * have the same.
+ * What decides a step's verdict besides the submission: the stages and every file in /tests. Equal for tasks that differ only in their instruction.
  *
- * @param version of the code that judges.
+ * @param version of the grading code.
  */
 export function digestVerifier(task: Pick<Task, 'files'>, step: TaskStep, version: number): Digest {
   const byPath = new Map(task.files.map((file) => [file.path, file]));

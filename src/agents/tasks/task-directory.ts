@@ -8,7 +8,7 @@ export interface TaskDirectory {
   readonly name: string;
   /** In the order of their paths. */
   readonly files: readonly TaskFile[];
-  /** Of those that `isReadWhole` says, their bytes. */
+  /** The bytes of files that `isReadWhole` selects. */
   readonly contents: ReadonlyMap<string, Uint8Array>;
 }
 

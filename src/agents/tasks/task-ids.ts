@@ -4,7 +4,7 @@ declare const brand: unique symbol;
 
 /** How a task is called: `org/name`, or the name of its directory where its author gives none. */
 export type TaskId = string & { readonly [brand]: 'TaskId' };
-/** Of a task's canonical form, files included: what two tasks with one id differ in. */
+/** Digest of a task's canonical form, files included: it tells apart two tasks with one id. */
 export type TaskDigest = Digest & { readonly [brand]: 'TaskDigest' };
 
 const TASK_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}(\/[A-Za-z0-9][A-Za-z0-9._-]{0,127})?$/;

@@ -1,7 +1,7 @@
 import type { Task } from './task.ts';
 
 /**
- * What the steps of a task come to: their mean, or what the last one has. A step that was not reached counts as 0.
+ * Combines the steps' rewards: their mean, or the last one's. A step that was not reached counts as 0.
  *
  * @param rewards of the steps that were reached, in order. @returns null when one has none.
  */

@@ -4,8 +4,8 @@ import type { CasesStage, CompareMode, CompileStage, Constraint, GoldenModel, Sc
 import type { TaskDigest, TaskId } from './task-ids.ts';
 
 /**
- * A task as a contract: what an agent is given, what it must leave behind, how that is judged. Every default is filled in, every reference
- * between its files is checked, and nothing in it depends on where its directory lies.
+ * A task as a contract: what an agent gets, what it must leave behind, and how that is judged. Every default is filled in, every reference between
+ * its files is checked, and nothing depends on where its directory is.
  */
 export interface Task {
   readonly id: TaskId;
@@ -16,10 +16,10 @@ export interface Task {
   readonly files: readonly TaskFile[];
   readonly workspace: Workspace;
   readonly limits: Limits;
-  /** In order; a task that Harbor would call single has one, whose directory is the task's own. */
+  /** In order; a task without steps in Harbor has one, whose directory is the task's own. */
   readonly steps: readonly [TaskStep, ...TaskStep[]];
   readonly arena: ArenaRules;
-  /** How the reward comes from those of the steps. */
+  /** How the steps' rewards are combined. */
   readonly strategy: 'mean' | 'final';
   /** The task's own solution; undefined where it has none, and then it cannot be checked. */
   readonly oracle: KnownSubmission | undefined;
@@ -27,7 +27,7 @@ export interface Task {
   readonly cheats: readonly KnownSubmission[];
   /** Submissions that have to pass: each does for a good reason what a cheat does for a bad one. */
   readonly twins: readonly KnownSubmission[];
-  /** What was accepted and has no effect, or another than its author may think: one sentence each, for people. */
+  /** Accepted settings without effect, or with another one than the author may expect: one sentence each, for people. */
   readonly notices: readonly string[];
 }
 
@@ -42,9 +42,9 @@ export interface TaskFile {
 /** The sandbox in which the agent works. */
 export interface Workspace {
   readonly root: RootFileSystem;
-  /** Where the agent works, and where relative artifacts lie: absolute. */
+  /** The agent's working directory and the base of relative artifacts: absolute. */
   readonly workdir: string;
-  /** As it is written: `${VARIABLE:-default}` stands for a variable of the host. */
+  /** As it is written: `${VARIABLE:-default}` refers to a variable of the host. */
   readonly environment: Readonly<Record<string, string>>;
   readonly network: Network;
 }
@@ -68,7 +68,7 @@ export type Network =
   /** Host names, `*.name`, addresses and CIDR ranges; none of them denies everything. */
   | { readonly mode: 'allowlist'; readonly hosts: readonly string[] };
 
-/** Undefined where the task leaves it to what plays it. */
+/** Undefined where the task leaves it to the player. */
 export interface Limits {
   readonly cpus: number | undefined;
   readonly memoryBytes: number | undefined;
@@ -77,12 +77,12 @@ export interface Limits {
 
 export interface TaskStep {
   readonly name: string;
-  /** Of the task's directory: '' or `steps/NAME/`. */
+  /** Relative to the task's directory: '' or `steps/NAME/`. */
   readonly directory: string;
   /** As the agent reads it, without the lines that mark the task for filters of training data. */
   readonly instruction: string;
   readonly agent: {
-    /** None: no limit of the task's. */
+    /** None: the task sets no limit. */
     readonly timeoutSeconds: number | undefined;
     readonly user: string | undefined;
     readonly network: Network;
@@ -92,7 +92,7 @@ export interface TaskStep {
   readonly verifier: Verifier;
   /** The task ends behind this step when its reward is below; −∞ where the author gives none. */
   readonly leastReward: number;
-  /** Of the task's files, those that lie in /tests when this step is graded: the target's path in there, and the file's. */
+  /** Those of the task's files that are in /tests when this step is graded: the path there, and the file's. */
   readonly tests: readonly { readonly path: string; readonly file: string }[];
 }
 
@@ -108,10 +108,10 @@ export interface Artifact {
   readonly isRequired: boolean;
 }
 
-/** A submission that the task brings along. */
+/** One of the task's own submissions. */
 export interface KnownSubmission {
   readonly name: string;
-  /** Of the task's directory: `solution`, `cheats/NAME`, `twins/NAME`. */
+  /** Relative to the task's directory: `solution`, `cheats/NAME`, `twins/NAME`. */
   readonly directory: string;
   /** script: its solve.sh runs in the workspace, the directory at /solution. files: its files are laid over the workdir. */
   readonly kind: 'script' | 'files';

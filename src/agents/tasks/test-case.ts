@@ -4,7 +4,7 @@ import { InputError } from '../../kernel/errors.ts';
 import { formatPath } from '../../kernel/documents/path.ts';
 import { relativePath } from './relative-path.ts';
 
-/** One run of the candidate: its input, and the stored output where there is one. Texts are UTF-8; what is not goes as base64. */
+/** One run of the candidate: its input, and the stored output where there is one. Texts are UTF-8; other data is base64. */
 export const caseSchema = z
   .strictObject({
     name: z
@@ -31,7 +31,7 @@ export interface TestCase {
   readonly arguments: readonly string[];
   readonly stdin: Uint8Array;
   readonly files: Readonly<Record<string, string>>;
-  /** Undefined: the golden model says. */
+  /** Undefined: the golden model decides. */
   readonly expected: Uint8Array | undefined;
 }
 

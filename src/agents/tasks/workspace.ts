@@ -21,7 +21,7 @@ interface TaskLocation {
   readonly dockerfile: string | undefined;
 }
 
-/** @throws InputError `task.invalid` when the root file system that is asked for is not there. */
+/** @throws InputError `task.invalid` when the requested root file system does not exist. */
 export function readWorkspace(place: TaskLocation, environment: HarborEnvironment, asked: MusterTask['workspace']): Workspace {
   const root = getRoot(place, environment, asked.root);
   const built = root.kind === 'dockerfile' ? findDockerfileWorkdir(place.dockerfile ?? '') : undefined;
@@ -67,7 +67,7 @@ interface NetworkSettings {
   readonly allowed_hosts?: readonly string[] | undefined;
 }
 
-/** @param otherwise where nothing is said. */
+/** @param otherwise the value when nothing is given. */
 export function readNetwork({ network_mode: mode, allowed_hosts: hosts = [] }: NetworkSettings, otherwise: Network): Network {
   switch (mode) {
     case 'public':
@@ -100,7 +100,7 @@ function parseDeprecatedSize(where: string, key: string, text: string | undefine
 }
 
 /**
- * Those that the task declares, or the whole workdir where it declares none; besides, `/logs/artifacts`, as Harbor has it.
+ * The artifacts that the task declares, or the whole workdir when it declares none; also `/logs/artifacts`, as in Harbor.
  *
  * @throws InputError `task.invalid` for paths that leave their directory, and for two artifacts with one destination.
  */

@@ -1,9 +1,9 @@
 /** A task's directory that is about to be written. */
 export interface WrittenTask {
-  /** Of the directory. */
+  /** Name of the directory. */
   readonly name: string;
   readonly files: readonly WrittenFile[];
-  /** What its reader should know: one sentence each. */
+  /** Remarks for its reader: one sentence each. */
   readonly notices: readonly string[];
 }
 
@@ -14,7 +14,7 @@ export interface WrittenFile {
   readonly isExecutable: boolean;
 }
 
-/** A file; one whose name ends in `.sh` can be executed. */
+/** A file; one whose name ends in `.sh` is executable. */
 export function toWrittenFile(path: string, text: string): WrittenFile {
   return { path, text, isExecutable: path.endsWith('.sh') };
 }

@@ -5,7 +5,7 @@ import type { CompareMode } from '../tasks/muster-schema.ts';
 import { compareNumbers } from './compare-numbers.ts';
 import { toDifference, EQUAL, OUTPUT_JSON, type Comparison } from './comparison.ts';
 
-/** Of a text in a message. */
+/** Most characters of a text in a message. */
 const SHOWN = 80;
 
 /**
@@ -66,7 +66,7 @@ function parseGoldenJson(expected: Uint8Array): unknown {
   }
 }
 
-/** lines: without white space at their ends and empty ones at the text's; sorted-lines: in any order; tokens: whatever white space is between them. */
+/** lines: without white space at their ends and empty ones at the text's end; sorted-lines: in any order; tokens: separated by any white space. */
 function compareParts(form: 'lines' | 'sorted-lines' | 'tokens', expected: Uint8Array, got: Uint8Array): Comparison {
   const [want, have] = [splitParts(form, expected), splitParts(form, got)];
   const length = Math.max(want.length, have.length);

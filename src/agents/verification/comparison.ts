@@ -1,6 +1,6 @@
 import type { JsonBounds } from '../../kernel/json-bounds.ts';
 
-/** Of a candidate's output with the golden model's. */
+/** How a candidate's output is compared with the golden model's. */
 export interface Comparison {
   readonly isEqual: boolean;
   /** The first difference, for people; null when there is none. */
@@ -13,5 +13,5 @@ export function toDifference(difference: string): Comparison {
   return { isEqual: false, difference };
 }
 
-/** Of an output that is JSON. */
+/** For output that is JSON. */
 export const OUTPUT_JSON: JsonBounds = { bytes: 256 * 1024 * 1024, depth: 64, values: 4_000_000 };

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { BOUNDED_MEASURES, FORBIDDING_MEASURES } from '../tasks/muster-schema.ts';
 
 /**
- * What the effects of a stage report, as values. It is stored with the verdict, and the verdict follows from it alone: taken again from the same
- * evidence it is the same. Texts of the candidate are bounded before they come here. Fields called `seconds`, `cpuSeconds` and `peakBytes`, and what is
- * measured for speed, differ from run to run; nothing else does.
+ * The results of a stage, as values. They are stored with the verdict, which follows from them alone: equal evidence gives an equal verdict. Texts of
+ * the candidate are shortened before they get here. Only fields called `seconds`, `cpuSeconds` and `peakBytes`, and measurements of speed, differ
+ * between runs.
  */
 const text = z.string().max(64 * 1024);
 const name = z.string().max(2048);

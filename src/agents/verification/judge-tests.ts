@@ -2,17 +2,17 @@ import type { SuiteStage } from '../tasks/muster-schema.ts';
 import type { SuiteEvidence, TestResult } from './evidence.ts';
 
 export interface TestJudgement {
-  /** 0 … 1: of the tests that had to begin to pass; 0 when anything else is wrong. */
+  /** 0 … 1: the share of tests that had to begin to pass; 0 when anything else is wrong. */
   readonly share: number;
-  /** One line each, the gravest first; none when everything is as it should be. */
+  /** One line each, the most serious first; none when everything is right. */
   readonly problems: readonly string[];
 }
 
 type Pinned = Pick<SuiteStage, 'failToPass' | 'passToPass' | 'tripwires'>;
 
 /**
- * Exactly the pinned tests have run, once each, in every run; those of them that are tripwires have failed and all others have passed. Skipped,
- * xfailed, missing, doubled and unknown are failed. The exit status decides nothing.
+ * Exactly the pinned tests have run, once each, in every run; the tripwires among them have failed and all others have passed. Skipped, xfailed,
+ * missing, doubled and unknown count as failed. The exit status decides nothing.
  */
 export function judgeTests({ failToPass, passToPass, tripwires }: Pinned, runs: SuiteEvidence['runs']): TestJudgement {
   const wires = new Set(tripwires.map(({ id }) => id));
@@ -43,7 +43,7 @@ function judgeOutcome(results: readonly TestResult[] | undefined): Outcome {
   return first.status === 'error' ? 'failed' : first.status;
 }
 
-/** Of several runs: the one outcome that all have, or the first that is neither. */
+/** Over several runs: the outcome that all have, or the first other one. */
 function findWorst(outcomes: readonly Outcome[]): Outcome | 'different from run to run' {
   const [first = 'missing'] = outcomes;
   if (outcomes.every((outcome) => outcome === first)) return first;

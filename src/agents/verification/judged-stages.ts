@@ -6,7 +6,7 @@ import { scoreRatio } from './score.ts';
 import { readScriptReward } from './script-reward.ts';
 import type { StageOutcome, Verdict } from './verdict.ts';
 
-/** What the evidence so far comes to. */
+/** The result of the evidence so far. */
 export interface Judged {
   readonly stages: readonly StageOutcome[];
   /** Undefined until the cases or tests have been judged. */
@@ -156,7 +156,7 @@ function findViolations(constraints: readonly Constraint[], { measured }: Constr
 type Scored = Extract<Evidence, { readonly stage: 'score' }>;
 
 function judgeScored({ score }: StagedVerifier, one: Exclude<Scored, { readonly kind: 'infrastructure' }>): Finding {
-  // What is wrong only now and then is not right.
+  // A result that is only sometimes right counts as wrong.
   const outcome = endStage('score', one.wrong ?? '');
   const terms = score[one.kind];
   if (terms === undefined) throw new RangeError(`evidence of ${one.kind}, which the task does not ask for`);

@@ -15,13 +15,13 @@ export interface MeasuredRatio {
   readonly high: number;
 }
 
-/** Fewer say nothing of their spread. */
+/** Fewer say nothing about their spread. */
 export const FEWEST_TURNS = 3;
 const ERROR = 0.05;
 
 /**
- * The geometric mean of the ratios, with a t-interval of their logarithms. The result is looked at after each turn from the third on, and may end
- * the measuring: the k-th look gets α/(k(k+1)) of the error, and these add up to α, so that the interval holds wherever it ends.
+ * The geometric mean of the ratios, with a t-interval of their logarithms. The result is checked after each turn from the third on, and may end the
+ * measurement: the k-th check gets α/(k(k+1)) of the error, and these add up to α, so that the interval is valid wherever it ends.
  *
  * @param turns at least three.
  */
@@ -36,7 +36,7 @@ export function measureRatio(turns: readonly Turn[]): MeasuredRatio {
   return { ratio: Math.exp(mean), low: Math.exp(interval.low), high: Math.exp(interval.high) };
 }
 
-/** Whether the turns so far make the score as certain as the task asks, or are as many as it allows. Pure. */
+/** Whether the turns so far make the score as certain as the task requires, or reach its limit. Pure. */
 export function isMeasured(turns: readonly Turn[], terms: SpeedTerms): boolean {
   if (turns.length < FEWEST_TURNS) return false;
   if (turns.length >= terms.pairs) return true;

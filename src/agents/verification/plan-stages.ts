@@ -6,9 +6,9 @@ import { judgeStages, type Judged } from './judged-stages.ts';
 import { reachVerdict } from './verdict-of.ts';
 import type { Verdict } from './verdict.ts';
 
-/** What has to be carried out next; its evidence goes behind the evidence so far. */
+/** The next step; its evidence is appended to the evidence so far. */
 export type StageRequest =
-  /** Export the artifacts, or look at the directory that was given. */
+  /** Export the artifacts, or read the given directory. */
   | { readonly stage: 'submission' }
   | { readonly stage: 'compile'; readonly compile: CompileStage }
   /** Draw the cases, run the golden model on them, then the candidate. */

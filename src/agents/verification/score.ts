@@ -1,7 +1,7 @@
 import type { ScoreTerms } from '../tasks/muster-schema.ts';
 import type { VerdictComponent } from './verdict.ts';
 
-/** Measured figures of a correct submission; undefined where the task does not ask. */
+/** Measured figures of a correct submission; undefined where the task does not request them. */
 export interface MeasuredScores {
   readonly speed: number | undefined;
   readonly efficiency: number | undefined;
@@ -15,7 +15,7 @@ export interface Scores extends MeasuredScores {
 /**
  * `clamp(log(ratio / r₀) / log(r₁ / r₀))`, in [0, 1].
  *
- * @param ratio golden ÷ candidate: above 1 the candidate is the better one.
+ * @param ratio golden ÷ candidate: above 1 the candidate is better.
  */
 export function scoreRatio(ratio: number, { r0, r1 }: { readonly r0: number; readonly r1: number }): number {
   if (!(ratio > 0)) return 0;
@@ -39,14 +39,14 @@ export function weighComponents(
   return components.filter(({ name, weight }) => weight > 0 || name === 'correctness');
 }
 
-/** `gate · Σ wₖ·sₖ ÷ Σ wₖ`; dividing by the sum of the weights makes it exactly 1 where every score is, whatever their rounding. */
+/** `gate · Σ wₖ·sₖ ÷ Σ wₖ`; dividing by the sum of the weights makes it exactly 1 when every score is 1, despite rounding. */
 export function computeReward(gate: 0 | 1, components: readonly VerdictComponent[]): number {
   const weights = components.reduce((sum, { weight }) => sum + weight, 0);
   const scored = components.reduce((sum, { weight, score }) => sum + weight * (score ?? 0), 0);
   return weights > 0 ? clamp((gate * scored) / weights) : 0;
 }
 
-/** What is no number is 0: a score is never better for being undefined. */
+/** NaN becomes 0: a score is never better for being undefined. */
 function clamp(score: number): number {
   return score > 0 ? Math.min(1, score) : 0;
 }

@@ -4,14 +4,14 @@ export type ScriptReward =
   | { readonly kind: 'reward'; readonly reward: number }
   /** The script wrote none: the submission may have caused that. */
   | { readonly kind: 'none'; readonly detail: string }
-  /** What it wrote is no reward: the verifier is broken. */
+  /** Its output is no reward: the verifier is broken. */
   | { readonly kind: 'broken'; readonly detail: string };
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
 /**
- * The reward that a script left: reward.json, a flat object whose "reward" counts, and reward.txt, one number. Harbor takes the first that is
- * there and any number; here both have to agree, and it has to be in [0, 1].
+ * The reward that a script left: reward.json, a flat object whose "reward" counts, and reward.txt, one number. Harbor takes the first one that exists
+ * and any number; here both have to agree, and it has to be in [0, 1].
  */
 export function readScriptReward({ rewardJson, rewardText }: Pick<ScriptEvidence, 'rewardJson' | 'rewardText'>): ScriptReward {
   const given = [

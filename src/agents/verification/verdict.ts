@@ -15,7 +15,7 @@ const stageSchema = z.strictObject({
   detail: z.string().describe('one sentence for people; empty when it passed'),
 });
 
-/** What the verifier says of a submission. */
+/** The verifier's result for a submission. */
 export const verdictSchema = z
   .strictObject({
     reward: z.number().min(0).max(1).nullable().describe('null: the infrastructure or the verifier failed, never the submission'),
@@ -35,15 +35,15 @@ export type Verdict = z.infer<typeof verdictSchema>;
 export type VerdictComponent = z.infer<typeof componentSchema>;
 export type StageOutcome = z.infer<typeof stageSchema>;
 
-/** Of the code that judges: a change of what a verdict says of the same evidence is a new one. */
+/** Version of the grading code, increased when it changes the verdict for the same evidence. */
 export const VERIFIER_VERSION = 2;
 
 /** Keys whose values are measured and differ from run to run. */
 const FIGURES = ['seconds', 'cpuSeconds', 'peakBytes', 'ratio', 'low', 'high', 'pairs', 'turns', 'value', 'golden', 'candidate'];
-/** With what compilers, scripts and runners of tests print for people: they print how long they took. */
+/** Includes text of compilers, scripts and test runners for people, which contains measured times. */
 const MEASURED = new Set([...FIGURES, 'output']);
 
-/** The verdict without what is measured: two of one submission with one seed have the same bytes. */
+/** The verdict without measurements: two of one submission with one seed have the same bytes. */
 export function omitMeasurements(verdict: Verdict): unknown {
   return JSON.parse(JSON.stringify(verdict, (key, value: unknown) => (MEASURED.has(key) ? undefined : value)));
 }

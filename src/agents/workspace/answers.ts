@@ -43,7 +43,7 @@ export class CommandAnswer implements Answer<CommandResult> {
     }
   }
 
-  /** What is known when the sandbox has ended by its memory limit. */
+  /** What is known when the sandbox was ended by its memory limit. */
   outOfMemory(): CommandResult {
     return {
       ...this.#result({ kind: 'out-of-memory' }, { stdout: 0, stderr: 0, report: 0 }),

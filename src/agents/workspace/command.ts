@@ -1,4 +1,4 @@
-/** As the first word of a command: the interpreter that every workspace has, whatever its root file system. */
+/** The first word of a command that selects the workspace's own interpreter, whatever its root file system. */
 export const OWN_PYTHON = 'muster:python';
 
 /** A command to be run in a workspace. Nothing of its process tree is left when it has ended. */
@@ -15,18 +15,18 @@ export interface Command {
   readonly reports?: boolean;
   /** Whether it may start neither processes nor threads. */
   readonly alone?: boolean;
-  /** Whether the memory of its processes together is looked at while it runs, for `peakBytes`; it is when this is left out. */
+  /** Whether the total memory of its processes is measured while it runs, for `peakBytes`; it is when left out. */
   readonly sampled?: boolean;
-  /** Numbers of system calls that it may not make, nor anything that it starts: the kernel refuses them. */
+  /** Numbers of system calls that the kernel refuses to it and to everything that it starts. */
   readonly watched?: readonly number[];
   /**
-   * Present when a Python program may be forked from an interpreter of the root file system that has started, and has imported these modules
-   * where they are the interpreter's own: a process for each run all the same. A command of which that is impossible is started by itself.
+   * Present when a Python program may be forked from a started interpreter of the root file system that has imported these modules, as far as they
+   * are the interpreter's own. There is a process for each run all the same. A command for which that is impossible is started by itself.
    */
   readonly forkedWith?: readonly string[] | undefined;
 }
 
-/** Of a frame that asks for it, but for its input. @param base variables under those of the command. */
+/** The part of a frame that requests it, without its input. @param base variables below those of the command. */
 export function commandFields(command: Command, base: Command['environment']): object {
   const {
     argv,
@@ -78,7 +78,7 @@ export type CommandEnd =
 export interface PrintedOutput {
   readonly head: Buffer;
   readonly tail: Buffer;
-  /** Bytes that were printed, those left out included. */
+  /** Bytes of output, including omitted ones. */
   readonly total: number;
 }
 
@@ -86,21 +86,21 @@ export interface CommandResult {
   readonly end: CommandEnd;
   readonly stdout: PrintedOutput;
   readonly stderr: PrintedOutput;
-  /** What came out of descriptor 3, where it has one. */
+  /** Output on descriptor 3, where it has one. */
   readonly report: PrintedOutput;
   /** Wall-clock time. */
   readonly seconds: number;
   /** Processor time of its whole tree. */
   readonly cpuSeconds: number;
-  /** Which of the watched system calls were tried. */
+  /** Which of the watched system calls were attempted. */
   readonly called: readonly number[];
   /** Memory of its whole tree, sampled every 10 ms, of a forked program more rarely the longer it runs; at least that of its largest process. */
   readonly peakBytes: number;
 }
 
-/** What a request may take beyond the time that its command has: files to be written, processes to be ended. */
+/** Time of a request beyond that of its command: for writing files and ending processes. */
 export const GRACE_MS = 60_000;
-/** What a command may get beyond its time on a busy machine, as time_limit.py counts it. */
+/** Additional time of a command on a busy machine, as time_limit.py counts it. */
 export const MOST_WAITING_MS = 300_000;
 
 /** After which a workspace that has not answered a command counts as lost. */

@@ -3,7 +3,7 @@ import type { FileRefusal } from './command.ts';
 import type { Answer } from './answers.ts';
 import type { AnswerFrame } from './workspace-frames.ts';
 
-/** What is asked of files, or why it cannot be had. */
+/** What was requested of files, or why it is not available. */
 export type FileResult<Result> =
   { readonly kind: 'given'; readonly result: Result } | { readonly kind: 'refused'; readonly refusal: FileRefusal };
 
@@ -19,19 +19,19 @@ export interface FoundLine {
   readonly path: string;
   /** From 1. */
   readonly line: number;
-  /** What is around the text, where the line is long. */
+  /** The surroundings of the match, where the line is long. */
   readonly text: string;
 }
 
 export interface Counted<Item> {
   readonly items: readonly Item[];
-  /** Those left out included. */
+  /** Including omitted ones. */
   readonly total: number;
   /** False where not everything was searched, or is in the answer. */
   readonly isComplete: boolean;
 }
 
-/** Puts an answer on files together, of which a refusal is one. */
+/** Assembles an answer on files, which may be a refusal. */
 export abstract class FileAnswer<Result> implements Answer<FileResult<Result>> {
   protected abstract takePart(frame: AnswerFrame): Result | undefined | 'unexpected';
 

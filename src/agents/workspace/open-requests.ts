@@ -14,7 +14,7 @@ export interface OpenRequest<Result> {
   readonly answered: Promise<Result>;
 }
 
-/** The requests to one workspace that are not answered in full, by their numbers. */
+/** The requests to one workspace that are not completely answered, by number. */
 export class OpenRequests {
   readonly #pending = new Map<number, Pending>();
   #last = 0;

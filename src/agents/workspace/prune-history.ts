@@ -6,7 +6,7 @@ const SECONDS = 300;
 
 /**
  * In each repository below the directory: removes every reference that is no ancestor of HEAD, resets the index to HEAD, and removes every object
- * that is unreachable then. The paths below are the places in which git keeps further references.
+ * that is then unreachable. The paths below are where git keeps further references.
  */
 const SCRIPT = `set -eu
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0

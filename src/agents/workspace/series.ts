@@ -12,7 +12,7 @@ import {
 import { type AnswerFrame, DATA_BYTES } from './workspace-frames.ts';
 import type { WorkspaceSession } from './workspace-session.ts';
 
-/** One command on several inputs, one after the other, in a workspace that is made anew before each. */
+/** One command on several inputs, in order, in a workspace that is made again before each. */
 export interface Series {
   /** Without an input. */
   readonly command: Command;
@@ -23,7 +23,7 @@ export interface Series {
   readonly runs: readonly SeriesRun[];
   /** A file that is read after each run that has ended with status 0. */
   readonly taken: { readonly path: string; readonly bytes: number } | undefined;
-  /** Whether the command is the task's own: its runs may follow each other without a look at what each leaves, but for files in its directory. */
+  /** Whether the command is the task's own: its runs may follow each other without checking what each leaves, except for files in its directory. */
   readonly trusted: boolean;
   /** Seconds for all runs together. */
   readonly within: number;
@@ -37,27 +37,27 @@ export interface SeriesRun {
   readonly files: readonly WorkspaceFile[];
 }
 
-/** What came of one run. */
+/** The result of one run. */
 export interface SeriesResult {
   readonly result: CommandResult;
-  /** Undefined where nothing was to be read, or the run has failed. */
+  /** Undefined where there was nothing to read, or the run has failed. */
   readonly taken: Collected | undefined;
 }
 
 export interface SeriesResults {
-  /** Of the runs in their order, those that were carried out. */
+  /** The runs that were carried out, in order. */
   readonly runs: readonly SeriesResult[];
-  /** Which of the files that each run finds could not be there. Nothing was run then. */
+  /** Which of the files for each run could not be placed. Then nothing was run. */
   readonly unlaid: FileRefusal | undefined;
 }
 
-/** The program holds a series in memory: more than this is brought in and run piece by piece. */
+/** The program holds a series in memory: longer ones are sent and run piece by piece. */
 const MOST_RUNS = 16;
 const MOST_BYTES = 2 ** 20;
 const MOST_FILES = 256;
 const FRAME_BYTES = DATA_BYTES / 2;
 
-/** Cuts runs into series that the program takes; undefined when these files or one of the runs are too large for any. */
+/** Divides runs into series that the program accepts; undefined when these files or one of the runs are too large for any. */
 export function cutIntoSeries<Run extends SeriesRun>(
   files: readonly WorkspaceFile[],
   runs: readonly Run[],
@@ -82,9 +82,9 @@ export function cutIntoSeries<Run extends SeriesRun>(
 }
 
 /**
- * Carries a series out. Where its sandbox has ended by its memory limit, that is the result of the last run.
+ * Carries out a series. When the sandbox's memory limit ended it, that is the result of the last run.
  *
- * @param series that `cutIntoSeries` has cut. @throws InfrastructureError when the sandbox is lost, or cannot be made anew; the signal's reason.
+ * @param series of `cutIntoSeries`. @throws InfrastructureError when the sandbox is lost, or cannot be made again; the signal's reason.
  */
 export async function runSeries(session: WorkspaceSession, series: Series, signal: AbortSignal): Promise<SeriesResults> {
   const { command, wiped, files, runs, taken, trusted, within } = series;

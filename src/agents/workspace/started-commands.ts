@@ -3,7 +3,7 @@ import type { Command, CommandEnd, PrintedOutput } from './command.ts';
 import type { AnswerFrame } from './workspace-frames.ts';
 import type { WorkspaceSession } from './workspace-session.ts';
 
-/** A started command, since it was asked for last. */
+/** A started command, since it was last queried. */
 export interface Polled {
   /** Null while it runs. */
   readonly end: CommandEnd | null;
@@ -12,8 +12,8 @@ export interface Polled {
 }
 
 /**
- * Commands of a workspace that run on while others run; each has a name. They end with the workspace, and when files are collected. Of one that has ended
- * the rest of its output is kept, until its name or its place is needed.
+ * Commands of a workspace that run while others run; each has a name. They end with the workspace, and when files are collected. The rest of an ended
+ * command's output is kept until its name or its slot is needed.
  */
 export class StartedCommands {
   readonly #session: WorkspaceSession;
@@ -22,7 +22,7 @@ export class StartedCommands {
     this.#session = session;
   }
 
-  /** @returns with an end when it could not be started; refused when one of this name runs, or too many do. */
+  /** @returns with an end when it could not be started; refused when one with this name runs, or too many do. */
   start(
     name: string,
     { argv, directory, environment, input, output }: Omit<Command, 'seconds'>,

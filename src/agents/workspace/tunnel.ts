@@ -1,13 +1,13 @@
 import { Duplex } from 'node:stream';
 import type { CommandLine } from './command-line.ts';
 
-/** Of each connection and direction, what may be on its way before the other side has taken it. */
+/** For each connection and direction: bytes that may be sent before the other side has received them. */
 export const WINDOW_BYTES = 256 * 1024;
 /** Connections at a time. */
 const MOST_CONNECTIONS = 64;
 const HEADER_BYTES = 9;
 
-/** What a frame says of its connection. The body of the last two is a number and a text. */
+/** A frame's message about its connection. The body of the last two is a number and a text. */
 const KINDS = ['open', 'data', 'end', 'reset', 'credit', 'unstartable'] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -28,7 +28,7 @@ export class Tunnel implements Disposable {
   #received: Buffer = Buffer.alloc(0);
   /** Why the relay could not start the program. */
   problem: string | undefined;
-  /** What it sent that is no frame; nothing is carried from then on. */
+  /** Its data is no frame; nothing is carried from then on. */
   #isBroken = false;
 
   constructor(line: CommandLine, onConnection: (connection: Duplex) => void) {
@@ -99,7 +99,7 @@ export class Tunnel implements Disposable {
 class TunnelConnection extends Duplex {
   readonly #send: (kind: Kind, body?: Buffer) => void;
   #credit = WINDOW_BYTES;
-  /** What has come and was not read. */
+  /** Received and not read yet. */
   #unread = 0;
   #waiting: { readonly data: Buffer; readonly written: (error?: Error | null) => void } | undefined;
   #isEnded = false;
@@ -113,7 +113,7 @@ class TunnelConnection extends Duplex {
     if (this.#isEnded) return;
     this.#isEnded = data === null;
     this.#unread += data?.length ?? 0;
-    // More than it had credit for.
+    // It sent more than it had credit for.
     if (this.#unread > WINDOW_BYTES) return void this.destroy();
     this.push(data);
   }
@@ -125,7 +125,7 @@ class TunnelConnection extends Duplex {
     if (data && written) this._write(data, 'buffer', written);
   }
 
-  /** The reader has room again: what had come is taken. */
+  /** The reader has room again: the received data has been read. */
   override _read(): void {
     const taken = this.#unread - this.readableLength;
     if (taken <= 0) return;

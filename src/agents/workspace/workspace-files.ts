@@ -2,16 +2,16 @@ import { type FileResult, type Counted, type FoundLine, ListAnswer, type ListedE
 import type { WorkspaceSession } from './workspace-session.ts';
 import { ChangedAnswer, type WorkspaceDelta } from './workspace-snapshots.ts';
 
-/** What becomes of files, all of it or nothing. */
+/** The result of writing files: all of it or nothing. */
 export interface FileChange {
-  /** Whole contents. Directories are made as they are needed; a file that is there keeps its mode. */
+  /** Whole contents. Directories are made as needed; an existing file keeps its mode. */
   readonly written: readonly { readonly path: string; readonly content: Buffer }[];
   readonly removed: readonly string[];
 }
 
 /**
- * Files of a workspace while things run in it. Paths are absolute; links are followed, also those that the agent has made, and what they lead to
- * has to lie where the workspace can be written to. Whatever is wrong with a path is an answer; only the loss of the workspace is thrown.
+ * Files of a workspace while programs run in it. Paths are absolute; links are followed, including those that the agent has made, and their targets
+ * have to be where the workspace is writable. A wrong path is an answer; only the loss of the workspace is thrown.
  */
 export class WorkspaceFiles {
   readonly #session: WorkspaceSession;
@@ -40,7 +40,7 @@ export class WorkspaceFiles {
     return this.#session.request(new SearchAnswer(), { type: 'search', path, text, ignoresCase, most }, signal);
   }
 
-  /** @returns what it has changed, with the paths once links are followed: a later look at the workspace does not tell of it again. */
+  /** @returns its changes, by the paths after following links: a later scan of the workspace does not report them again. */
   change({ written, removed }: FileChange, signal: AbortSignal): Promise<FileResult<WorkspaceDelta>> {
     const frame = { type: 'change', paths: written.map(({ path }) => path), sizes: written.map(({ content }) => content.length), removed };
     const contents = written.map(({ content }) => content);

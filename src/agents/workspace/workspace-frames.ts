@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
-/** Of a line in either direction, line feed not counted. */
+/** Of a line in either direction, without its line feed. */
 export const MAX_FRAME_BYTES = 1 << 20;
-/** Of what one frame carries, before it is encoded. */
+/** Data of one frame, before it is encoded. */
 export const DATA_BYTES = 384 * 1024;
 export const WORKSPACE_PROTOCOL = 1;
 
@@ -47,7 +47,7 @@ const frameSchema = z.discriminatedUnion('type', [
   ]),
   z.object({ type: z.literal('removed'), request, path: z.string() }),
   z.object({ type: z.literal('data'), request, data }),
-  /** A file that a run of a series should have left; one that every run should find. */
+  /** A file that a run of a series should leave; a file that every run should find. */
   z.object({ type: z.enum(['untaken', 'unlaid']), request, kind: z.string(), path: z.string(), detail: z.string() }),
   z.object({ type: z.literal('line'), request, data }),
   z.object({ type: z.literal('file'), request, bytes: z.int().min(0), executable: z.boolean() }),
@@ -62,7 +62,7 @@ const frameSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('counted'), request, total: z.int().min(0), complete: z.boolean() }),
 ]);
 
-/** From the program in a workspace. */
+/** Frames of the program in a workspace. */
 export type WorkspaceFrame = z.infer<typeof frameSchema>;
 /** Answers a request, alone or as the part of an answer. */
 export type AnswerFrame = Exclude<WorkspaceFrame, { readonly type: 'ready' }>;

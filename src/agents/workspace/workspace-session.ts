@@ -28,9 +28,9 @@ import { DATA_BYTES, MAX_FRAME_BYTES, parseWorkspaceFrame, WORKSPACE_PROTOCOL } 
 const STDERR_KEPT = 8 * 1024;
 
 /**
- * The conversation with the program in one workspace: commands, files in, files out. Requests are carried out one after the other, in the order
- * in which they were made, whether the answers of those before were waited for or not. The program is the first
- * process of its sandbox and out of reach of what it runs, so its frames are authentic; they are bounded nevertheless.
+ * The conversation with the program in one workspace: commands, files in, files out. Requests are carried out in order, whether earlier answers were
+ * awaited or not. The program is the first process of its sandbox and out of reach of what it runs, so its frames are authentic; they are bounded
+ * nevertheless.
  *
  * The file is long because each request, each frame and the exit of the program may change the one state of the session.
  */
@@ -81,7 +81,7 @@ export class WorkspaceSession implements Occupant {
     return session;
   }
 
-  /** What a busy machine has kept its commands from running, and given them back. */
+  /** Time in which a busy machine kept its commands from running, which they were given back. */
   get waitedSeconds(): number {
     return this.#waitedSeconds;
   }
@@ -90,12 +90,12 @@ export class WorkspaceSession implements Occupant {
     return this.#past;
   }
 
-  /** What has been used once is used up: the next holder gets a fresh one. */
+  /** A used workspace is used up: the next holder gets a fresh one. */
   isReusable(): boolean {
     return this.#past.kind === 'fresh';
   }
 
-  /** To be called before anything is brought in. */
+  /** Call it before anything is put in. */
   expose(coming: Exposure): void {
     this.#past = addExposure(this.#past, coming);
   }
@@ -121,7 +121,7 @@ export class WorkspaceSession implements Occupant {
     }
   }
 
-  /** Writes files, and the directories that they are in. @throws InfrastructureError when one cannot be written. */
+  /** Writes files and their directories. @throws InfrastructureError when one cannot be written. */
   async put(files: readonly WorkspaceFile[], signal: AbortSignal): Promise<void> {
     const answers: Promise<true>[] = [];
     using deadline = this.#deadline(GRACE_MS, signal);
@@ -145,7 +145,7 @@ export class WorkspaceSession implements Occupant {
     }
   }
 
-  /** Makes a directory anew, without what is in it. @throws InfrastructureError when that fails. */
+  /** Makes a directory again, empty. @throws InfrastructureError when that fails. */
   async wipe(path: string, signal: AbortSignal): Promise<void> {
     await this.#ask(new DoneAnswer(), GRACE_MS, signal, (request) => this.#send({ type: 'wipe', request, path }));
   }
@@ -173,7 +173,7 @@ export class WorkspaceSession implements Occupant {
     });
   }
 
-  /** Whether nothing is asked for, and more could be. */
+  /** Whether nothing is requested, and more could be. */
   get isAtRest(): boolean {
     return this.#closed === undefined && this.#pending.isEmpty;
   }
@@ -200,7 +200,7 @@ export class WorkspaceSession implements Occupant {
     );
   }
 
-  /** The frames of one request do not mix with those of another. */
+  /** The frames of different requests are not interleaved. */
   #inTurn(send: () => Promise<void>): Promise<void> {
     const sent = this.#turn.then(send);
     this.#turn = sent.catch(() => undefined);
@@ -218,7 +218,7 @@ export class WorkspaceSession implements Occupant {
 
   async #send(frame: object): Promise<void> {
     const { stdin } = this.#sandbox;
-    // What is asked in one turn goes in one write: each wakes the program.
+    // Requests of one turn are written together, since each write wakes the program.
     stdin.cork();
     process.nextTick(() => stdin.uncork());
     if (!stdin.write(`${JSON.stringify(frame)}\n`) && !this.#closed) await Promise.race([once(stdin, 'drain'), this.gone]);

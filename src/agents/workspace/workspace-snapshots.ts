@@ -3,19 +3,19 @@ import { GRACE_MS, longestMilliseconds, type Command, type CommandResult } from 
 import type { AnswerFrame } from './workspace-frames.ts';
 import type { WorkspaceSession } from './workspace-session.ts';
 
-/** Something in a workspace, with its absolute path. What is neither file nor link nor directory is not kept. */
+/** An entry of a workspace, with its absolute path. Only files, links and directories are kept. */
 export type WorkspaceEntry =
   | { readonly kind: 'file'; readonly path: string; readonly content: Buffer; readonly executable: boolean }
   | { readonly kind: 'link'; readonly path: string; readonly target: string }
   | { readonly kind: 'directory'; readonly path: string };
 
-/** What has become of a workspace since it was looked at before. */
+/** The changes of a workspace since the last scan. */
 export interface WorkspaceDelta {
   readonly entries: readonly WorkspaceEntry[];
   readonly removed: readonly string[];
 }
 
-/** Of what is looked at, and of what is new in it. */
+/** Bounds on what is scanned, and on what is new in it. */
 export const SNAPSHOT_BOUNDS = { files: 50_000, bytes: 128 * 2 ** 20 } as const;
 
 /** Takes what is in directories of a workspace as the state that changes are compared with. */
@@ -27,7 +27,10 @@ export async function markWorkspace(
   return await session.request(new DeltaAnswer(), { type: 'snapshot', paths, baseline: true, ...SNAPSHOT_BOUNDS }, signal);
 }
 
-/** What has changed since the last look, without ending what runs there. Where there is more than the bounds allow it is refused, and the next look tells of it again. */
+/**
+ * The changes since the last scan, without ending what runs there. More changes than the bounds allow are refused, and the next scan reports them
+ * again.
+ */
 export async function readChanges(
   session: WorkspaceSession,
   paths: readonly string[],
@@ -37,13 +40,13 @@ export async function readChanges(
   return await session.request(new DeltaAnswer(), { type: 'snapshot', paths, baseline: false, ...bounds }, signal);
 }
 
-/** A command, and what has become of the workspace with it; undefined when the sandbox has ended with the command. */
+/** A command's result, and the changes of the workspace with it; undefined when the sandbox has ended with the command. */
 export interface RunWithChanges {
   readonly result: CommandResult;
   readonly changes: FileResult<WorkspaceDelta> | undefined;
 }
 
-/** Runs a command and reads what has changed behind it, in one exchange. @throws as both do. */
+/** Runs a command and reads the changes after it, in one exchange. @throws as both do. */
 export async function runAndReadChanges(
   session: WorkspaceSession,
   command: Command,
@@ -59,7 +62,7 @@ export async function runAndReadChanges(
   return { result, changes: session.exit === undefined ? await looked : undefined };
 }
 
-/** What two changes, one after the other, come to. */
+/** Two consecutive changes as one. */
 export function joinDeltas(first: WorkspaceDelta, second: WorkspaceDelta): WorkspaceDelta {
   const later = new Set([...second.removed, ...second.entries.map(({ path }) => path)]);
   return {
@@ -68,7 +71,7 @@ export function joinDeltas(first: WorkspaceDelta, second: WorkspaceDelta): Works
   };
 }
 
-/** Brings a workspace that holds nothing into a state that was kept. @throws InfrastructureError when it cannot be. */
+/** Brings an empty workspace into a stored state. @throws InfrastructureError when that fails. */
 export async function restoreWorkspace(
   session: WorkspaceSession,
   entries: readonly WorkspaceEntry[],
@@ -89,7 +92,7 @@ export class ChangedAnswer extends FileAnswer<WorkspaceDelta> {
   readonly #removed: string[] = [];
   #files = 0;
 
-  /** @param contents of the files, in the order in which they were asked for. */
+  /** @param contents of the files, in the order of the request. */
   constructor(contents: readonly Buffer[]) {
     super();
     this.#contents = contents;

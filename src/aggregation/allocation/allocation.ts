@@ -5,26 +5,26 @@ import { chooseDesign, drawTask, designProportionally, type SamplingDesign } fro
 import { computeShares } from './shares.ts';
 import { TaskEstimates } from './task-estimates.ts';
 
-/** The first block has this many episodes, and this many a task, if that is more. What follows the second is decided by what they return. */
+/** The first block has at least this many episodes, and at least this many a task. The returns decide everything after the second block. */
 const FIRST_BLOCK = 32;
 const FIRST_BLOCK_PER_TASK = 2;
-/** Later blocks have this many episodes at least, which many sandboxes can share … */
+/** Later blocks have at least this many episodes, which many sandboxes can share … */
 const SHORTEST_BLOCK = 64;
-/** … and are this share of all before them, so that an episode takes constant time on average, however many tasks there are. */
+/** … and at least this share of all before them, so that an episode takes constant time on average, however many tasks there are. */
 const BLOCK_GROWTH = 0.25;
 
 export interface AllocationOptions {
-  /** Of the tasks, positive; relative to each other. */
+  /** Weights of the tasks: positive, relative to each other. */
   readonly weights: readonly number[];
   /** Of the return. */
   readonly bounds: Bounds | undefined;
-  /** That the rule `certified` aims at, in units of the return. Undefined with other rules. */
+  /** The half-width of the rule `certified`, in units of the return. Undefined with other rules. */
   readonly halfWidth: number | undefined;
-  /** Indices come in groups of so many that are sent out together: a block holds whole groups. 1 when left out. */
+  /** Indices are dispatched in groups of this size, and a block holds whole groups. 1 when left out. */
   readonly playedTogether?: number | undefined;
 }
 
-/** Episodes start … end − 1 draw their tasks in the same way. */
+/** Episodes start … end − 1, which draw their tasks from the same design. */
 interface Block {
   readonly start: number;
   readonly end: number;
@@ -32,11 +32,11 @@ interface Block {
 }
 
 /**
- * Decides which tasks the episodes of a suite play, so that few are needed: more of those whose returns vary much.
+ * Decides which tasks the episodes of a suite play, so that few are needed: it plays tasks with variable returns more often.
  *
- * Indices come in blocks. The first two draw tasks by weight. The design of each later one is decided by the episodes up to the start of
- * the block before it, and so is known while that block is still being played. Every decision depends on the folded prefix alone: an
- * index has the same task however many sandboxes there are and in whatever order episodes arrive.
+ * Indices come in blocks. The first two draw tasks by weight. The episodes up to the start of the previous block decide the design of each later one,
+ * so it is known while the previous block is still being played. Every decision depends on the folded prefix alone: an index has the same task
+ * however many sandboxes there are and in whatever order episodes arrive.
  *
  * State is constant: two designs and the estimates of the tasks.
  */
@@ -60,17 +60,16 @@ export class Allocation {
     this.#next = { start: length, end: 2 * length, design: this.#proportional };
   }
 
-  /** The first index whose task is not decided yet; it moves on as episodes are folded. */
+  /** The first index whose task is not decided yet; it grows as episodes are folded. */
   get decidedUpTo(): number {
     return this.#next.end;
   }
 
   /**
-   * Position of the task that an index plays.
+   * Position of the task of an index.
    *
-   * @param index from the folded ones on, and before `decidedUpTo`.
-   * @param draw uniform in [0, 1), belonging to the index alone.
-   * @throws RangeError when the index is not decided yet, or lies before the block of the fold, or the draw is out of its range.
+   * @param index not yet folded, and before `decidedUpTo`. @param draw uniform in [0, 1), belonging to the index alone. @throws RangeError when the
+   * index is not decided yet or is before the fold's block, or the draw is out of its range.
    */
   pickTask(index: number, draw: number): number {
     if (!(draw >= 0 && draw < 1)) throw new RangeError(`expected a draw in [0, 1), got ${draw}`);
@@ -81,12 +80,10 @@ export class Allocation {
   }
 
   /**
-   * Takes the next index in.
+   * Adds the next index.
    *
-   * @param task the one that `taskOf` gave for the index.
-   * @param score of its return.
-   * @returns what the episode counts for; that is what a stopping rule folds.
-   * @throws RangeError when there is no such task.
+   * @param task as `pickTask` gave it for the index. @param score of its return. @returns the allocated score, which a stopping rule folds. @throws
+   * RangeError when there is no such task.
    */
   fold(task: number, score: Score): Score {
     const allocated = allocateScore(this.#current.design, task, score);
@@ -99,12 +96,12 @@ export class Allocation {
     return allocated;
   }
 
-  /** Of the allocated scores of resolved episodes. */
+  /** Moments of the allocated scores of resolved episodes. */
   get scores(): Moments {
     return this.#scores;
   }
 
-  /** Estimate of the suite's mean Σ wₖ·μₖ: the mean of the allocated scores, which may lie outside of the bounds where the mean cannot. */
+  /** Estimate of the suite's mean Σ wₖ·μₖ: the mean of the allocated scores. It may be outside of the bounds, although the suite's mean cannot be. */
   get mean(): number | undefined {
     const { mean } = this.#scores;
     const { low = -Infinity, high = Infinity } = this.#options.bounds ?? {};
@@ -127,12 +124,12 @@ export class Allocation {
 }
 
 /**
- * What an episode counts for when tasks are not drawn in proportion to their weights: y = m + (wₖ/pₖ)·(x − mₖ) for the return x of
- * task k, where m = Σ wₖ·mₖ.
+ * The allocated score of an episode, for tasks that are not drawn in proportion to their weights: y = m + (wₖ/pₖ)·(x − mₖ) for the return x of task
+ * k, where m = Σ wₖ·mₖ.
  *
- * Whatever the probabilities pₖ and the centres mₖ are, as long as they were fixed before the episode, y has the suite's mean Σ wₖ·μₖ as its
- * expectation: Σ pₖ·(wₖ/pₖ)·(μₖ − mₖ) is the suite's mean less m. With mₖ near the means μₖ its variance is near Σ (wₖ²/pₖ)·σₖ²: differences
- * between the tasks no longer add to it. (Augmented inverse probability weighting; Robins, Rotnitzky and Zhao 1994.)
+ * For any probabilities pₖ and centres mₖ that were fixed before the episode, the expectation of y is the suite's mean Σ wₖ·μₖ, because Σ
+ * pₖ·(wₖ/pₖ)·(μₖ − mₖ) is the suite's mean less m. With mₖ near the means μₖ its variance is near Σ (wₖ²/pₖ)·σₖ²: differences between the tasks no
+ * longer add to it. (Augmented inverse probability weighting; Robins, Rotnitzky and Zhao 1994.)
  *
  * @throws RangeError when there is no such task.
  */

@@ -2,45 +2,45 @@ import type { Bounds } from '../intervals/bounds.ts';
 import { BET_CAP } from '../stopping/bet-capital.ts';
 import type { EstimatedTask } from './task-estimates.ts';
 
-/** How an episode draws its task, and what is expected of each task: decided before the episode is played. */
+/** How an episode draws its task, and the expected return of each task: decided before the episode is played. */
 export interface SamplingDesign {
   readonly tasks: readonly DesignedTask[];
-  /** Running sums of the probabilities. */
+  /** Cumulative sums of the probabilities. */
   readonly upTo: readonly number[];
   /** Σ wₖ·centreₖ */
   readonly centre: number;
-  /** Lowest and highest that an allocated score can be; it holds the bounds of the return. Undefined without such bounds. */
+  /** Lowest and highest possible allocated score; includes the bounds of the return. Undefined without such bounds. */
   readonly range: Bounds | undefined;
 }
 
 export interface DesignedTask {
-  /** That the episode draws this task, positive; all of them sum to 1. */
+  /** Probability that the episode draws this task, positive; all of them sum to 1. */
   readonly probability: number;
-  /** Weight over probability: how much a return of this task counts. */
+  /** Weight over probability: the factor of this task's returns. */
   readonly factor: number;
-  /** The return that is expected of the task. Needs not be right: a wrong one costs precision, not validity. */
+  /** The expected return of the task. A wrong value costs precision, not validity. */
   readonly centre: number;
 }
 
-/** Shares of the weights in the probabilities that are considered, so that no return counts more than 8-fold … */
+/** Shares of the weights in the candidate probabilities, so that no return counts more than 8-fold … */
 const MIXTURES = [1, 0.7, 0.5, 0.35, 0.25, 0.18, 0.125];
-/** … or 4-fold where nothing is known of the price of a wide range. */
+/** … or 4-fold where the price of a wide range is unknown. */
 const LEAST_MIXTURE_BY_VARIANCE = 0.25;
-/** A design has to promise this share of the episodes to be preferred to drawing by weight. */
+/** A design is preferred to drawing by weight when it is expected to save this share of the episodes. */
 const WORTHWHILE = 0.01;
 
-/** Every task is drawn in proportion to its weight; the allocated score is the return itself. @param weights summing to 1. */
+/** Draws every task in proportion to its weight; the allocated score is the return itself. @param weights summing to 1. */
 export function designProportionally(weights: readonly number[], bounds: Bounds | undefined): SamplingDesign {
   const tasks = weights.map((weight) => ({ probability: weight, factor: 1, centre: 0 }));
   return createDesign(tasks, 0, bounds);
 }
 
 /**
- * The design that is likely to need the fewest episodes. Candidates mix Neyman's allocation pₖ ∝ wₖ·σₖ (1934), which gives the least
- * variance, with the weights. A small probability makes for a wide range of the allocated scores, and so for small bets of `certified`:
- * the nearer the half-width, the smaller the part of Neyman's allocation that pays.
+ * The design that likely needs the fewest episodes. Candidates mix the weights with Neyman's allocation pₖ ∝ wₖ·σₖ (1934), which has the least
+ * variance. A small probability causes a wide range of allocated scores, and so small bets of `certified`: the smaller the half-width, the larger the
+ * useful part of Neyman's allocation.
  *
- * @param halfWidth that `certified` aims at, in units of the return; undefined with other rules, for which the least variance decides.
+ * @param halfWidth of `certified`, in units of the return; undefined with other rules, for which the variance alone decides.
  */
 export function chooseDesign(
   estimates: readonly EstimatedTask[],
@@ -101,8 +101,8 @@ function createDesign(tasks: readonly DesignedTask[], centre: number, bounds: Bo
 }
 
 /**
- * Episodes that the betting confidence sequence is likely to need, up to a factor: the inverse of what the logarithm of the capital grows by
- * in an episode against a mean that is h away, λh − λ²V/2 with λ = min(h/V, cap), from below and from above.
+ * Episodes that the betting confidence sequence likely needs, up to a constant factor. An episode raises the logarithm of the capital, against a mean
+ * at distance h, by λh − λ²V/2 with λ = min(h/V, cap); the result is the inverse, from below and from above.
  */
 function estimateBettingEffort(variance: number, range: Bounds, mean: number, halfWidth: number): number {
   const inverseGrowth = (atStake: number): number => {

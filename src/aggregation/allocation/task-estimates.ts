@@ -12,18 +12,21 @@ export interface EstimatedTask {
 }
 
 /**
- * Mean and variance of every task from few returns of each: both are shrunk towards those of all tasks together, by as much as the tasks look
- * alike. A task that has looked quiet in a handful of episodes is not taken to be quiet. Constant state; a return takes constant time.
+ * Mean and variance of every task from few returns of each. Both are shrunk towards those of all tasks together, the more the tasks look alike, so
+ * that a handful of similar episodes does not make a task count as quiet. Constant state; a return takes constant time.
  */
 export class TaskEstimates {
   readonly #tasks: readonly ObservedTask[];
-  /** The variance of all tasks, and how much a squared deviation varies within them, before any has been seen; they count as one deviation. */
+  /**
+   * The assumed variance of all tasks, and the assumed variance of squared deviations within them, before any are known; together they count as one
+   * deviation.
+   */
   readonly #prior: { readonly variance: number; readonly noise: number; readonly count: number };
 
   /** @param weights shares of the tasks, summing to 1. */
   constructor(weights: readonly number[], bounds: Bounds | undefined) {
     this.#tasks = weights.map((weight) => ({ weight, returns: new Moments(), deviations: new Moments() }));
-    // No variance within bounds is larger than a quarter of the squared range.
+    // No variance within bounds exceeds a quarter of the squared range.
     const largest = bounds === undefined ? 0 : (bounds.high - bounds.low) ** 2 / 4;
     this.#prior = { variance: largest, noise: largest ** 2, count: bounds === undefined ? 0 : 1 };
   }
@@ -35,11 +38,11 @@ export class TaskEstimates {
     const { returns, deviations } = found;
     const before = returns.mean;
     returns.add(value);
-    // One of Welford's terms: its expectation is the variance.
+    // A term of Welford's: its expectation is the variance.
     if (before !== undefined) deviations.add((value - before) * (value - (returns.mean ?? value)));
   }
 
-  /** Undefined while there is no return. */
+  /** Returns undefined while there is no return. */
   getCurrent(): readonly EstimatedTask[] | undefined {
     const seen = this.#tasks.filter(({ returns }) => returns.count > 0);
     if (seen.length === 0) return undefined;
@@ -56,7 +59,7 @@ export class TaskEstimates {
     return this.#tasks.map(({ weight }, k) => ({ weight, mean: means[k] ?? overall, variance: variances[k] ?? variance }));
   }
 
-  /** Within the tasks: the variance of returns, and that of squared deviations. */
+  /** Within the tasks: the variance of returns, and of squared deviations. */
   #estimateTypicalSpread(): { variance: number; noise: number } {
     const prior = this.#prior;
     const tasks = this.#tasks;
@@ -85,14 +88,14 @@ interface TaskMean {
 }
 
 /**
- * Empirical Bayes (Efron and Morris 1973): a mean keeps the share τ²/(τ² + its error) of its distance from `centre`, where τ² is the variance
- * between tasks that the errors do not explain. Tasks that are alike all get `centre`.
+ * Empirical Bayes (Efron and Morris 1973): a mean keeps the share τ²/(τ² + its error) of its distance from `centre`, where τ² is the variance between
+ * tasks that their errors do not explain. Tasks that are alike all get `centre`.
  */
 function shrink(means: readonly TaskMean[], centre: number): number[] {
   const between = sum(means, ({ weight, mean, error }) => (mean === undefined ? 0 : weight * ((mean - centre) ** 2 - error)));
   const seen = sum(means, ({ weight, mean }) => (mean === undefined ? 0 : weight));
   const spread = seen > 0 ? Math.max(0, between / seen) : 0;
-  // What nothing is known of has an error without bound, or, where nothing varies, one that is not to be told.
+  // An unknown task has an infinite error, or an undefined one where nothing varies.
   return means.map(({ mean, error }) =>
     mean === undefined || spread === 0 ? centre : centre + (spread / (spread + error)) * (mean - centre),
   );

@@ -15,18 +15,18 @@ import {
 import { warnOfDependence } from '../folding/serial-dependence.ts';
 import type { Score } from '../stopping/stopping-rule.ts';
 
-/** A larger share of unresolved pairs than this permits no promotion: what was lost may not have been lost by chance. */
+/** A larger share of unresolved pairs prevents a promotion: the losses may not have been random. */
 const MOST_UNRESOLVED = 0.02;
 /**
- * Added to the pairs where the uncertainty of their mean is judged. So the first estimate of what is needed is some 50 pairs, which
- * keeps many sandboxes busy and is not much to have played in vain.
+ * Pseudo-pairs in the uncertainty of the mean difference. They make the first estimate of the need some 50 pairs: enough for many sandboxes, and
+ * cheap if wasted.
  */
 const PSEUDO_PAIRS = 8;
 
-/** What the scores of a candidate's pairs tell. */
+/** The figures of a candidate's pairs. */
 export type CandidateFigures = Omit<CandidateStatistics, 'failures'>;
 
-/** A verdict that was reached; without one by the end, the candidate is `inconclusive`. */
+/** A verdict; a candidate without one at the end is `inconclusive`. */
 export type Decision = Exclude<Verdict, 'inconclusive'>;
 
 export interface RunningCandidate {
@@ -34,25 +34,25 @@ export interface RunningCandidate {
   readonly pairs: number;
   /** Candidate minus baseline, in units of the return, over the resolved pairs. */
   readonly difference: number | undefined;
-  /** Of the interval for the mean difference, which need not be centred on the difference; in units of the return. */
+  /** Half-width of the interval for the mean difference, in units of the return. The interval need not be centred on the difference. */
   readonly halfWidth: number | undefined;
   readonly interval: { readonly low: number; readonly high: number } | undefined;
-  /** log10 of E⁺ and E⁻, and of what either needs to decide. */
+  /** log10 of E⁺ and E⁻, and of the threshold of either. */
   readonly evidence: { readonly promote: number; readonly regress: number; readonly needed: number };
   /** Undefined while more pairs are needed. */
   readonly verdict: Decision | undefined;
 }
 
 /**
- * One candidate against the baseline, pair by pair in index order, until there is a verdict. With Δ the mean difference, candidate minus
- * baseline, and δ the margin: `promote` says Δ > δ, `regress` Δ < −δ, `equivalent` |Δ| ≤ δ.
+ * One candidate against the baseline, pair by pair in index order, until there is a verdict. With Δ the mean difference, candidate minus baseline,
+ * and δ the margin: `promote` says Δ > δ, `regress` Δ < −δ, `equivalent` |Δ| ≤ δ.
  *
- * Each of the two directions, and either half of `equivalent` (Δ > −δ and Δ < δ), is wrong with probability at most α/(2C) over all of time. Whatever
- * Δ is, at most two of these errors make a verdict wrong, so the verdict is wrong with probability at most α/C. The interval is made of the same
- * evidence: it never says otherwise than the verdict.
+ * Each of the two directions, and either half of `equivalent` (Δ > −δ and Δ < δ), is wrong with probability at most α/(2C) over all time. For any Δ,
+ * at most two of these errors can make a verdict wrong, so the verdict is wrong with probability at most α/C. The interval uses the same evidence, so
+ * it never contradicts the verdict.
  *
- * `promote` must wait while more than 2 % of the pairs are unresolved. It is looked at again after every pair. That costs nothing: the
- * evidence counts every unresolved pair at its worst, so the bound is on its ever reaching the threshold, whichever of those times count.
+ * `promote` must wait while more than 2 % of the pairs are unresolved, and is checked again after every pair. That costs no confidence: the evidence
+ * counts every unresolved pair at its worst, so its bound holds for all times together.
  */
 export class CandidateComparison {
   readonly #name: string;
@@ -70,7 +70,7 @@ export class CandidateComparison {
     this.#sequence = new DifferenceSequence(terms.margin, terms.needed);
   }
 
-  /** Takes the next pair in. @throws RangeError when the verdict is reached already. */
+  /** Adds the next pair. @throws RangeError when there is a verdict already. */
   fold(task: number, baseline: Score, candidate: Score): void {
     if (this.#verdict !== undefined) throw new RangeError(`the verdict on ${this.#name} is reached, it takes no further pair`);
     const low = this.#share(candidate.low - baseline.high);
@@ -91,7 +91,7 @@ export class CandidateComparison {
     return this.#verdict;
   }
 
-  /** Pairs until a verdict is likely: 0 once there is one, else a whole number from 1 on, or Infinity when none is in sight. */
+  /** Pairs until a verdict is likely: 0 once there is one, otherwise a whole number from 1 on, or Infinity when none can be expected. */
   expectedRemaining(): number {
     if (this.#verdict !== undefined) return 0;
     const { count, mean = 0, sumOfSquares } = this.#sample.differences;
@@ -122,7 +122,10 @@ export class CandidateComparison {
     return this.#official(computeProbabilityOfImprovement(tasks, confidence, seed), failed);
   }
 
-  /** The same with what takes long worked out elsewhere. Once nothing more is folded: it would be in one half of it. */
+  /**
+   * The same with the slow figures computed by `workOut`. Call it only once no more pairs are folded: a later pair would be in one half of the
+   * figures.
+   */
   async officialBy(workOut: WorkOutImprovement, seed: number, failed = 0): Promise<CandidateFigures> {
     return this.#official(await workOut(this.#askImprovement(seed)), failed);
   }
@@ -156,7 +159,10 @@ export class CandidateComparison {
     };
   }
 
-  /** The mean difference, less what the verdict has added to it; undefined without a resolved pair. `equivalent` does so in both directions alike, and a budget in neither. */
+  /**
+   * The mean difference, less the bias of stopping at the verdict; undefined without a resolved pair. `equivalent` is equally biased in both
+   * directions, and a budget in neither.
+   */
   get biasReducedDifference(): number | undefined {
     const { mean, variance } = this.#sample.differences;
     if (mean === undefined || variance === undefined) return mean;
@@ -176,7 +182,7 @@ export class CandidateComparison {
     return this.#sample.unresolved / this.pairs > MOST_UNRESOLVED;
   }
 
-  /** A difference as a share of the range; rounding cannot push it out of [−1, 1]. */
+  /** A difference as a share of the range, kept within [−1, 1] despite rounding. */
   #share(difference: number): number {
     return Math.min(1, Math.max(-1, difference / this.#terms.range));
   }
@@ -200,7 +206,7 @@ export class CandidateComparison {
       warnings.push(
         `${unresolved} of ${this.pairs} pairs are unresolved: the infrastructure lost an episode of theirs for good. With more than 2 % of such pairs no candidate is promoted; mend what loses episodes, and compare again.`,
       );
-    // Where all of its episodes failed, that is what there is to mend.
+    // When all of its episodes failed, the failures are the problem to solve.
     if (resolved > failed && discordant === 0)
       warnings.push(
         `The two never differed: both returned the same in all ${resolved} resolved pairs. Check that the checkpoints are different ones.`,

@@ -1,20 +1,20 @@
 import { InputError } from '../../kernel/errors.ts';
 
 export interface ComparisonBudgetOptions {
-  /** For all arms together, the baseline among them, recorded or not: so the result is the same either way. */
+  /** For all arms together, the baseline included even when it was recorded, so that the result is the same either way. */
   readonly budgetEpisodes?: number | undefined;
-  /** How many episodes there are of a baseline that was recorded earlier. */
+  /** Episodes of a recorded baseline. */
   readonly baselineEpisodes?: number | undefined;
 }
 
-/** How far a comparison may go. An index takes an episode of every arm that takes part in it, and is played by all of them or not at all. */
+/** How far a comparison may go. An index takes an episode of every participating arm, and is played by all of them or by none. */
 export class ComparisonBudget {
   readonly #budget: number;
   readonly #recorded: number;
   #indices = 0;
   #episodes = 0;
 
-  /** @param arms that take part in the first index. @throws InputError when there is not enough for one index. */
+  /** @param arms that take part in the first index. @throws InputError when the budget is less than one index. */
   constructor({ budgetEpisodes = Infinity, baselineEpisodes = Infinity }: ComparisonBudgetOptions, arms: number) {
     if (!(budgetEpisodes >= arms)) {
       throw new InputError(
@@ -32,13 +32,13 @@ export class ComparisonBudget {
     this.#recorded = baselineEpisodes;
   }
 
-  /** Takes account of one more index. */
+  /** Counts one more index. */
   spend(arms: number): void {
     this.#indices += 1;
     this.#episodes += arms;
   }
 
-  /** Spent, over all arms. */
+  /** Episodes spent, over all arms. */
   get episodes(): number {
     return this.#episodes;
   }
@@ -52,12 +52,12 @@ export class ComparisonBudget {
     return this.#indices >= this.#recorded;
   }
 
-  /** Further indices, if so many arms take part in all of them; Infinity when nothing sets a limit. */
+  /** Further indices if this many arms take part in all of them; Infinity without a limit. */
   countIndicesLeft(arms: number): number {
     return Math.max(0, Math.min(Math.floor((this.#budget - this.#episodes) / arms), this.#recorded - this.#indices));
   }
 
-  /** Most further indices: those there would be if all candidates but one were settled by the next, for which so many arms are due. */
+  /** Most further indices: as many as there would be if the next index, which this many arms play, settled all candidates but one. */
   boundIndicesLeft(arms: number): number {
     if (this.countIndicesLeft(arms) === 0) return 0;
     const afterNext = Math.floor((this.#budget - this.#episodes - arms) / 2);

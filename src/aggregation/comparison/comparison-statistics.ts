@@ -3,10 +3,10 @@ import { failuresSchema } from '../folding/failure-counts.ts';
 import { INTERVAL_METHODS } from '../intervals/intervals.ts';
 
 /**
- * The official result of a comparison: what checkpoints, suite, confidence, margin and budget of episodes alone decide.
+ * The official result of a comparison: a function of checkpoints, suite, confidence, margin and budget of episodes alone.
  *
- * As in the official result of an evaluation, keys stand in the order given here and none is ever left out (`null` says that a figure does
- * not exist), so equal results are equal byte for byte as JSON. Figures are in units of the return unless they say otherwise.
+ * As in the official result of an evaluation, keys have the order given here and none is left out (`null` says that a figure does not exist), so
+ * equal results are equal byte for byte as JSON. Figures are in units of the return unless they say otherwise.
  */
 
 export const VERDICTS = ['promote', 'regress', 'equivalent', 'inconclusive'] as const;

@@ -9,18 +9,18 @@ import type { FailureScores } from '../folding/scoring.ts';
 const NARROWEST_MARGIN = 1e-3;
 
 export interface ComparisonQuestion {
-  /** Required: without them there is an error that names the remedy. */
+  /** Required: without them, an error names the remedy. */
   readonly bounds: Bounds | undefined;
   readonly failureScores: FailureScores;
   /** Probability that no verdict of the whole comparison is wrong. */
   readonly confidence: number;
   /** δ in units of the return: differences up to it do not matter. */
   readonly margin: number;
-  /** C: how many candidates there are at the start. */
+  /** C: the number of candidates at the start. */
   readonly candidates: number;
 }
 
-/** The terms by which every candidate's verdict is decided. */
+/** The terms of every candidate's verdict. */
 export interface ComparisonTerms {
   readonly bounds: Bounds;
   readonly failureScores: FailureScores;
@@ -29,11 +29,11 @@ export interface ComparisonTerms {
   /** 1 − α, over all candidates. */
   readonly confidence: number;
   /**
-   * log(2C/α), which the evidence of either direction must reach. The split of α is fixed at the start, so a candidate's verdict is a matter of its own
-   * pairs and never of the other candidates'.
+   * log(2C/α), the threshold for the evidence of either direction. The split of α is fixed at the start, so a candidate's verdict depends on its own
+   * pairs only.
    */
   readonly needed: number;
-  /** Of a candidate's interval: 1 − α/C without a margin, 1 − 3α/(2C) with one, because `equivalent` has further bets. */
+  /** Confidence of a candidate's interval: 1 − α/C without a margin, 1 − 3α/(2C) with one, because `equivalent` has further bets. */
   readonly intervalConfidence: number;
   /** δ as a share of the range. */
   readonly margin: number;

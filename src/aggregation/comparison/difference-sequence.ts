@@ -2,15 +2,15 @@ import { EquivalenceEvidence } from './equivalence-evidence.ts';
 import { MixtureSequence } from './mixture-sequence.ts';
 
 /**
- * Running interval for the mean Δ of differences in [−1, 1] that agrees with the verdict: what the evidence for `promote` and `regress` leaves
- * of all means, and the evidence for `equivalent` of that. Ends are at ±1 while nothing is known, and else excluded. It never gets wider.
+ * Running interval for the mean Δ of differences in [−1, 1] that agrees with the verdict: the means that the evidence for `promote` and `regress` has
+ * not excluded, cut by the evidence for `equivalent`. Its ends are ±1 while nothing is known, and excluded from then on. It never widens.
  *
- * It does not lie within the margin before `equivalent` is shown: until then, an end that is outside of the margin stays where it is if it would
- * be the last one to enter. Elsewhere it lies above δ, or below −δ, as soon as there is the evidence for `promote` or `regress`.
+ * It is not within the margin before `equivalent` is shown: until then, an end outside of the margin stays where it is if it would be the last one to
+ * enter. Otherwise it is above δ, or below −δ, as soon as there is the evidence for `promote` or `regress`.
  *
- * The mixture leaves Δ out with probability at most α/C. `equivalent` cuts at a mean on either side of 0 and Δ is beyond one of them at most, so it cuts
- * Δ off with probability at most α/(2C). So the interval holds Δ at all times at once with probability 1 − α/C without a margin, and
- * 1 − 3α/(2C) with one.
+ * The mixture excludes Δ with probability at most α/C. `equivalent` cuts at a mean on either side of 0 and Δ is beyond at most one of them, so it
+ * excludes Δ with probability at most α/(2C). So the interval holds Δ at all times at once with probability 1 − α/C without a margin, and 1 − 3α/(2C)
+ * with one.
  */
 export class DifferenceSequence {
   readonly #margin: number;
@@ -27,7 +27,7 @@ export class DifferenceSequence {
     this.#equivalence = margin > 0 ? new EquivalenceEvidence(margin, needed) : undefined;
   }
 
-  /** Takes the next difference in: its lowest and highest possible value, equal when it is known. */
+  /** Adds the next difference: its lowest and highest possible value, equal when it is known. */
   fold(low: number, high: number): void {
     this.#equivalence?.fold(low, high);
     if (this.#contradicted) return;
@@ -46,17 +46,17 @@ export class DifferenceSequence {
     return this.#high;
   }
 
-  /** Whether the mean lies strictly between −margin and margin; never true without a margin. */
+  /** Whether the mean is shown to be strictly between −margin and margin; never true without a margin. */
   get isWithinMargin(): boolean {
     return this.#equivalence?.isWithinMargin ?? false;
   }
 
-  /** Whether the differences speak against every mean at once, as they do soon when their mean drifts. The interval then stays as it was before. */
+  /** Whether the differences exclude every mean, which soon happens when their mean drifts. The interval then stays as it was before. */
   get contradicted(): boolean {
     return this.#contradicted;
   }
 
-  /** Values in all until it likely lies within the margin, if all have this mean and variance; Infinity when it is not to be expected. */
+  /** Values in total until it is likely within the margin, if all have this mean and variance; Infinity when that cannot be expected. */
   expectedWithinMargin(mean: number, variance: number): number {
     return this.#equivalence?.expected(mean, variance) ?? Infinity;
   }

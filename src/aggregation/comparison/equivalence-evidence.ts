@@ -1,17 +1,17 @@
-/** Of the margin. With the whole of it, nothing within half of the margin of either end could be told from that end. */
+/** Of the margin. With the whole margin, no mean within half a margin of either end could be told from that end. */
 const SHARE_OF_MARGIN = 2 / 3;
 /** No bet risks more than this share of its capital, which also is the largest bet when the mean is about 0. */
 const BET_CAP = 0.5;
-/** Steps to the half-width aimed at, of the grid that the two tested means are on. */
+/** Grid steps in one half-width; the two tested means are on the grid. */
 const GRID_FINENESS = 40;
 
 /**
- * Evidence that the mean of differences in [−1, 1] lies strictly within ±δ: bets that it is above a mean next to −δ, and below one next to δ. Each
- * is convincing with probability at most α/(2C) if it is not so (after Waudby-Smith and Ramdas 2024).
+ * Evidence that the mean of differences in [−1, 1] is strictly within ±δ: bets that it is above a mean next to −δ, and below one next to δ. Each
+ * succeeds wrongly with probability at most α/(2C) (after Waudby-Smith and Ramdas 2024).
  *
- * The bets are λ = h/σ̂² with σ̂² from the resolved differences before. They rule out a mean at distance g at the rate
- * (h·g − h²/2)/σ² a value: fastest for a given g when h is g, never when g ≤ h/2. So h = ⅔δ rules ±δ out for any mean difference within ⅔δ,
- * and takes an eighth more pairs than the fastest when the mean difference is 0.
+ * The bets are λ = h/σ̂² with σ̂² from the earlier resolved differences. They exclude a mean at distance g at the rate (h·g − h²/2)/σ² a value:
+ * fastest for a given g when h is g, never when g ≤ h/2. So h = ⅔δ excludes ±δ for any mean difference within ⅔δ, and takes an eighth more pairs than
+ * the fastest bet when the mean difference is 0.
  */
 export class EquivalenceEvidence {
   readonly #margin: number;
@@ -34,7 +34,7 @@ export class EquivalenceEvidence {
     [this.#low, this.#high] = findNextWithin(margin);
   }
 
-  /** Takes the next difference in: its lowest and highest possible value, equal when it is known. */
+  /** Adds the next difference: its lowest and highest possible value, equal when it is known. */
   fold(low: number, high: number): void {
     const bet = this.#halfWidth / this.#variance();
     this.#above += Math.log1p(Math.min(bet, BET_CAP / (1 + this.#low)) * (low - this.#low));
@@ -44,12 +44,12 @@ export class EquivalenceEvidence {
     if (low === high) this.#learn(low);
   }
 
-  /** What the mean is known to be above; −1 while nothing is. */
+  /** The mean is known to be above it; −1 while nothing is known. */
   get low(): number {
     return this.#isAbove ? this.#low : -1;
   }
 
-  /** What the mean is known to be below; 1 while nothing is. */
+  /** The mean is known to be below it; 1 while nothing is known. */
   get high(): number {
     return this.#isBelow ? this.#high : 1;
   }
@@ -58,7 +58,7 @@ export class EquivalenceEvidence {
     return this.#isAbove && this.#isBelow;
   }
 
-  /** Values in all until it likely lies within the margin, if all have this mean and variance; Infinity when it is not to be expected. */
+  /** Values in total until it is likely within the margin, if all have this mean and variance; Infinity when that cannot be expected. */
   expected(mean: number, variance: number): number {
     const bet = Math.min(this.#halfWidth / variance, BET_CAP);
     const growth = bet * (this.#margin - Math.abs(mean)) - (bet * bet * variance) / 2;
@@ -83,7 +83,7 @@ export class EquivalenceEvidence {
   }
 }
 
-/** The two points of an even grid that are next to ±margin and within: so an interval of means within the margin excludes its ends. */
+/** The two points of an even grid next to ±margin and inside it, so that an interval of means within the margin excludes its ends. */
 function findNextWithin(margin: number): [low: number, high: number] {
   const steps = Math.ceil(GRID_FINENESS / (SHARE_OF_MARGIN * margin));
   const mean = (step: number): number => step / steps - 1;

@@ -1,21 +1,21 @@
 import { Evidence, GAMBLERS, LIMITING_MEANS } from './paired-evidence.ts';
 
-/** The evidence is computed for means this far apart, as a share of the range, and is bounded from below in between. */
+/** Spacing of the means for which the evidence is computed, as a share of the range; in between it is bounded from below. */
 const SPACING = 0.01;
-/** The second one leaves some 10⁻⁸ of the first one's shortfall of up to 10⁻⁴. */
+/** After two steps, some 10⁻⁸ of the first shortfall of up to 10⁻⁴ is left. */
 const NEWTON_STEPS = 2;
 
 /**
- * Confidence sequence for the mean Δ of differences in [−1, 1], made of the evidence that verdicts are made of. E⁺(m) is the evidence that Δ is
- * above m, E⁻(m) that it is below. Each ever reaches a threshold T with probability at most 1/T if Δ = m. A mean is ruled out for good when either
- * reaches T = 2C/α, so the means that are left hold Δ at all times at once with probability 1 − α/C.
+ * Confidence sequence for the mean Δ of differences in [−1, 1], from the same evidence as the verdicts. E⁺(m) is the evidence that Δ is above m,
+ * E⁻(m) that it is below. If Δ = m, each ever reaches a threshold T with probability at most 1/T. A mean is excluded for good when either reaches T =
+ * 2C/α, so the remaining means hold Δ at all times at once with probability 1 − α/C.
  *
- * A factor of E⁺, 1 + λ(D − m) = 1 + λ(1 + D) − λ(1 + m), is never negative, and falls with m: λ = min(λₖ, 0.95/(1 + m)) falls and λ(1 + m) rises.
- * So E⁺ falls with m, the means that it rules out reach from −1 up to some end, and by symmetry those that E⁻ rules out reach from 1 down. The interval is what lies in between, both ends
- * excluded.
+ * A factor of E⁺, 1 + λ(D − m) = 1 + λ(1 + D) − λ(1 + m), is never negative, and falls with m: λ = min(λₖ, 0.95/(1 + m)) falls and λ(1 + m) rises. So
+ * E⁺ falls with m, the means that it excludes are those from −1 up to some end, and by symmetry those that E⁻ excludes are those from 1 down. The
+ * interval is what remains in between, both ends excluded.
  *
- * E⁺(δ) and E⁻(−δ) are the evidence for `promote` and `regress`, and ±δ are among the means that are tested. So the interval lies above δ as
- * soon as there is evidence for the one, and below −δ as soon as there is for the other.
+ * E⁺(δ) and E⁻(−δ) are the evidence for `promote` and `regress`, and ±δ are among the tested means. So the interval is above δ as soon as there is
+ * evidence for `promote`, and below −δ as soon as there is evidence for `regress`.
  */
 export class MixtureSequence {
   readonly #tested: number;
@@ -30,7 +30,7 @@ export class MixtureSequence {
     this.#upper = new LowerEnd(means, needed);
   }
 
-  /** Takes the next difference in: its lowest and highest possible value, equal when it is known. Of no use once the ends have met. */
+  /** Adds the next difference: its lowest and highest possible value, equal when it is known. Has no effect once the ends have met. */
   fold(low: number, high: number): void {
     const [below, above] = [this.#lower.ruledOut, this.#upper.ruledOut];
     this.#lower.fold(low, this.#tested - above);
@@ -53,14 +53,13 @@ interface TestedMean {
 
 /**
  * Lower end of the interval. Between two tested means a < b the evidence is bounded from below: the logarithm of one gambler's capital, a sum of
- * terms log(1 + λ(D − m)), is concave in the position of m, so it lies above the chord from a to b. Up to 0 the position is m itself, where all
- * λ are constant. From there on it is m/(1 + m) = 1 − 1/(1 + m), in which terms are concave both while λ is constant and while it is 0.95/(1 + m); where the one
- * goes over into the other is a tested mean. What the chords come to together, log of the sum of
- * their exponentials, is convex in the position and falls. So a step of Newton's method that starts where it is still above log T ends where it still is.
- * A chord of length h comes down to log T about λh²/8 too soon, and some times that next to where the largest bets begin to be limited: with h = 0.01 the end is
- * within 10⁻⁴ of where E⁺ itself is T.
+ * terms log(1 + λ(D − m)), is concave in the position of m, so it is above the chord from a to b. Up to 0 the position is m itself, where all λ are
+ * constant. From there on it is m/(1 + m) = 1 − 1/(1 + m), in which terms are concave both while λ is constant and while it is 0.95/(1 + m); the
+ * point where one changes into the other is a tested mean. The log of the sum of the chords' exponentials is convex in the position and falls. So a
+ * step of Newton's method that starts above log T ends above it. A chord of length h reaches log T about λh²/8 too soon, and some times that near the
+ * point where the largest bets begin to be limited: with h = 0.01 the end is within 10⁻⁴ of where E⁺ itself is T.
  *
- * Only what can still move the end is computed: from the last mean that is ruled out to the first one that the other end has ruled out.
+ * Only what can still move the end is computed: from the last excluded mean to the first one that the other end has excluded.
  */
 class LowerEnd {
   readonly #tested: readonly TestedMean[];
@@ -73,17 +72,17 @@ class LowerEnd {
     this.#needed = needed;
   }
 
-  /** How many of the tested means are ruled out: the lowest ones. */
+  /** How many of the tested means are excluded: the lowest ones. */
   get ruledOut(): number {
     return this.#ruledOut;
   }
 
-  /** The greatest mean that is known to be ruled out; −1 while there is none. */
+  /** The greatest mean that is known to be excluded; −1 while there is none. */
   get end(): number {
     return this.#end;
   }
 
-  /** @param last position of the last tested mean that matters. */
+  /** @param last position of the last relevant tested mean. */
   fold(value: number, last: number): void {
     for (let position = Math.max(0, this.#ruledOut - 1); position <= last; position += 1) {
       const tested = this.#tested[position];
@@ -115,7 +114,7 @@ class LowerEnd {
     for (let k = 0; k < GAMBLERS; k += 1) {
       const start = left.evidence.logCapital(k);
       const rise = right.evidence.logCapital(k) - start;
-      // A gambler with nothing left on either side is left out, which can only lower what the others come to.
+      // A gambler without capital on either side is left out, which can only lower the others' sum.
       if (!Number.isFinite(rise)) continue;
       const capital = Math.exp(start + share * rise - this.#needed);
       sum += capital;
@@ -130,12 +129,12 @@ function getPosition(mean: number): number {
   return mean > 0 ? mean / (1 + mean) : mean;
 }
 
-/** Inverse of `parseCursor`. */
+/** Inverse of the position of a mean. */
 function computeMeanAt(position: number): number {
   return position > 0 ? position / (1 - position) : position;
 }
 
-/** From −1 to 1, at most `SPACING` apart; 0, ±margin and where bets begin to be limited are among them. */
+/** From −1 to 1, at most `SPACING` apart, with 0, ±margin and the points where bets begin to be limited. */
 function listTestedMeans(margin: number): number[] {
   const marks = [...new Set([0, margin, ...LIMITING_MEANS, 1])].toSorted((a, b) => a - b);
   const positive = marks.slice(1).flatMap((mark, i) => spaceEvenly(marks[i] ?? 0, mark));

@@ -1,33 +1,35 @@
 /**
  * λₖ = 0.95·0.6ᵏ for k = 0 … 8. The best bet on a mean m with variance σ² is about m/σ²: with σ² = 0.2 these suit means from 0.2 down to 0.003. The
- * largest is for pairs that nearly all favour the same side, as where a checkpoint fails only where the other one does.
+ * largest suits pairs that nearly all favour the same side, for example when a checkpoint fails only where the other one does.
  */
 const BETS = Float64Array.from({ length: 9 }, (_, k) => 0.95 * 0.6 ** k);
 export const GAMBLERS = BETS.length;
 /** No bet risks more than this share of its capital. */
 const BET_CAP = 0.95;
-/** What the gambler with the largest bet has at first; each of the others has 1. With it, eight wins and no loss suffice at a confidence of 95 %. */
+/**
+ * Starting capital of the gambler with the largest bet; each other one has 1. It makes eight wins without a loss sufficient at a confidence of 95 %.
+ */
 const LARGEST_START = 1.625;
 const START = LARGEST_START + GAMBLERS - 1;
-/** Capitals are scaled anew after so many values: 32 factors between 1/20 and 3 stay within floating point. */
+/** Values between two rescalings of the capitals: 32 factors between 1/20 and 3 stay within floating point. */
 const RESCALE_PERIOD = 32;
 
-/** Where a bet begins to be limited by what it risks against the mean: λₖ = 0.95/(1 + m). */
+/** The means from which on a bet is limited by its risk: λₖ = 0.95/(1 + m). */
 export const LIMITING_MEANS: readonly number[] = [...BETS].map((bet) => BET_CAP / bet - 1).filter((mean) => mean < 1);
 
 /**
- * Evidence that the mean of values in [−1, 1] is above m: the capital of nine gamblers together, as a multiple of what they began with, who each stake a fixed share
- * of what they have on every value, E = Σ wₖ·Π(1 + λₖ·(x − m)) (after Waudby-Smith and Ramdas 2024), with λₖ at most 0.95/(1 + m).
+ * Evidence that the mean of values in [−1, 1] is above m: the capital of nine gamblers together, relative to their start, who each stake a fixed
+ * share of it on every value, E = Σ wₖ·Π(1 + λₖ·(x − m)) (after Waudby-Smith and Ramdas 2024), with λₖ at most 0.95/(1 + m).
  *
- * Were the mean m or less given the values before, no capital could be expected to grow, so E ever reaches a threshold T with probability
- * at most 1/T (Ville 1939). That holds at all times at once: E may be looked at after every value. Capitals are kept as multiples of
- * a common scale, because they leave the range of floating point after some thousand values. A gambler 10³⁰⁸ times poorer than the richest
- * has nothing from then on, which can only lower E.
+ * If the mean given the values before is m or less, no capital is expected to grow, so E ever reaches a threshold T with probability at most 1/T
+ * (Ville 1939). That holds at all times at once: E may be checked after every value. Capitals are stored relative to a common scale, because they
+ * leave the range of floating point after some thousand values. A gambler 10³⁰⁸ times poorer than the richest has nothing from then on, which can
+ * only lower E.
  */
 export class Evidence {
   readonly #mean: number;
   readonly #bets: Float64Array;
-  /** In multiples of the scale. */
+  /** Relative to the scale. */
   readonly #capitals = new Float64Array(GAMBLERS).fill(1);
   #logScale = 0;
   #sinceRescale = 0;
@@ -59,9 +61,9 @@ export class Evidence {
   }
 
   /**
-   * How much a mean of the values at the moment at which E reaches a threshold is above the true one, per unit of their variance. By Wald's identity it is off
-   * by −Cov(N, x̄)/E N, with N the number of values; a mean that is higher by ε has brought every gambler's capital the factor exp(N·ε·λ/(1 + λ·(x̄ − m)))
-   * more, and N moves by as much as the capitals grow in that time. Each gambler counts with what they own. 0 before there is evidence.
+   * How much the mean of the values exceeds the true one when E reaches a threshold, per unit of their variance. By Wald's identity it is off by
+   * −Cov(N, x̄)/E N, with N the number of values. A mean that is higher by ε has multiplied every gambler's capital by exp(N·ε·λ/(1 + λ·(x̄ − m))),
+   * and N changes by the time in which the capitals grow by as much. Each gambler counts with its capital. 0 before there is evidence.
    *
    * @param excess of the mean of the values over m.
    */
@@ -78,7 +80,10 @@ export class Evidence {
     return grown > 0 ? slope / grown : 0;
   }
 
-  /** Values until log E likely reaches `limit`, if they go on with a mean so far above m and this variance; Infinity when no capital would grow. */
+  /**
+   * Values until log E likely reaches `limit`, if they continue with a mean at this distance above m and this variance; Infinity when no capital
+   * would grow.
+   */
   expectedUntil(limit: number, excess: number, variance: number): number {
     let fastest = 0;
     for (const bet of this.#bets) {
@@ -93,7 +98,7 @@ export class Evidence {
     this.#sinceRescale = 0;
     let largest = 0;
     for (const capital of this.#capitals) if (capital > largest) largest = capital;
-    // A unit that the start is in: where nothing was won or lost, E stays 1 to the last digit.
+    // A unit that contains the start exactly, so that without wins and losses E stays 1 to the last digit.
     const unit = largest / LARGEST_START;
     this.#logScale += Math.log(unit);
     for (let k = 0; k < GAMBLERS; k += 1) this.#capitals[k] = (this.#capitals[k] ?? 0) / unit;
@@ -101,10 +106,10 @@ export class Evidence {
 }
 
 /**
- * What paired differences D, as shares of the range of the return, say about their mean Δ: E⁺ speaks for Δ > δ, E⁻ for Δ < −δ.
+ * What paired differences D, as shares of the range of the return, say about their mean Δ: E⁺ is evidence for Δ > δ, E⁻ for Δ < −δ.
  *
- * A pair with an unresolved episode is given as its lowest and highest possible difference. E⁺ takes the lowest, E⁻ the highest: neither is
- * ever more than the true difference would have made it, so the bound on false evidence holds whatever was lost.
+ * A pair with an unresolved episode is given as its lowest and highest possible difference. E⁺ uses the lowest, E⁻ the highest: neither ever exceeds
+ * what the true difference would have given, so the bound on false evidence holds whatever was lost.
  */
 export class PairedEvidence {
   readonly #margin: number;
@@ -119,7 +124,7 @@ export class PairedEvidence {
     this.#regress = new Evidence(margin);
   }
 
-  /** Takes the next difference in, in [−1, 1]; both ends are equal when it is known. */
+  /** Adds the next difference, in [−1, 1]; both ends are equal when it is known. */
   fold(low: number, high: number): void {
     this.#promote.fold(low);
     this.#regress.fold(-high);
@@ -135,16 +140,15 @@ export class PairedEvidence {
     return this.#regress.log;
   }
 
-  /** The bias of the mean difference at a stop by `promote`, upwards, or by `regress`, downwards. @param mean and variance of the differences. */
+  /**
+   * The bias of the mean difference after stopping by `promote`, upwards, or by `regress`, downwards. @param mean and variance of the differences.
+   */
   biasAt(decision: 'promote' | 'regress', mean: number, variance: number): number {
     if (decision === 'promote') return variance * this.#promote.overshoot(mean - this.#margin);
     return -variance * this.#regress.overshoot(-mean - this.#margin);
   }
 
-  /**
-   * Pairs until one of them likely reaches `limit`. A difference within `error`, its uncertainty, could be `error` in either
-   * direction and is taken for that.
-   */
+  /** Pairs until one of them likely reaches `limit`. A difference within its uncertainty `error` could have either sign and counts as `error`. */
   expectedUntil(limit: number, mean: number, variance: number, error: number): number {
     return Math.min(
       this.#promote.expectedUntil(limit, Math.max(mean - this.#margin, error), variance),

@@ -19,14 +19,14 @@ export interface PairedFoldOptions extends Omit<ComparisonQuestion, 'candidates'
   readonly candidates: readonly string[];
   /** Mean differences up to it do not matter; in units of the return, 0 unless given. */
   readonly margin?: number | undefined;
-  /** How far ahead of the first missing index an offered one may lie. */
+  /** Most indices between the first missing index and an offered one. */
   readonly windowSize: number;
   /** Seed of the bootstraps. */
   readonly seed: number;
 }
 
 /**
- * `verdicts`: every candidate has its verdict. `episodes`: the budget or the recorded baseline has none left for another index. `failures`: the
+ * `verdicts`: every candidate has its verdict. `episodes`: the budget or the recorded baseline has no episodes for another index. `failures`: the
  * first episodes of an arm all failed with the same error.
  */
 export type ComparisonEnd = 'verdicts' | 'episodes' | 'failures';
@@ -48,13 +48,13 @@ interface Contender {
 }
 
 /**
- * Turns outcomes of several checkpoints that arrive in any order into one official comparison that does not depend on the order. Arm 0 is the
+ * Turns outcomes of several checkpoints, which arrive in any order, into one official comparison that does not depend on the order. Arm 0 is the
  * baseline, arms 1 … C are the candidates.
  *
- * All arms play the same task with the same seeds at an index. Index i is folded as soon as the baseline and every *live* candidate have
- * it, a candidate being live until its verdict is reached. Then it takes part no more: what still arrives of it is surplus, and the others go on
- * without it. The comparison ends when no candidate is live, or when what the folded indices left of the budget is less than an episode for
- * every arm that takes part in the next. All of this is decided in index order, from folded indices alone.
+ * All arms play the same task with the same seeds at an index. Index i is folded as soon as the baseline and every *live* candidate have it. A
+ * candidate is live until its verdict; then its further outcomes are surplus, and the others continue without it. The comparison ends when no
+ * candidate is live, or when the budget that is left has less than an episode for every arm of the next index. All of this is decided in index order,
+ * from folded indices alone.
  */
 export class PairedFold {
   readonly #terms: ComparisonTerms;
@@ -69,8 +69,8 @@ export class PairedFold {
   #ended: ComparisonEnd | undefined;
 
   /**
-   * @throws InputError when there are no bounds, a failure's score is no possible return, the margin or the confidence is out of its range, or
-   * the budget or the recorded baseline does not allow for one index; RangeError when there is no candidate, or the window is none.
+   * @throws InputError when there are no bounds, a failure's score is no possible return, the margin or the confidence is out of its range, or the
+   * budget or the recorded baseline is less than one index; RangeError when there is no candidate, or the window is empty.
    */
   constructor({ candidates, margin = 0, windowSize, failures = 'scored', ...options }: PairedFoldOptions) {
     if (candidates.length === 0) throw new RangeError('expected at least one candidate');
@@ -90,11 +90,10 @@ export class PairedFold {
   }
 
   /**
-   * Takes the final outcome of one episode of one arm in; `lost` is final once no retry is left.
+   * Adds the final outcome of one episode of one arm; `lost` is final once no retry is left.
    *
-   * @param task position of the episode's task in the suite.
-   * @throws RangeError when there is no such arm or task, or the index lies `windowSize` or more ahead of what the arm has folded; InputError
-   * when the arms disagree on an index's task, after which the fold is of no use.
+   * @param task position of the episode's task in the suite. @throws RangeError when there is no such arm or task, or the index is `windowSize` or
+   * more ahead of what the arm has folded; InputError when the arms disagree on an index's task, after which the fold is unusable.
    */
   offer(arm: number, index: number, task: number, outcome: Outcome): FoldStep {
     assertTask(task, this.#tasks);
@@ -118,12 +117,12 @@ export class PairedFold {
     return this.#getBuffer(arm).next;
   }
 
-  /** Offered, but not part of the prefix: waiting for others, or left over. */
+  /** Offered episodes outside of the prefix: waiting for others, or left over. */
   get surplus(): number {
     return this.#contenders.reduce((sum, { buffer }) => sum + buffer.size, this.#baseline.size);
   }
 
-  /** What ended the comparison; undefined while it goes on. */
+  /** Why the comparison ended; undefined while it goes on. */
   get ended(): ComparisonEnd | undefined {
     return this.#ended;
   }
@@ -134,20 +133,20 @@ export class PairedFold {
     return this.#ended === undefined && (buffer === this.#baseline || this.#live.some((contender) => contender.buffer === buffer));
   }
 
-  /** First index that is certainly not reached; Infinity when neither a budget nor a recorded baseline sets a limit. */
+  /** First index that is certainly not reached; Infinity without a budget and a recorded baseline. */
   get limit(): number {
     return this.folded + (this.#ended === undefined ? this.#budget.boundIndicesLeft(this.#countArmsAtOnce()) : 0);
   }
 
   /**
-   * Indices that are likely still needed: by the candidate that needs most, and no more than the budget allows if none is settled earlier. 0
-   * once ended, else from 1 on; Infinity when no verdict is in sight and nothing sets a limit.
+   * Indices that are likely still needed by the candidate that needs most, limited by the budget as if none were settled earlier. 0 once ended,
+   * otherwise from 1 on; Infinity when no verdict can be expected and there is no limit.
    */
   expectedRemaining(): number {
     return this.#live.reduce((most, { comparison }) => Math.max(most, this.#forecastRemaining(comparison)), 0);
   }
 
-  /** Of the prefix so far. Takes microseconds: meant for a progress display. */
+  /** Figures of the prefix so far. Takes microseconds: meant for a progress display. */
   running(): RunningComparison {
     const ofCandidates = this.#live.reduce((sum, { comparison }) => sum + this.#forecastRemaining(comparison), 0);
     return {
@@ -158,7 +157,7 @@ export class PairedFold {
     };
   }
 
-  /** Of the prefix so far; final once the comparison has ended. Takes as long as bootstraps over the kept returns. */
+  /** Figures of the prefix so far; final once the comparison has ended. Takes as long as bootstraps over the stored returns. */
   official(): OfficialComparison {
     return this.#official(
       this.#contenders.map(({ comparison, failures }) => ({
@@ -168,7 +167,10 @@ export class PairedFold {
     );
   }
 
-  /** The same with what takes long worked out elsewhere. Once the fold has ended: what is folded meanwhile would be in one half of it. */
+  /**
+   * The same with the slow figures computed by `workOut`. Call it only after the end: an index that is folded meanwhile would be in one half of the
+   * figures.
+   */
   async officialBy(workOut: WorkOutImprovement): Promise<OfficialComparison> {
     const candidates = this.#contenders.map(async ({ comparison, failures }) => ({
       ...(await comparison.officialBy(workOut, this.#seed, countFailed(failures.counts))),
@@ -200,7 +202,7 @@ export class PairedFold {
     return Math.min(comparison.expectedRemaining(), this.#budget.countIndicesLeft(this.#countArmsAtOnce()));
   }
 
-  /** Whether every arm that takes part in the index that is due has it. */
+  /** Whether every arm that takes part in the due index has it. */
   #isComplete(): boolean {
     const index = this.folded;
     return this.#baseline.hasSeen(index) && this.#live.every(({ buffer }) => buffer.hasSeen(index));

@@ -6,7 +6,7 @@ import type { Score } from '../stopping/stopping-rule.ts';
 /** Normal quantiles for a two-sided 5 % and a power of 80 %: 1.96 + 0.84. */
 const DETECTABLE = 2.8;
 
-/** The figures of pairs of episodes, one of the baseline and one of a candidate, in units of the return. Constant state but for kept values. */
+/** The figures of pairs of episodes, one of the baseline and one of a candidate, in units of the return. Constant state except for stored values. */
 export class PairedSample {
   readonly baseline = new Moments();
   readonly candidate = new Moments();
@@ -49,7 +49,7 @@ export class PairedSample {
     return this.#discordant;
   }
 
-  /** 2.80·s_D/√n, the mean difference found with a power of 80 % at this n fixed in advance; undefined when there is no spread to go by. */
+  /** 2.80·s_D/√n, the mean difference that is found with a power of 80 % at this n fixed in advance; undefined when there is no spread. */
   get smallestEffect(): number | undefined {
     const { standardError } = this.differences;
     return standardError === undefined || standardError === 0 ? undefined : DETECTABLE * standardError;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { FAILURE_CAUSES, type FailureCause, type Outcome } from '../../kernel/outcome.ts';
 
-/** Every cause is there, also those that did not occur. */
+/** Has every cause, including those that did not occur. */
 export const failuresSchema = z.record(z.enum(FAILURE_CAUSES), z.int().nonnegative());
 export type Failures = Readonly<Record<FailureCause, number>>;
 

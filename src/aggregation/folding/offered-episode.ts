@@ -1,7 +1,7 @@
 import { InputError } from '../../kernel/errors.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
 
-/** An episode as a fold receives it. The fold holds it until all earlier ones are folded. */
+/** An episode as a fold receives it, and holds it until all earlier ones are folded. */
 export interface OfferedEpisode {
   /** Position of its task in the suite. */
   readonly task: number;
@@ -14,9 +14,9 @@ export type FoldStep =
   | { readonly kind: 'folded'; readonly indices: number }
   /** Waits for an earlier index or, in a comparison, for another arm. */
   | { readonly kind: 'held' }
-  /** The prefix had ended, or its arm needed no more episodes. It is counted, but never part of the result. */
+  /** The prefix had ended, or its arm needed no more episodes. The episode is counted, but never part of the result. */
   | { readonly kind: 'surplus' }
-  /** This index was offered before, in a comparison for this arm; nothing changed. */
+  /** This index was offered before (in a comparison: for this arm); nothing changed. */
   | { readonly kind: 'duplicate' };
 
 /** @throws RangeError when a suite of so many tasks has none at this position. */

@@ -1,9 +1,9 @@
 /**
- * Holds what arrived ahead of its turn, and gives it out in index order: a ring over the `capacity` indices from the next due one on.
- * Each operation takes constant time.
+ * Holds items that arrive early and returns them in index order: a ring over the `capacity` indices from the due one on. Each operation takes
+ * constant time.
  */
 export class ReorderBuffer<Item extends object> {
-  /** As long as what has had to be held at once, so that a wide window costs nothing while it is not used; a power of two. */
+  /** As long as the largest number of items held so far, so that an unused wide window costs nothing; a power of two. */
   #ring: (Item | undefined)[] = createSlots(1024);
   readonly #capacity: number;
   #next = 0;
@@ -15,7 +15,7 @@ export class ReorderBuffer<Item extends object> {
     this.#capacity = capacity;
   }
 
-  /** The index that is due: all before it have been taken. */
+  /** The due index: all before it have been taken. */
   get next(): number {
     return this.#next;
   }
@@ -29,12 +29,12 @@ export class ReorderBuffer<Item extends object> {
     return this.#capacity;
   }
 
-  /** Whether `index` was put already, whether or not it has been taken since. */
+  /** Whether `index` was added, whether or not it has been taken since. */
   hasSeen(index: number): boolean {
     return index < this.#next || (index < this.#next + this.#ring.length && this.#ring[this.#getSlot(index)] !== undefined);
   }
 
-  /** @throws RangeError when `index` is no index, was seen, or lies `capacity` or more ahead of the next one: the caller ran too far ahead. */
+  /** @throws RangeError when `index` is no index, was added before, or is `capacity` or more ahead of the due one: the caller ran too far ahead. */
   put(index: number, item: Item): void {
     if (!Number.isSafeInteger(index) || index < 0) throw new RangeError(`an episode index is a whole number from 0 on, got ${index}`);
     if (index >= this.#next + this.capacity)
@@ -45,7 +45,7 @@ export class ReorderBuffer<Item extends object> {
     this.#size += 1;
   }
 
-  /** The item that is due, and moves on to the next index; undefined while it has not arrived. */
+  /** Returns the due item and moves on to the next index; undefined while it has not arrived. */
   take(): Item | undefined {
     const slot = this.#getSlot(this.#next);
     const item = this.#ring[slot];

@@ -3,14 +3,14 @@ import type { Failed, Outcome } from '../../kernel/outcome.ts';
 import type { Bounds } from '../intervals/bounds.ts';
 import type { Score } from '../stopping/stopping-rule.ts';
 
-/** What failed episodes count as, in units of the return. */
+/** The scores of failed episodes, in units of the return. */
 export interface FailureScores {
   readonly timeout: number;
-  /** Every failure that is no timeout. */
+  /** For every failure that is no timeout. */
   readonly crash: number;
 }
 
-/** Whether episodes that all fail are a mistake (`unexpected`), or an answer like any other (`scored`). */
+/** Whether episodes that all fail are a mistake (`unexpected`) or a valid answer (`scored`). */
 export const FAILURE_POLICIES = ['unexpected', 'scored'] as const;
 export type FailurePolicy = (typeof FAILURE_POLICIES)[number];
 
@@ -27,8 +27,8 @@ export function assertFailureScores({ timeout, crash }: FailureScores, bounds: B
 }
 
 /**
- * The outcome as it counts: a return that is no finite number, or that lies outside of the declared bounds, is a failure named so. It is
- * never clipped, because a clipped return would hide that the bounds are wrong.
+ * The outcome as it counts: a return that is not finite, or outside of the declared bounds, is a failure with that cause. It is never clipped,
+ * because that would hide that the bounds are wrong.
  */
 export function judge(outcome: Outcome, bounds: Bounds | undefined): Outcome {
   if (outcome.kind !== 'completed') return outcome;
@@ -39,7 +39,7 @@ export function judge(outcome: Outcome, bounds: Bounds | undefined): Outcome {
   return outcome;
 }
 
-/** Score of a judged outcome. A lost one could have come to anything within the bounds, or to anything at all without them. */
+/** Score of a judged outcome. A lost one could have had any value within the bounds, or any value at all without them. */
 export function computeScore(outcome: Outcome, failureScores: FailureScores, bounds: Bounds | undefined): Score {
   switch (outcome.kind) {
     case 'completed':

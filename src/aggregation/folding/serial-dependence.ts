@@ -1,9 +1,9 @@
-/** What the bound below leaves to chance. It is a bound for the worst returns; of ordinary ones 1 in 1,000 goes beyond, or fewer. */
+/** Allowed probability of a false alarm. It is reached for the worst returns; ordinary ones give 1 in 1,000 or fewer. */
 const BOUND = 0.01;
-/** The rate of false alarms that simulations show to be kept, in words. */
+/** The rate of false alarms in words, as simulations confirm it. */
 const RATE = '1 evaluation in 500';
 
-/** Of one task, in the order of indices. Everything is kept less the first value, so that an offset costs no precision. */
+/** Sums of one task, in index order. All values are relative to the first one, so that an offset costs no precision. */
 interface Chain {
   readonly first: number;
   count: number;
@@ -27,22 +27,21 @@ interface LagOne {
 }
 
 /**
- * Whether episodes depend on the one before, as where an environment keeps state: every interval takes them for independent, and is too narrow where
- * neighbours are alike.
+ * Whether episodes depend on the previous one, for example because an environment keeps state. Every interval assumes independent episodes, and is
+ * too narrow where neighbours are alike.
  *
- * Compares each return with the one before it of the same task, so that tasks which take turns or differ in their means are no dependence. With d the
- * deviations from the mean of the task, S = Σ dᵢ·dᵢ₊₁ over all tasks. Were the returns independent, each order of a task's returns would be as probable
- * as any other, with S on average −Σd²/n, and a variance of about (n − 1)·(Σd²/n)² (Wald and Wolfowitz 1943). S exceeds that by s with a probability of
- * about exp(−s² / 2(V + M·s/3)), M being the largest product (Bernstein 1946). The term with M is what rare failures need: two of them that are
- * neighbours by chance are nothing out of the ordinary, and a normal tail would say they were. The coverage study holds the rate of false
- * alarms against what is said here.
+ * Compares each return with the previous one of the same task, so that alternating tasks, or tasks with different means, do not count as dependence.
+ * With d the deviations from the mean of the task, S = Σ dᵢ·dᵢ₊₁ over all tasks. If the returns were independent, each order of a task's returns
+ * would be equally probable, with S on average −Σd²/n, and a variance of about (n − 1)·(Σd²/n)² (Wald and Wolfowitz 1943). S exceeds that by s with a
+ * probability of about exp(−s² / 2(V + M·s/3)), M being the largest product (Bernstein 1946). The term with M is needed for rare failures: two of
+ * them can be neighbours by chance, which a normal tail would report. The coverage study checks this rate of false alarms.
  *
  * Constant state for each task.
  */
 export class SerialDependence {
   readonly #chains = new Map<number, Chain>();
 
-  /** Takes the next resolved return in, in the order of indices. */
+  /** Adds the next resolved return, in index order. */
   add(task: number, value: number): void {
     const chain = this.#chains.get(task);
     if (chain === undefined) {
@@ -59,13 +58,13 @@ export class SerialDependence {
     chain.max = Math.max(chain.max, shifted);
   }
 
-  /** S, less what it is on average without dependence, over Σd²; undefined while no two returns of a task differ. */
+  /** S, less its average without dependence, over Σd²; undefined while no two returns of a task differ. */
   get correlation(): number | undefined {
     const { excess, squares } = this.#computeLagOne();
     return squares > 0 ? Math.min(excess / squares, 1) : undefined;
   }
 
-  /** Whether neighbours are more alike than chance makes them. */
+  /** Whether neighbours are more alike than chance explains. */
   get isBeyondChance(): boolean {
     const { excess, variance, largest } = this.#computeLagOne();
     return excess > 0 && excess ** 2 > 2 * Math.log(1 / BOUND) * (variance + (largest * excess) / 3);
@@ -84,7 +83,7 @@ export class SerialDependence {
   }
 }
 
-/** For people, where neighbours are more alike than chance makes them. @param what is correlated: "returns" or "differences". */
+/** A warning for people when neighbours are more alike than chance explains. @param what is correlated: "returns" or "differences". */
 export function warnOfDependence({ correlation, isBeyondChance }: SerialDependence, what: string): string[] {
   if (correlation === undefined || !isBeyondChance) return [];
   const factor = Math.sqrt((1 + correlation) / (1 - correlation));
@@ -97,7 +96,7 @@ export function warnOfDependence({ correlation, isBeyondChance }: SerialDependen
 function computeLagOne({ count, sum, squares, products, last, min, max }: Chain): LagOne {
   const mean = sum / count;
   const deviations = Math.max(0, squares - sum * mean);
-  // The first value is 0 here: it is missing from the later ones of all pairs, the last one from the earlier ones.
+  // The first value is 0 here. The sum over later values of all pairs lacks the first value, the sum over earlier ones the last.
   const found = products - mean * (2 * sum - last) + (count - 1) * mean * mean;
   return {
     excess: found + deviations / count,

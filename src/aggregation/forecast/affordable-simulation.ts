@@ -5,37 +5,37 @@ import { computeNormalQuantile } from '../intervals/distribution-quantiles.ts';
 import type { SimulatedReturns } from './simulated-returns.ts';
 import type { Stop } from '../stopping/stopping-rule.ts';
 
-/** Stopping rules that look at the returns: how many episodes they take is a matter of chance. */
+/** Stopping rules that depend on the returns, so that the number of episodes is random. */
 export type SequentialStop = Exclude<Stop, { rule: 'fixed' }>;
 
 /** How a stopping rule is simulated in bounded time. */
 export interface AffordableSimulation {
-  /** The rule itself, or one with a wider half-width where that would take too long. */
+  /** The rule itself, or one with a wider half-width where the rule itself would take too long. */
   readonly stop: SequentialStop;
-  /** Episodes that the rule itself takes for one of the simulated rule. 1 when they are the same. */
+  /** Episodes of the rule itself for one of the simulated rule. 1 when they are the same. */
   readonly factor: number;
   readonly runs: number;
   /** Episodes after which a run is given up. */
   readonly mostEpisodes: number;
 }
 
-/** Beyond so many, the 5 % and 95 % quantiles hardly change any more … */
+/** Beyond this number, the 5 % and 95 % quantiles hardly change … */
 const MOST_RUNS = 200;
-/** … and with fewer they would be little more than the extremes. */
+/** … and with fewer runs they would be little more than the extremes. */
 const FEWEST_RUNS = 40;
-/** For all runs together, in updates of one grid point of a confidence sequence (4 or 5 ns): at most a second or so. */
+/** For all runs together, in updates of one grid point of a confidence sequence (4 or 5 ns): at most about a second. */
 const MOST_WORK = 160_000_000;
 /** For one episode: drawing it, folding it, and asking whether the rule is satisfied. */
 const EPISODE_WORK: Readonly<Record<SequentialStop['rule'], number>> = { certified: 50, approximate: 50, asymptotic: 80 };
-/** Grid points of `certified` that are alive at an episode, on average, are some 80·ln(1/h) for a half-width of h on the unit scale; … */
+/** Average number of live grid points of `certified` at an episode is some 80·ln(1/h) for a half-width of h on the unit scale; … */
 const LIVE_POINTS = 80;
-/** … but at first, while the bets are small, all 40/h of them are for about 2/√h episodes. */
+/** … but at first, while the bets are small, all 40/h of them are live for about 2/√h episodes. */
 const FIRST_WORK = 80;
 /** Half of the episodes that `certified` takes where returns hardly vary, in multiples of ln(2/α)/h. */
 const FULL_BETS = 0.3;
-/** A run may take so many times its share of the work. */
+/** A run may take this many times its share of the work. */
 const PATIENCE = 4;
-/** Squared half-widths grow by this factor: at half-widths that are so related, `approximate` has its looks at related numbers of episodes. */
+/** Squared half-widths grow by this factor: half-widths with this ratio make `approximate` look at corresponding numbers of episodes. */
 const WIDENING = 1.25;
 
 /** @param bounds needed by `certified` and `approximate`. */
@@ -71,11 +71,11 @@ function estimateEpisodeWork({ rule, halfWidth }: SequentialStop, range: number)
 }
 
 /**
- * What the spread σ² of the returns asks for, or what the rule asks for when they have none. Close enough for the work; and how it changes with
- * the half-width is how the number of episodes does, since intervals come about as the limits of random walks do, alike at every scale.
+ * The episodes that the spread σ² of the returns requires, or that the rule requires when they have none. Exact enough to bound the work, and it
+ * scales with the half-width as the number of episodes does, since intervals behave like limits of random walks, alike at every scale.
  *
- * For `certified`, capital that is bet with λ = h/σ² against a mean that is h away grows by h²/2σ² an episode. Where nearly all of it is bet,
- * the two ends take turns: a good 0.6·ln(2/α)/h episodes.
+ * For `certified`, capital that is bet with λ = h/σ² against a mean that is h away grows by h²/2σ² an episode. Where nearly all of it is bet, the two
+ * ends take turns: about 0.6·ln(2/α)/h episodes.
  */
 function estimateEpisodes(stop: SequentialStop, { variance }: SimulatedReturns, range: number): number {
   const { halfWidth, confidence } = stop;
@@ -90,7 +90,7 @@ function estimateEpisodes(stop: SequentialStop, { variance }: SimulatedReturns, 
   }
 }
 
-/** Where the sequence is as narrow as asked for if the deviation is what it is, to within a thousandth. */
+/** Where the sequence becomes as narrow as requested for this deviation, to within a thousandth. */
 function computeAsymptoticEpisodes(stop: Extract<Stop, { rule: 'asymptotic' }>, deviation: number): number {
   const sequence = new AsymptoticSequence(stop);
   const isWide = (episodes: number): boolean => deviation * sequence.relativeHalfWidth(episodes) > stop.halfWidth;

@@ -16,17 +16,17 @@ export interface Spread {
 }
 
 export interface EpisodeForecast {
-  /** Whole numbers. Runs that did not get to their end count with the episodes that they had by then. */
+  /** Whole numbers. Runs that did not end count with the episodes that they had by then. */
   readonly episodes: Spread;
-  /** Of the runs: ended by the budget before the rule was satisfied. */
+  /** Share of the runs that the budget ended before the rule was satisfied. */
   readonly shareCut: number;
-  /** Of the runs: given up, because they took longer than can be simulated. */
+  /** Share of the runs that were given up because they took longer than can be simulated. */
   readonly shareGivenUp: number;
   readonly simulation: {
     readonly runs: number;
-    /** In all runs. */
+    /** Over all runs. */
     readonly episodes: number;
-    /** Of the rule that was simulated: wider than the one asked for where that would have taken too long. */
+    /** Half-width of the simulated rule: wider than the requested one where that would have taken too long. */
     readonly halfWidth: number;
   };
 }
@@ -41,7 +41,7 @@ export interface SimulatedEvaluation {
 type Ending = 'rule' | 'budget' | 'given-up';
 
 /**
- * How many episodes a stopping rule will take: the rule itself, run on simulated returns time and again. The same for the same returns.
+ * How many episodes a stopping rule will take: runs the rule itself on simulated returns many times. Equal returns give equal results.
  *
  * Work comes in runs of some milliseconds, so that the caller can do something else, or stop, between two of them.
  */

@@ -7,17 +7,17 @@ export interface SimulatedReturns {
   readonly mean: number;
   /** Of a draw; finite, not negative. */
   readonly variance: number;
-  /** How many recorded returns the distribution rests on; undefined when it is assumed, not observed. */
+  /** How many recorded returns the distribution is based on; undefined when it is assumed, not observed. */
   readonly observed: number | undefined;
   draw(random: Random): number;
 }
 
-/** What recorded returns of so many episodes leave uncertain is small beside what one evaluation's own chance does. */
+/** With this many recorded returns, their uncertainty is small beside the randomness of one evaluation. */
 const LARGEST_WORLD = 10_000;
 
 /**
- * What one simulated evaluation draws from. Recorded returns are a sample: each evaluation resamples them first (the bootstrap, Efron 1979), so that
- * the spread over evaluations has the chance of the record in it. Assumed returns are drawn as they are.
+ * The returns that one simulated evaluation draws from. Recorded returns are a sample: each evaluation resamples them first (the bootstrap, Efron
+ * 1979), so that the spread over evaluations includes the randomness of the record. Assumed returns are drawn as they are.
  */
 export function drawReturnsOfOneRun(returns: SimulatedReturns, random: Random): () => number {
   if (returns.observed === undefined) return () => returns.draw(random);
@@ -36,7 +36,7 @@ export function createTwoValuedReturns(low: number, high: number, shareHigh: num
 }
 
 export interface RecordedMoments {
-  /** Values; two at least. */
+  /** Number of values; at least two. */
   readonly count: number;
   readonly mean: number;
   /** With divisor n − 1. */
@@ -46,8 +46,8 @@ export interface RecordedMoments {
 }
 
 /**
- * Two returns with the recorded mean and variance. One is the recorded extreme that is nearer to the mean, because returns pile up there; the other
- * then lies within the extremes as well (Bhatia and Davis 2000, "A better bound on the variance").
+ * Two returns with the recorded mean and variance. One is the recorded extreme nearer to the mean, because returns accumulate there; the other is
+ * then within the extremes as well (Bhatia and Davis 2000, "A better bound on the variance").
  */
 export function matchReturns({ count, mean, variance, min, max }: RecordedMoments): SimulatedReturns {
   const spread = (variance * (count - 1)) / count;
@@ -64,7 +64,7 @@ export interface RecordedTask {
 }
 
 /**
- * Recorded scores: a task by its weight, then one of its scores, each as likely as the others. Tasks without a score share out their weight.
+ * Draws recorded scores: a task by its weight, then one of its scores uniformly. The weights of tasks without a score are shared among the others.
  *
  * @throws RangeError when there is no score at all.
  */
@@ -82,10 +82,9 @@ export function resampleReturns(tasks: readonly RecordedTask[]): SimulatedReturn
 }
 
 /**
- * The middle of a bin, by its count, within the recorded extremes.
+ * Draws the middle of a bin, by its count, within the recorded extremes.
  *
- * @param edges ascending, one more than there are counts.
- * @throws RangeError when every count is 0.
+ * @param edges ascending, one more than there are counts. @throws RangeError when every count is 0.
  */
 export function createHistogramReturns(
   edges: readonly number[],
@@ -107,7 +106,7 @@ interface Part {
   readonly variance: number;
 }
 
-/** Part by part, so that parts which are all the same have exactly their mean and no variance. */
+/** Combined part by part, so that equal parts give exactly their mean and no variance. */
 function mixMoments(parts: readonly Part[]): { readonly mean: number; readonly variance: number } {
   let [total, mean, squares] = [0, 0, 0];
   for (const part of parts) {
@@ -127,7 +126,7 @@ function computeMoments(values: readonly number[]): { readonly mean: number; rea
   return { mean: moments.mean ?? 0, variance: moments.sumOfSquares / values.length };
 }
 
-/** Positions, each with a probability in proportion to its weight. @throws RangeError when no weight is positive. */
+/** Draws positions in proportion to their weights. @throws RangeError when no weight is positive. */
 function createWeightedDraw(weights: readonly number[]): (random: Random) => number {
   let total = 0;
   const upTo = weights.map((weight) => (total += weight));

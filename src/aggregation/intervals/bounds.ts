@@ -1,15 +1,15 @@
 import { InputError } from '../../kernel/errors.ts';
 
-/** The lowest and the highest return that an episode can have, as the suite declares them; `assertBounds` says which may be. */
+/** The lowest and the highest return that an episode can have, as the suite declares them; `assertBounds` says which are valid. */
 export interface Bounds {
   readonly low: number;
   readonly high: number;
 }
 
-/** Squares and cubes of what is so small or so large, and sums of a billion of them, stay well within floating point. */
+/** Squares and cubes of values in such a range, and sums of a billion of them, stay well within floating point. */
 const SMALLEST_RANGE = 1e-60;
 const LARGEST_RANGE = 1e60;
-/** As a share of the bound that is further from 0: returns in a smaller range keep fewer than 22 bits, and an interval is rounded to as few. */
+/** As a share of the bound that is further from 0: returns in a smaller range keep fewer than 22 bits, and so does an interval. */
 const FINEST_RANGE = 1e-9;
 
 /** @throws InputError when the bounds are not finite or not in order, or when floating point cannot hold squared deviations of returns between them. */
@@ -35,7 +35,7 @@ function createInvalidError(message: string): InputError {
   return new InputError('bounds.invalid', `reward.bounds: ${message}`);
 }
 
-/** Position of a return between the bounds, in [0, 1]; rounding cannot push it out. */
+/** Position of a return between the bounds, kept in [0, 1] despite rounding. */
 export function toUnit(value: number, bounds: Bounds): number {
   return clampToUnit((value - bounds.low) / (bounds.high - bounds.low));
 }

@@ -1,4 +1,4 @@
-/** Values that may depend on each other: their number, or what they count for beside each other, and their mean. */
+/** Values that may depend on each other: their number or weight, and their mean. */
 export interface Cluster {
   readonly count: number;
   readonly mean: number;

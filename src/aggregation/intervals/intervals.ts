@@ -60,7 +60,7 @@ export function computeStudentInterval(moments: Moments, confidence: number): In
   return Number.isFinite(low) && Number.isFinite(high) ? createInterval('student-t', low, high, confidence) : undefined;
 }
 
-/** Of values as they are, or as they are expected to become. */
+/** Moments of values, present or expected. */
 export type FirstTwoMoments = Pick<Moments, 'count' | 'mean' | 'sumOfSquares'>;
 
 /** On the unit scale. */
@@ -73,8 +73,8 @@ export interface AdjustedMoments {
 }
 
 /**
- * Moments of bounded values after z²/2 pseudo-values are put on each bound, as the interval of Agresti and Coull (1998) does for a proportion:
- * the values that have not come up yet could lie anywhere. Undefined without a value.
+ * Moments of bounded values after z²/2 pseudo-values are added on each bound, as in the interval of Agresti and Coull (1998) for a proportion: values
+ * that have not occurred yet could be anywhere. Undefined without a value.
  */
 export function adjustMoments(values: FirstTwoMoments, bounds: Bounds, confidence: number): AdjustedMoments | undefined {
   const { count, mean, sumOfSquares } = values;
@@ -106,8 +106,8 @@ export interface Proportion {
 const UNIT: Bounds = { low: 0, high: 1 };
 
 /**
- * The exact interval of Clopper and Pearson (1934), for returns that are all exactly on one of the two bounds; a success is the upper one. Never below its
- * confidence, and the wider for it.
+ * The exact interval of Clopper and Pearson (1934), for returns that are all exactly on one of the two bounds; a success is the upper one. Its
+ * coverage is never below its confidence, which makes it wider.
  */
 export function computeClopperPearsonInterval({ successes, trials }: Proportion, confidence: number, bounds: Bounds = UNIT): Interval {
   const upper = computeUpperTail(confidence);

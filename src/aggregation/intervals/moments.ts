@@ -1,11 +1,11 @@
-/** A sum of squares below it may have lost squares that floating point rounds to 0; from it on those are negligible. */
+/** A smaller sum of squares may have lost squares that floating point rounds to 0; from here on those are negligible. */
 const SMALLEST_SQUARES = 1e-280;
 
 /**
  * Mean, variance and third moment in one pass, with constant state (Welford 1962; Pébay 2008).
  *
- * The running mean is subtracted before squaring, so an offset that is large beside the spread costs no precision. Floating-point
- * addition is not associative: values must be added in index order for the result to be the same on every run.
+ * The running mean is subtracted before squaring, so an offset that is large beside the spread costs no precision. Floating-point addition is not
+ * associative: values must be added in index order for the result to be the same on every run.
  */
 export class Moments {
   #count = 0;
@@ -26,7 +26,7 @@ export class Moments {
     if (value > this.#max) this.#max = value;
   }
 
-  /** A second accumulator in the same state, that goes its own way from here. */
+  /** A second accumulator with the same state, independent from here on. */
   copy(): Moments {
     const copy = new Moments();
     copy.#count = this.#count;
@@ -57,9 +57,7 @@ export class Moments {
     return this.#cubes;
   }
 
-  /**
-   * Whether floating point holds the squared deviations: they are neither beyond what it can hold nor, of values that differ, rounded to 0.
-   */
+  /** Whether floating point holds the squared deviations: they neither overflow nor, for values that differ, round to 0. */
   get isSpreadHeld(): boolean {
     return this.#squares < Infinity && (this.#squares >= SMALLEST_SQUARES || !(this.#max > this.#min));
   }

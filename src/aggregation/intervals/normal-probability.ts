@@ -1,4 +1,4 @@
-/** From here on Φ differs from 0 or 1 by less than floating point can tell from them. */
+/** From here on Φ cannot be told from 0 or 1 in floating point. */
 const FARTHEST = 8.5;
 
 /**

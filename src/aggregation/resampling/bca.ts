@@ -7,15 +7,15 @@ import type { Interval } from '../intervals/intervals.ts';
 import { Moments } from '../intervals/moments.ts';
 import { normalProbability } from '../intervals/normal-probability.ts';
 
-/** Beyond so many values its correction, which falls with 1/√n, is below what replicates can tell. */
+/** With more values its correction, which falls with 1/√n, is smaller than the replicates can show. */
 export const MOST_BCA_VALUES = LARGEST_RESAMPLE;
 
-/** Of the range of the replicates: nearer ones are equal but for rounding. */
+/** Of the range of the replicates: closer ones count as equal. */
 const ROUNDING = 1e-9;
 
 /**
  * Bootstrap interval of the mean, corrected for bias and for a spread that changes with the mean (Efron 1987, "Better bootstrap confidence
- * intervals"). The same for the same values in whatever order.
+ * intervals"). Equal values in any order give the same interval.
  *
  * Undefined for fewer than two values or more than `MOST_BCA_VALUES`, and where all values are equal or floating point cannot hold it.
  *
@@ -34,7 +34,7 @@ export function computeBcaInterval(values: readonly number[], confidence: number
   return Number.isFinite(low) && Number.isFinite(high) ? createInterval('bca', low, high, confidence) : undefined;
 }
 
-/** Σdᵢ³ / (6·(Σdᵢ²)^1.5) for the deviations d from the mean: what the jackknife of the mean comes to. */
+/** Σdᵢ³ / (6·(Σdᵢ²)^1.5) for the deviations d from the mean: the acceleration that the jackknife gives for a mean. */
 export function computeAcceleration(deviations: ArrayLike<number>): number {
   let [squares, cubes] = [0, 0];
   for (let position = 0; position < deviations.length; position += 1) {
@@ -45,7 +45,7 @@ export function computeAcceleration(deviations: ArrayLike<number>): number {
   return cubes / (6 * squares ** 1.5);
 }
 
-/** The replicates at the corrected shares. Undefined when the estimate lies outside of all replicates, or the acceleration is no number. */
+/** The replicates at the corrected shares. Undefined when the estimate is outside of all replicates, or the acceleration is NaN. */
 export function computeBcaEnds(
   estimate: number,
   acceleration: number,
@@ -65,7 +65,7 @@ export function computeBcaEnds(
   return Number.isNaN(low) || Number.isNaN(high) ? undefined : getEndsAt(sorted, low, high);
 }
 
-/** Equal ones count half. Many are when there are few different returns, so that rounding must not decide on which side they are. */
+/** Equal ones count half. With few distinct returns there are many of them, so rounding must not decide their side. */
 function computeShareBelow(estimate: number, sorted: readonly number[]): number {
   const rounding = ROUNDING * ((sorted.at(-1) ?? Number.NaN) - (sorted[0] ?? Number.NaN));
   let below = 0;

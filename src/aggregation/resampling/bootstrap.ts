@@ -2,17 +2,17 @@ import { quantileSorted } from 'simple-statistics';
 import { drawIndex } from '../../kernel/seeded-random.ts';
 import type { Random } from '../../kernel/seeded-random.ts';
 
-/** Enough for the ends of a 95 % interval to be off by some 8 % of a standard error. */
+/** Enough for the ends of a 95 % interval to be exact to some 8 % of a standard error. */
 const MOST_REPLICATES = 1000;
-/** In all replicates of one interval together: bounds its time to some 25 milliseconds, since nothing else happens meanwhile. */
+/** Over all replicates of one interval: bounds its time to some 25 milliseconds, in which nothing else happens. */
 const MOST_DRAWS = 2_000_000;
 /**
- * A resample of more values than this is taken smaller, so that enough of them can be afforded: the m-out-of-n bootstrap (Bickel, Götze and van
- * Zwet 1997), of which the spread is √(n/m) times as wide.
+ * Larger samples are resampled with this many values, so that there can be enough replicates: the m-out-of-n bootstrap (Bickel, Götze and van Zwet
+ * 1997), whose spread is √(n/m) times as wide.
  */
 export const LARGEST_RESAMPLE = 2000;
 
-/** How often to resample when that takes so many draws. */
+/** Number of replicates when each takes this many draws. */
 export function countReplicates(draws: number, mostDraws = MOST_DRAWS): number {
   return Math.min(MOST_REPLICATES, Math.max(1, Math.floor(mostDraws / draws)));
 }
@@ -26,7 +26,7 @@ export interface ResamplingPlan {
   readonly replicates: number;
 }
 
-/** @param strata how many values each has: at least 1. */
+/** @param strata number of values in each: at least 1. */
 export function planResampling(strata: readonly number[]): ResamplingPlan {
   const values = strata.reduce((sum, size) => sum + size, 0);
   const aimed = Math.min(1, LARGEST_RESAMPLE / values);
@@ -40,13 +40,13 @@ export interface Ends {
   readonly high: number;
 }
 
-/** What cuts off equal shares of the replicates (Efron 1979), interpolated linearly. Undefined when one of them is no finite number. */
+/** The ends that cut off equal shares of the replicates (Efron 1979), interpolated linearly. Undefined when one of them is not finite. */
 export function computePercentileEnds(replicates: readonly number[], confidence: number): Ends | undefined {
   const tail = (1 - confidence) / 2;
   return getEndsAt(sortAscending(replicates), tail, 1 - tail);
 }
 
-/** Percentile ends of an m-out-of-n bootstrap: those of its replicates, drawn in towards the estimate by √(m/n). */
+/** Percentile ends of an m-out-of-n bootstrap: those of its replicates, shrunk towards the estimate by √(m/n). */
 export function computeShrunkenEnds(replicates: readonly number[], confidence: number, estimate: number, share: number): Ends | undefined {
   const ends = computePercentileEnds(replicates, confidence);
   if (ends === undefined || share === 1) return ends;
@@ -58,13 +58,13 @@ export function sortAscending(values: readonly number[]): readonly number[] {
   return Array.from(Float64Array.from(values).sort());
 }
 
-/** The values between which the shares `low` and `high` of ascending values cut off. */
+/** The values at the shares `low` and `high` of ascending values. */
 export function getEndsAt(sorted: readonly number[], low: number, high: number): Ends | undefined {
   const ends = { low: quantileSorted(sorted, low), high: quantileSorted(sorted, high) };
   return Number.isFinite(ends.low) && Number.isFinite(ends.high) ? ends : undefined;
 }
 
-/** Means of as many values as there are, drawn with replacement. */
+/** Means of resamples with as many values as there are, drawn with replacement. */
 export function resampleMeans(random: Random, values: Float64Array, replicates: number): number[] {
   return Array.from({ length: replicates }, () => {
     let sum = 0;

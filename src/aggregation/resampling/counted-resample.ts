@@ -1,6 +1,6 @@
 import type { Random } from '../../kernel/seeded-random.ts';
 
-/** The distinct ones of ascending values, ascending: the cells that a resample is counted in. */
+/** The distinct values of an ascending list, ascending: the cells in which a resample is counted. */
 export function findDistinctValues(sorted: Float64Array): Float64Array {
   let [count, previous] = [0, Number.NaN];
   const distinct = new Float64Array(sorted.length);
@@ -13,7 +13,7 @@ export function findDistinctValues(sorted: Float64Array): Float64Array {
   return distinct.subarray(0, count);
 }
 
-/** Position of each value among the distinct ones, which it must be one of. @param sorted ascending, and so are the positions. */
+/** Position of each value among the distinct ones, which must include it. @param sorted ascending, and so are the positions. */
 export function findCells(sorted: Float64Array, distinct: Float64Array): Uint32Array {
   const cells = new Uint32Array(sorted.length);
   let cell = 0;
@@ -24,7 +24,7 @@ export function findCells(sorted: Float64Array, distinct: Float64Array): Uint32A
   return cells;
 }
 
-/** Looks ever further ahead, then halves the stretch that the value lies in: quick where many values are close and where few are far apart. */
+/** Doubles the distance to look ahead, then bisects: quick where many values are close and where few are far apart. */
 function findCell(start: number, value: number, distinct: Float64Array): number {
   let [low, step] = [start, 1];
   while ((distinct[low + step - 1] ?? Infinity) < value) {
@@ -41,8 +41,7 @@ function findCell(start: number, value: number, distinct: Float64Array): number 
 }
 
 /**
- * Draws from the cells with replacement and adds to `counts` how often each came up. Sorted values are sorted once that way, however often they
- * are resampled.
+ * Draws from the cells with replacement and adds to `counts` how often each was drawn, so that sorted values are sorted only once.
  *
  * One random number gives two draws: among n² equally likely pairs. There are far fewer pairs than the 2⁵³ numbers for any n up to a million.
  */

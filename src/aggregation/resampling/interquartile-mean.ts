@@ -7,17 +7,16 @@ import type { Interval } from '../intervals/intervals.ts';
 export interface InterquartileMean {
   readonly value: number;
   readonly interval: Interval | undefined;
-  /** Of the bootstrap; 0 where there is no interval. */
+  /** Replicates of the bootstrap; 0 where there is no interval. */
   readonly replicates: number;
 }
 
 /**
- * Mean of the middle half of all values pooled: the 25 % trimmed mean, of which ⌊n/4⌋ values are cut off at each end. With it the percentile
- * interval of a bootstrap that resamples within each task (Agarwal et al. 2021, "Deep reinforcement learning at the edge of the statistical
- * precipice"). The same for the same values of each task in whatever order.
+ * Mean of the middle half of all values pooled: the 25 % trimmed mean, which omits ⌊n/4⌋ values at each end. Its interval is the percentile interval
+ * of a bootstrap that resamples within each task (Agarwal et al. 2021, "Deep reinforcement learning at the edge of the statistical precipice"). Equal
+ * values of each task in any order give the same result.
  *
- * The interval is undefined where no task has two values to resample; the whole is undefined without values, or where floating point cannot
- * hold it.
+ * The interval is undefined where no task has two values to resample; the whole is undefined without values, or where floating point cannot hold it.
  */
 export function computeInterquartileMean(tasks: readonly ArrayLike<number>[], confidence: number): InterquartileMean | undefined {
   const sorted = poolTasks(tasks).sort();
@@ -32,7 +31,7 @@ export function computeInterquartileMean(tasks: readonly ArrayLike<number>[], co
   const random = createSeededRandom('interquartile mean', 0);
   const resampled = Array.from({ length: replicates }, () => {
     counts.fill(0);
-    // Each draw counts for as many values as it stands for, so that rounding the draws of a task does not change its share.
+    // Each draw counts for as many values as it represents, so that rounding the draws of a task does not change its share.
     for (const [task, cells] of strata.entries()) {
       const drawn = draws[task] ?? 0;
       countDraws(random, cells, drawn, counts, cells.length / drawn);
@@ -54,16 +53,16 @@ export function poolTasks(tasks: readonly ArrayLike<number>[]): Float64Array {
   return all;
 }
 
-/** Of `size` values, given by how often each of the ascending `values` comes up. NaN when there are none. */
+/** Middle mean of `size` values, given by the count of each of the ascending `values`. NaN when there are none. */
 function computeMiddleHalfMean(values: Float64Array, counts: Float64Array, size: number): number {
   const cut = Math.floor(size / 4);
   return computeMiddleMean(values, counts, cut, size - cut);
 }
 
 /**
- * Mean of what lies between the running sums `cut` and `end` of `counts`.
+ * Mean of the values between the cumulative counts `cut` and `end`.
  *
- * @param counts how often each of the ascending `values` comes up, or with which probability. NaN when there are none.
+ * @param counts count or probability of each of the ascending `values`. NaN when there are none.
  */
 export function computeMiddleMean(values: Float64Array, counts: Uint32Array | Float64Array, cut: number, end: number): number {
   let [cell, seen] = [0, counts[0] ?? 0];
@@ -71,7 +70,7 @@ export function computeMiddleMean(values: Float64Array, counts: Uint32Array | Fl
     cell += 1;
     seen += counts[cell] ?? 0;
   }
-  // Summed as distances from the lowest value counted, so that an offset that is large beside the spread costs no precision.
+  // Summed as distances from the lowest counted value, so that an offset that is large beside the spread costs no precision.
   const lowest = values[cell] ?? Number.NaN;
   let sum = 0;
   while (seen < end && cell < values.length) {

@@ -10,7 +10,7 @@ export interface TaskReturns {
   readonly baseline: ArrayLike<number>;
 }
 
-/** Returns, and the question about them. Plain data, so that it can go to another thread. */
+/** Returns, and the question about them. Plain data, so that it can be sent to another thread. */
 export interface ImprovementQuestion {
   readonly tasks: readonly PairedReturns[];
   readonly confidence: number;
@@ -18,7 +18,7 @@ export interface ImprovementQuestion {
   readonly seed: number;
 }
 
-/** Has it worked out, here or elsewhere: the same for the same question. */
+/** Computes the answer, here or elsewhere: equal questions have equal answers. */
 export type WorkOutImprovement = (question: ImprovementQuestion) => Promise<ProbabilityOfImprovement | undefined>;
 
 export interface ProbabilityOfImprovement {
@@ -29,9 +29,9 @@ export interface ProbabilityOfImprovement {
 }
 
 /**
- * How probable it is that a return of the candidate is higher than one of the baseline, on a task picked at random: the mean over tasks of the
- * Mann–Whitney statistic U/(n·m), in which a tie counts ½ (Agarwal et al. 2021, "Deep reinforcement learning at the edge of the statistical
- * precipice"). Tasks on which either has no returns are left out. The same for the same returns of each task in whatever order.
+ * The probability that a return of the candidate is higher than one of the baseline, on a random task: the mean over tasks of the Mann–Whitney
+ * statistic U/(n·m), in which a tie counts ½ (Agarwal et al. 2021, "Deep reinforcement learning at the edge of the statistical precipice"). Tasks
+ * without returns of one of them are left out. Equal returns of each task in any order give the same result.
  *
  * Undefined where nothing can be resampled: where no task has returns of both, two of one of them.
  */
@@ -58,7 +58,7 @@ export function computeProbabilityOfImprovement(
   return ends && { value, ...ends };
 }
 
-/** The returns of one task, counted by their distinct values. */
+/** The returns of one task, counted by distinct value. */
 class Contest {
   readonly #candidate: Arm;
   readonly #baseline: Arm;
@@ -95,7 +95,7 @@ function createArm(returns: ArrayLike<number>, values: Float64Array, draws: numb
   return { cells: findCells(Float64Array.from(returns).sort(), values), draws, counts: new Uint32Array(values.length) };
 }
 
-/** U/(n·m), and sets the counts back to 0. */
+/** Computes U/(n·m), and resets the counts to 0. */
 function takeSuperiority(candidate: Uint32Array, baseline: Uint32Array): number {
   let [wins, candidates, below] = [0, 0, 0];
   for (let cell = 0; cell < candidate.length; cell += 1) {

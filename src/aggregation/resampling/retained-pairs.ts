@@ -1,4 +1,4 @@
-/** 2 MB of returns a candidate; probability of improvement is that of the first so many. */
+/** 2 MB of returns a candidate; the probability of improvement uses only the first ones. */
 const MOST_KEPT = 100_000;
 
 export interface PairedReturns {
@@ -20,12 +20,12 @@ export class RetainedPairs {
     returns.baseline.push(baseline);
   }
 
-  /** Pairs kept: all that were added, up to a hundred thousand. */
+  /** Stored pairs: all that were added, up to a hundred thousand. */
   get count(): number {
     return this.#count;
   }
 
-  /** Of the tasks that came up, in the order of the suite. They are the caller's own. */
+  /** Pairs of the tasks that have some, in the order of the suite. The caller owns them. */
   groupByTask(): readonly PairedReturns[] {
     const tasks = [...this.#tasks].sort(([a], [b]) => a - b);
     return tasks.map(([, { candidate, baseline }]) => ({ candidate: Float64Array.from(candidate), baseline: Float64Array.from(baseline) }));

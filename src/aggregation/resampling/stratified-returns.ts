@@ -5,22 +5,22 @@ import { computeMiddleMean, poolTasks } from './interquartile-mean.ts';
 import type { InterquartileMean } from './interquartile-mean.ts';
 import { createInterval } from '../intervals/intervals.ts';
 
-/** Of probabilities. A task that always returns the same often ends exactly at a quantile, and rounding must not decide on which side. */
+/** Of probabilities. A task with constant returns often ends exactly at a quantile, and rounding must not decide on which side. */
 const ROUNDING = 1e-9;
 
-/** Returns of one task, at least one, and what the task counts for beside the others. */
+/** Returns of one task, at least one, and the task's weight. */
 export interface Stratum {
   readonly weight: number;
   readonly values: Float64Array;
 }
 
 /**
- * The distribution of a return of the suite, from episodes whose tasks have not come up in proportion to their weights: each of the nₖ returns of
- * task k has the probability wₖ/nₖ (post-stratification; Holt and Smith 1979).
+ * The distribution of a return of the suite, from episodes whose tasks were not drawn in proportion to their weights: each of the nₖ returns of task
+ * k has the probability wₖ/nₖ (post-stratification; Holt and Smith 1979).
  */
 export class StratifiedReturns {
   readonly #strata: readonly { readonly weight: number; readonly cells: Uint32Array }[];
-  /** All different ones, ascending. */
+  /** All distinct ones, ascending. */
   readonly #values: Float64Array;
   /** One for each task. */
   readonly #probabilities: Float64Array;

@@ -3,14 +3,14 @@ import type { Moments } from '../intervals/moments.ts';
 import type { StoppingRule } from '../stopping/stopping-rule.ts';
 
 /**
- * The mean at the stop of a rule, less the bias that the stop gives it; undefined without a value.
+ * The mean after a rule stopped, less the bias of the stop; undefined without a value.
  *
- * For a number of episodes N that the returns decide, Wald's identity E Σ(xᵢ − μ) = 0 says that the mean is off by −Cov(N, x̄)/E N. A rule that aims at a
- * half-width takes N = κ·(z·s/h)² episodes where the spread alone decides, so N varies with s², and s² with the mean where returns are skewed:
- * Cov(s², x̄) = μ₃/n. That makes the bias −μ₃/(σ²·n): good policies, with rare bad returns, seem better than they are. Bounds that are near and
- * limits on bets make N larger than that; then the bias counts as far as the spread does, by the share κ·(z·s/h)²/n. The coverage study shows what is left of it.
+ * When the returns decide the number of episodes N, Wald's identity E Σ(xᵢ − μ) = 0 says that the mean is off by −Cov(N, x̄)/E N. A rule with a
+ * half-width h takes N = κ·(z·s/h)² episodes where the spread alone decides, so N varies with s², and s² with the mean where returns are skewed:
+ * Cov(s², x̄) = μ₃/n. That makes the bias −μ₃/(σ²·n): good policies, with rare bad returns, look better than they are. Near bounds and limits on bets
+ * make N larger than that; then the bias counts by the share κ·(z·s/h)²/n that the spread contributes. The coverage study shows what remains of it.
  *
- * @param values of which the mean is taken.
+ * @param values whose mean is computed.
  */
 export function computeBiasReducedMean(
   values: Moments,

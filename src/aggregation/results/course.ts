@@ -1,15 +1,15 @@
-/** With the last one a course has at most 128 points. */
+/** Together with the last one, a course has at most 128 points. */
 const MOST_REGULAR = 127;
 
 /**
- * How figures went along the episodes, thin enough to draw: the points after every 2ᵏ episodes, k growing as they get too many, and the last one.
- * A function of the number of episodes only; one whose point is not kept costs a comparison.
+ * The history of figures over the episodes, with few enough points to draw: those after every 2ᵏ episodes, k growing when there are too many, and the
+ * last one. A function of the number of episodes only; a point that is not kept costs a comparison.
  */
 export class Course<Point> {
   #regular: Point[] = [];
   #stride = 1;
 
-  /** @param episodes one more than the time before, from 1 on. @param point makes their point; called when it has to be kept. */
+  /** @param episodes one more than at the previous call, from 1 on. @param point makes their point; called only when it is kept. */
   note(episodes: number, point: () => Point): void {
     if (episodes % this.#stride !== 0) return;
     this.#regular.push(point());
@@ -18,7 +18,7 @@ export class Course<Point> {
     this.#stride *= 2;
   }
 
-  /** @param episodes how many there have been; of none there is no point. @param last makes the last point, when it is not among the kept ones. */
+  /** @param episodes in total; 0 gives no point. @param last makes the last point when it is not among the kept ones. */
   points(episodes: number, last: () => Point): Point[] {
     return this.#regular.length * this.#stride === episodes ? [...this.#regular] : [...this.#regular, last()];
   }

@@ -6,18 +6,18 @@ import { RetainedValues, type TaskedValues } from './retained-values.ts';
 import type { OfficialStatistics, Quantiles } from './statistics.ts';
 import { StratifiedReturns } from '../resampling/stratified-returns.ts';
 
-/** Resolved returns, and the question about them. Plain data, so that it can go to another thread. */
+/** Resolved returns, and the question about them. Plain data, so that it can be sent to another thread. */
 export interface DistributionQuestion extends TaskedValues {
   readonly confidence: number;
-  /** Whether there may be an interval that presumes a fixed number of episodes, all of them resolved. */
+  /** Whether an interval that assumes a fixed number of episodes, all of them resolved, may be given. */
   readonly withBca: boolean;
-  /** Of the tasks, where these have not come up in proportion to them. */
+  /** Weights of the tasks, where these were not drawn in proportion to them. */
   readonly weights: readonly number[] | undefined;
 }
 
 export type DistributionFigures = Pick<OfficialStatistics, 'bca' | 'iqm' | 'quantiles' | 'histogram'>;
 
-/** Has the figures worked out, here or elsewhere: the same for the same question. */
+/** Computes the figures, here or elsewhere: equal questions have equal answers. */
 export type WorkOut = (question: DistributionQuestion) => Promise<DistributionFigures>;
 
 /** Sorts and resamples: takes some 50 milliseconds of a processor, and one or two seconds for a million returns. */

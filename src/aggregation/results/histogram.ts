@@ -2,12 +2,12 @@ import { quantileSorted } from 'simple-statistics';
 import type { Histogram } from './statistics.ts';
 
 const MOST_BINS = 40;
-/** A value may be this far from its place through rounding, as a share of the value that is measured. */
+/** Rounding may move a value this far, as a share of the value. */
 const ROUNDING = 1e-6;
 
 /**
- * Counts in at most 40 bins of equal width, each from its lower edge to below its upper one. Up to 40 distinct values that lie whole steps apart have
- * a bin each, around them. Undefined without values, or where floating point cannot hold the edges.
+ * Counts in at most 40 bins of equal width, each from its lower edge to below its upper one. Up to 40 distinct values at whole multiples of a step
+ * get a bin each, centred on them. Undefined without values, or where floating point cannot hold the edges.
  *
  * @param sorted ascending.
  */
@@ -25,7 +25,7 @@ function computeEdges(sorted: readonly number[]): number[] {
     : (computeEvenBins(distinct) ?? computeFinestBins(distinct) ?? computeSharedBins(sorted));
 }
 
-/** Undefined when there are more than bins. */
+/** Returns undefined when there are more than bins. */
 function listFewDistinct(sorted: readonly number[]): readonly number[] | undefined {
   const distinct: number[] = [];
   for (const value of sorted) {
@@ -36,24 +36,27 @@ function listFewDistinct(sorted: readonly number[]): readonly number[] | undefin
   return distinct;
 }
 
-/** One wide, or as much wider as floating point needs to tell the edges apart. */
+/** Of width one, or as much wider as floating point needs to distinguish the edges. */
 function createOnlyBin([value = 0]: readonly number[]): number[] {
   const reach = Math.max(0.5, Math.abs(value) * ROUNDING);
   return [value - reach, value + reach];
 }
 
-/** For values that lie whole steps apart: a bin for every step, those without a value among them. Undefined when these are too many. */
+/** For values at whole multiples of a step: a bin for every step, those without a value included. Returns undefined when these are too many. */
 function computeEvenBins(distinct: readonly number[]): number[] | undefined {
   const [lowest = 0] = distinct;
   const step = Math.min(...measureGaps(distinct));
   const places = distinct.map((value) => (value - lowest) / step);
   if (!places.every((place) => place < MOST_BINS - 0.5 && Math.abs(place - Math.round(place)) < ROUNDING)) return undefined;
   const edges = spreadBinsAround(lowest, step, Math.round(places.at(-1) ?? 0) + 1);
-  // Next to each other in floating point, values have nothing between them.
+  // Adjacent floating-point values have nothing between them.
   return edges.length === sortAscending(edges).length ? edges : undefined;
 }
 
-/** As many equal bins as there may be, the outermost around the lowest and the highest value. Undefined where floating point has no room for them. */
+/**
+ * As many equal bins as allowed, the outermost centred on the lowest and the highest value. Returns undefined where floating point has no room for
+ * them.
+ */
 function computeFinestBins(distinct: readonly number[]): number[] | undefined {
   const [lowest = 0, highest = 0] = [distinct[0], distinct.at(-1)];
   if (distinct.every(isWhole)) return computeWholeBins(lowest, highest, MOST_BINS);
@@ -61,14 +64,14 @@ function computeFinestBins(distinct: readonly number[]): number[] | undefined {
   return edges.length === sortAscending(edges).length ? edges : undefined;
 }
 
-/** Edges of bins around `lowest`, `lowest + step`, … */
+/** Edges of bins centred on `lowest`, `lowest + step`, … */
 function spreadBinsAround(lowest: number, step: number, bins: number): number[] {
   return Array.from({ length: bins + 1 }, (_, bin) => lowest + (bin - 0.5) * step);
 }
 
 /**
- * Equal bins, as wide as Freedman and Diaconis (1981) or Sturges (1926) would have them, whichever is narrower. Each bin covers equally
- * many whole numbers, so that no bin of whole numbers looks empty or full because of its place.
+ * Equal bins with the width of Freedman and Diaconis (1981) or Sturges (1926), whichever is narrower. Each bin covers equally many whole numbers, so
+ * that no bin of whole numbers looks empty or full because of its position.
  */
 function computeSharedBins(sorted: readonly number[]): number[] {
   const [lowest, highest] = [sorted[0] ?? 0, sorted.at(-1) ?? 0];
@@ -80,18 +83,18 @@ function computeSharedBins(sorted: readonly number[]): number[] {
   return sortAscending(Array.from({ length: bins + 1 }, (_, bin) => (bin === bins ? highest : lowest + (range * bin) / bins)));
 }
 
-/** At most so many bins, with equally many whole numbers in each. */
+/** At most this many bins, with equally many whole numbers in each. */
 function computeWholeBins(lowest: number, highest: number, most: number): number[] {
   const width = Math.ceil((highest - lowest + 1) / most);
   return Array.from({ length: Math.ceil((highest - lowest + 1) / width) + 1 }, (_, bin) => lowest - 0.5 + bin * width);
 }
 
-/** With room for halves. */
+/** With a tolerance for halves. */
 function isWhole(value: number): boolean {
   return Number.isSafeInteger(value) && Number.isSafeInteger(2 * value);
 }
 
-/** Leaves out edges that floating point cannot tell from the one before. */
+/** Removes edges that floating point cannot distinguish from the previous one. */
 function sortAscending(edges: readonly number[]): number[] {
   return edges.filter((edge, position) => position === 0 || edge > (edges[position - 1] ?? edge));
 }

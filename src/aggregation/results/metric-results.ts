@@ -2,7 +2,7 @@ import { toFigure } from '../intervals/figure.ts';
 import { Moments } from '../intervals/moments.ts';
 import type { MetricStatistics } from './statistics.ts';
 
-/** Moments of the metrics that a suite asks for, over completed episodes. */
+/** Moments of the metrics that a suite requests, over completed episodes. */
 export class MetricResults {
   readonly #metrics: readonly { readonly name: string; readonly moments: Moments }[];
   #completed = 0;

@@ -1,8 +1,8 @@
-/** 10 MB of values and tasks. Figures that need the values describe the first so many only. */
+/** 10 MB of values and tasks. Figures that need the values describe only the first ones. */
 const MOST_KEPT = 1_000_000;
 const FIRST_CAPACITY = 1024;
 
-/** Values in index order, each with the position of its task. Another thread may be given them. */
+/** Values in index order, each with the position of its task. They can be transferred to another thread. */
 export interface TaskedValues {
   readonly values: Float64Array<ArrayBuffer>;
   readonly tasks: Uint16Array<ArrayBuffer>;
@@ -21,7 +21,7 @@ export class RetainedValues {
     return kept;
   }
 
-  /** A copy of what is kept. */
+  /** A copy of the stored values. */
   copy(): TaskedValues {
     return { values: this.#values.slice(0, this.#count), tasks: this.#tasks.slice(0, this.#count) };
   }
@@ -35,7 +35,7 @@ export class RetainedValues {
     this.#count += 1;
   }
 
-  /** A copy of the first values, at most so many. */
+  /** A copy of at most the first `count` values. */
   copyFirst(count: number): Float64Array {
     return this.#values.slice(0, Math.min(count, this.#count));
   }
@@ -50,12 +50,12 @@ export class RetainedValues {
     return Array.from(this.#values.slice(0, this.#count).sort());
   }
 
-  /** One array for each task that has values, in the order of the tasks. Within a task, values are in index order. */
+  /** One array for each task that has values, in task order. Within a task, values are in index order. */
   groupByTask(): readonly Float64Array[] {
     return this.groupByPosition().filter((values) => values.length > 0);
   }
 
-  /** The same with an empty array for each task that has none, up to the last one that has. */
+  /** The same with an empty array for each task without values, up to the last one with some. */
   groupByPosition(): readonly Float64Array[] {
     const tasks = this.#tasks.subarray(0, this.#count);
     const sizes = new Uint32Array(tasks.reduce((most, task) => Math.max(most, task + 1), 0));

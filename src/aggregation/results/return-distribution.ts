@@ -3,10 +3,10 @@ import type { DistributionQuestion } from './distribution-figures.ts';
 import { RetainedValues } from './retained-values.ts';
 import { lookAtReturns, MOST_LOOKED_AT } from './running-returns.ts';
 
-/** With fewer episodes to a task, resampling within tasks understates the standard error by more than a tenth: the factor is √(1 − 1/n). */
+/** With fewer episodes a task, resampling within tasks understates the standard error by more than a tenth: the factor is √(1 − 1/n). */
 const FEW_PER_TASK = 5;
 
-/** The resolved returns themselves, as far as they are kept, for the figures that need them. */
+/** The resolved returns themselves, as far as they are stored, for figures that need them. */
 export class ReturnDistribution {
   readonly #values = new RetainedValues();
   readonly #tasks = new Set<number>();
@@ -20,16 +20,16 @@ export class ReturnDistribution {
   }
 
   /**
-   * The values that its figures are computed from, as things stand now.
+   * The values from which its figures are computed, as of now.
    *
-   * @param withBca whether there may be an interval that presumes a fixed number of episodes, all of them resolved.
-   * @param weights of the tasks, where these have not come up in proportion to them; undefined where they have.
+   * @param withBca whether an interval that assumes a fixed number of episodes, all of them resolved, may be given. @param weights of the tasks,
+   * where these were not drawn in proportion to them; undefined where they were.
    */
   question(confidence: number, withBca: boolean, weights?: readonly number[]): DistributionQuestion {
     return { ...this.#values.copy(), confidence, withBca, weights };
   }
 
-  /** Of the first ones as they were played. */
+  /** A look at the first returns, as they were played. */
   look(): ReturnType<typeof lookAtReturns> {
     return lookAtReturns(this.#values.copyFirst(MOST_LOOKED_AT));
   }

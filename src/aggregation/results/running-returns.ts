@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { computeHistogram } from './histogram.ts';
 import { officialStatisticsSchema, type Quantiles } from './statistics.ts';
 
-/** What the official result will say of the returns, as of the episodes that were folded so far. */
+/** What the official result would say about the returns that were folded so far. */
 export const runningReturnsSchema = officialStatisticsSchema
   .pick({
     resolved: true,
@@ -20,10 +20,10 @@ export const runningReturnsSchema = officialStatisticsSchema
 
 export type RunningReturns = z.infer<typeof runningReturnsSchema>;
 
-/** To sort so many takes some 10 ms. */
+/** Sorting this many takes some 10 ms. */
 export const MOST_LOOKED_AT = 100_000;
 
-/** @param values may be put into order. */
+/** @param values are sorted in place. */
 export function lookAtReturns(values: Float64Array): Pick<RunningReturns, 'histogram' | 'quantiles'> {
   const sorted = Array.from(values.sort());
   const at = (share: number): number => quantileSorted(sorted, share);

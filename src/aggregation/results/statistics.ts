@@ -3,16 +3,16 @@ import { failuresSchema } from '../folding/failure-counts.ts';
 import { INTERVAL_METHODS } from '../intervals/intervals.ts';
 
 /**
- * The official result of an evaluation: what its checkpoint, suite and stopping rule alone decide.
+ * The official result of an evaluation: a function of its checkpoint, suite and stopping rule alone.
  *
- * Nothing in it depends on how many sandboxes there were, when episodes arrived, or what was retried. Keys stand in the order given here and
- * none is ever left out (`null` says that a figure does not exist), so equal results are equal byte for byte as JSON. Figures are in units
- * of the return unless they say otherwise.
+ * It does not depend on the number of sandboxes, on when episodes arrived, or on what was retried. Keys have the order given here and none is left
+ * out (`null` says that a figure does not exist), so equal results are equal byte for byte as JSON. Figures are in units of the return unless they
+ * say otherwise.
  */
 
 const count = z.int().nonnegative();
 const figure = z.number().nullable();
-/** Where returns decide neither how many episodes there are nor of which tasks. */
+/** Where returns decide neither the number of episodes nor their tasks. */
 const FIXED = 'the number of episodes was fixed in advance and tasks were drawn by weight';
 
 const intervalSchema = z

@@ -6,7 +6,7 @@ import type { Attempts } from '../resampling/pass-at-k.ts';
 import type { SuccessStatistics, TaskEstimate } from './statistics.ts';
 import type { WeightedTask } from './task-results.ts';
 
-/** What counts as a success, as the suite says it. */
+/** What counts as a success, as the suite declares it. */
 export interface SuccessCriterion {
   /** An episode succeeds with this score or a higher one. */
   readonly threshold: number;
@@ -17,20 +17,20 @@ export interface SuccessCriterion {
 const BIASED =
   'pass@k and pass^k are without bias only for a number of episodes that was fixed in advance. Here the returns decided it: use the rule "fixed" for figures to quote.';
 
-/** Successes among the resolved episodes, apart by task. */
+/** Successes among the resolved episodes, by task. */
 export class SuccessResults {
   readonly #criterion: SuccessCriterion;
   readonly #tasks: readonly { readonly name: string; readonly weight: number; count: number; successes: number }[];
   readonly #isStratified: boolean;
 
-  /** @param isStratified whether tasks come up otherwise than in proportion to their weights, so that the rate has to put these in. */
+  /** @param isStratified whether tasks are not drawn in proportion to their weights, so that the rate has to apply these. */
   constructor(criterion: SuccessCriterion, tasks: readonly WeightedTask[], isStratified = false) {
     this.#criterion = criterion;
     this.#tasks = tasks.map(({ name, weight }) => ({ name, weight, count: 0, successes: 0 }));
     this.#isStratified = isStratified;
   }
 
-  /** Takes a resolved episode in. @throws RangeError when there is no such task. */
+  /** Adds a resolved episode. @throws RangeError when there is no such task. */
   add(task: number, score: number): void {
     const attempts = this.#tasks[task];
     if (attempts === undefined) throw new RangeError(`there are ${this.#tasks.length} tasks, got number ${task}`);
@@ -79,7 +79,7 @@ export class SuccessResults {
     return rate / total;
   }
 
-  /** Null where a task has too few episodes for it. */
+  /** Null where a task has too few episodes for the estimate. */
   #estimate(of: (attempts: Attempts) => number | undefined, confidence: number): TaskEstimate {
     const values = this.#tasks.map(of);
     const known = values.filter((value) => value !== undefined);
@@ -88,7 +88,7 @@ export class SuccessResults {
   }
 }
 
-/** Reaches over everything that the unresolved episodes could have been; null without an episode. */
+/** Covers every value that the unresolved episodes could have had; null without an episode. */
 function computeRateInterval(successes: number, resolved: number, unresolved: number, confidence: number): Interval | null {
   const trials = resolved + unresolved;
   if (trials === 0) return null;

@@ -45,7 +45,7 @@ export class TaskResults {
     this.#getSample(task).add(score);
   }
 
-  /** @param confidence of each task's interval; undefined when there may be none. */
+  /** @param confidence of each task's interval; undefined for no intervals. */
   statistics(confidence: number | undefined): TaskStatistics[] {
     return this.#tasks.map(({ name, share, sample }) => ({
       name,
@@ -58,7 +58,7 @@ export class TaskResults {
     }));
   }
 
-  /** Σ wₖ·x̄ₖ with SE² = Σ wₖ²·sₖ²/nₖ, for exactly these tasks. Null while a task has too few episodes to tell. */
+  /** Σ wₖ·x̄ₖ with SE² = Σ wₖ²·sₖ²/nₖ, for exactly these tasks. Null while a task has too few episodes. */
   thisSuite(): Estimate {
     let mean = 0;
     let squaredError = 0;
@@ -69,12 +69,18 @@ export class TaskResults {
     return { mean: toFigure(mean), standardError: toFigure(Math.sqrt(squaredError)) };
   }
 
-  /** The mean over all resolved episodes, with a standard error for tasks that are themselves drawn. Null for one task, which tells nothing of others. */
+  /**
+   * The mean over all resolved episodes, with a standard error for tasks that are themselves drawn. Null for one task, which says nothing about
+   * others.
+   */
   taskPopulation(mean: number | undefined, confidence: number): TaskPopulation | null {
     return this.#estimatePopulation(mean, this.#buildClusters(), confidence);
   }
 
-  /** The same where tasks have not come up in proportion to their weights: each task that has resolved episodes counts with its share in place of their number. */
+  /**
+   * The same where tasks are not drawn in proportion to their weights: each task that has resolved episodes counts with its share instead of their
+   * number.
+   */
   stratifiedTaskPopulation(confidence: number): TaskPopulation | null {
     const clusters = this.#buildClusters(({ share }) => share);
     const total = clusters.reduce((sum, { count }) => sum + count, 0);
@@ -107,7 +113,7 @@ export class TaskResults {
     ];
   }
 
-  /** Of the tasks that have resolved episodes. @param countOf what a task counts for; by default as many as these are. */
+  /** Clusters of the tasks that have resolved episodes. @param countOf a task's weight; by default its number of episodes. */
   #buildClusters(countOf = ({ sample }: TaskResult): number => sample.moments.count): Cluster[] {
     return this.#tasks.flatMap((task) => {
       const { mean } = task.sample.moments;

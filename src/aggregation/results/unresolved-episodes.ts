@@ -3,12 +3,12 @@ import { Moments } from '../intervals/moments.ts';
 import type { WorstCase } from './statistics.ts';
 import type { Score } from '../stopping/stopping-rule.ts';
 
-/** Episodes that were lost for good, and what they leave open of the mean. */
+/** Episodes that were lost for good, and the uncertainty of the mean that they cause. */
 export class UnresolvedEpisodes {
   readonly #lowest = new Moments();
   readonly #highest = new Moments();
 
-  /** @param score what the episode counts for at its lowest and at its highest. */
+  /** @param score the episode's lowest and highest possible score. */
   add({ low, high }: Score): void {
     this.#lowest.add(low);
     this.#highest.add(high);
@@ -20,7 +20,7 @@ export class UnresolvedEpisodes {
 
   /**
    * Mean over all episodes if every unresolved one had the lowest return, and if it had the highest; kept within the bounds. Undefined without
-   * episodes, and where no bounds limit what unresolved ones could have returned.
+   * episodes, and where no bounds limit the unresolved ones.
    *
    * @param resolved scores of the resolved episodes.
    */

@@ -6,7 +6,7 @@ import type { Interval } from '../intervals/intervals.ts';
 import { Sample } from './sample.ts';
 import type { Score, StoppingRule } from './stopping-rule.ts';
 
-/** Looking earlier or more often costs coverage, less often costs episodes. */
+/** Looking earlier or more often reduces coverage; looking less often costs episodes. */
 export const FIRST_LOOK = 64;
 const LOOK_GROWTH = 1.25;
 /** Estimates end here, so that they are whole numbers. */
@@ -17,15 +17,15 @@ export function lookAfter(look: number): number {
 }
 
 /**
- * Looks at 64, 80, 100, 125, … episodes, and stops at the first look at which the adjusted interval is as narrow as asked for. Needs bounds on the
+ * Looks at 64, 80, 100, 125, … episodes, and stops at the first look at which the adjusted interval is as narrow as requested. Needs bounds on the
  * return.
  *
- * An interval for a fixed number of episodes promises less at a number that the returns chose. The pseudo-episodes on the bounds
- * and looking seldom keep the loss small, which simulations show and nothing proves.
+ * An interval for a fixed number of episodes promises less at a number that the returns chose. The pseudo-episodes on the bounds and the rare looks
+ * keep the loss small, which simulations show and nothing proves.
  */
 export class ApproximateRule implements StoppingRule {
   readonly targetHalfWidth: number;
-  /** The interval is about as narrow as that for a number of episodes fixed in advance. */
+  /** The interval is about as narrow as one for a number of episodes fixed in advance. */
   readonly priceOfSpread = 1;
   readonly confidence: number;
   readonly #bounds: Bounds;
@@ -54,12 +54,12 @@ export class ApproximateRule implements StoppingRule {
     this.#satisfied = this.#sample.episodes === this.#nextLook && this.#look();
   }
 
-  /** Only ever at a look. */
+  /** Only ever true at a look. */
   isSatisfied(): boolean {
     return this.#satisfied;
   }
 
-  /** At any time; the confidence is that of the looks. */
+  /** Available at any time; the confidence is that of the looks. */
   interval(): Interval | undefined {
     return this.#sample.interval(this.confidence);
   }
@@ -68,7 +68,7 @@ export class ApproximateRule implements StoppingRule {
     return this.#sample.intervalLater(this.confidence);
   }
 
-  /** Up to the first look at which the interval is narrow enough if the returns go on as they have been. */
+  /** Up to the first look at which the interval is narrow enough if the returns continue as before. */
   expectedRemaining(): number {
     if (this.#satisfied) return 0;
     let look = this.#nextLook;
@@ -86,7 +86,7 @@ export class ApproximateRule implements StoppingRule {
     return interval !== undefined && computeHalfWidth(interval) <= this.targetHalfWidth;
   }
 
-  /** Of the adjusted interval, with the mean and the variance so far and the normal deviate; ¼ stands in for a variance that is not known. */
+  /** Half-width of the adjusted interval, with the mean and the variance so far and the normal deviate; an unknown variance counts as ¼. */
   #forecastHalfWidth(episodes: number): number {
     const range = this.#bounds.high - this.#bounds.low;
     const { moments, unresolved } = this.#sample;

@@ -5,7 +5,7 @@ import type { Interval } from '../intervals/intervals.ts';
 import { Sample } from './sample.ts';
 import type { Score, StoppingRule } from './stopping-rule.ts';
 
-/** While nearly all returns are the same, their deviation says nothing about the rare others: at least so many have to be seen. */
+/** While nearly all returns are equal, their deviation says nothing about the rare others, so at least this many of them have to be seen. */
 const FEWEST_OFF_MODE = 10;
 
 const PRICE_OF_SPREAD = 2.4;
@@ -19,9 +19,9 @@ export interface AsymptoticRuleOptions {
 }
 
 /**
- * Stops at the first episode at which the asymptotic confidence sequence is as narrow as asked for. Needs no bounds on the return; where there are
- * some, pseudo-episodes on them stand for what has not come up yet, and an unresolved episode counts at both of them. Without them, one unresolved
- * episode leaves no interval and the rule is never satisfied.
+ * Stops at the first episode at which the asymptotic confidence sequence is as narrow as requested. Needs no bounds on the return. With bounds,
+ * pseudo-episodes on them represent what has not occurred yet, and an unresolved episode counts at both of them. Without bounds, one unresolved
+ * episode removes the interval, and the rule is never satisfied.
  */
 export class AsymptoticRule implements StoppingRule {
   readonly targetHalfWidth: number;
@@ -42,7 +42,10 @@ export class AsymptoticRule implements StoppingRule {
     this.#sample = new Sample(bounds, (moments) => (moments.isSpreadHeld ? sequence.interval(moments, bounds) : undefined));
   }
 
-  /** As the coverage study shows for normal returns. An interval that is narrower than asked for says that something else was waited for than the spread. */
+  /**
+   * As the coverage study shows for normal returns. An interval that is narrower than requested shows that something other than the spread delayed
+   * the stop.
+   */
   get priceOfSpread(): number | undefined {
     const interval = this.interval();
     return interval !== undefined && computeHalfWidth(interval) > JUST_NARROW * this.targetHalfWidth ? PRICE_OF_SPREAD : undefined;
@@ -64,7 +67,7 @@ export class AsymptoticRule implements StoppingRule {
     return this.#isEnough() ? this.#sample.interval(this.confidence) : undefined;
   }
 
-  /** Made at once: it costs little. */
+  /** Computed at once, as it is cheap. */
   intervalLater(): () => Interval | undefined {
     const interval = this.interval();
     return () => interval;
@@ -94,11 +97,11 @@ export class AsymptoticRule implements StoppingRule {
     return Math.ceil((Math.max(0, FEWEST_OFF_MODE - count) * this.#sample.episodes) / Math.max(1, count));
   }
 
-  /** If the returns go on as they have been, and no further episode stays unresolved. From 1 on. */
+  /** If the returns continue as before and no further episode stays unresolved. From 1 on. */
   #countUntilNarrow(): number {
     const { episodes, unresolved, moments } = this.#sample;
     if (moments.count < 2) return FEWEST_VALUES;
-    // On average, what an unresolved episode could come to either way.
+    // Average uncertainty that unresolved episodes add in either direction.
     const doubt = unresolved === 0 ? 0 : (unresolved * this.#getRange()) / 2;
     const interval = this.interval();
     // Unresolved episodes add to the spread as well.
@@ -106,7 +109,7 @@ export class AsymptoticRule implements StoppingRule {
     return findLeastWhole((more) => widening * this.#forecastHalfWidth(more) + doubt / (episodes + more) <= this.targetHalfWidth);
   }
 
-  /** Of the resolved episodes and so many more; Infinity where there is no interval. */
+  /** Half-width for the resolved episodes and this many more; Infinity where there is no interval. */
   #forecastHalfWidth(more: number): number {
     const { count, mean, variance = Infinity } = this.#sample.moments;
     const later = count + more;
@@ -120,8 +123,8 @@ export class AsymptoticRule implements StoppingRule {
 }
 
 /**
- * How many values differ from the most frequent one, counted up to 10. Exact, with a state that does not grow: each of eleven distinct values
- * but the most frequent one is off it, so that counting ends there at the latest.
+ * How many values differ from the most frequent one, counted up to 10. Exact, with bounded state: of eleven distinct values, all but the most
+ * frequent one differ from it, so the count ends there at the latest.
  */
 class OffMode {
   readonly #times = new Map<number, number>();
@@ -141,7 +144,7 @@ class OffMode {
   }
 }
 
-/** The least whole number from 1 on of which `holds` is true, where it stays true from there; the greatest safe one if there is none. */
+/** The least whole number from 1 on for which `holds` is true, where it stays true from there on; the greatest safe one if there is none. */
 function findLeastWhole(holds: (whole: number) => boolean): number {
   let high = 1;
   while (!holds(high)) {

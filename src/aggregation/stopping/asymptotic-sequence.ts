@@ -3,28 +3,28 @@ import type { Bounds } from '../intervals/bounds.ts';
 import { adjustMoments, createInterval } from '../intervals/intervals.ts';
 import type { FirstTwoMoments, Interval } from '../intervals/intervals.ts';
 
-/** The interval rests on the central limit theorem, which says too little about fewer values. */
+/** The interval is based on the central limit theorem, which says too little about fewer values. */
 export const FEWEST_VALUES = 64;
 
 export interface AsymptoticSequenceOptions {
   /** Between 0.5 and 1. */
   readonly confidence: number;
-  /** Number of values at which the interval is tightest beside that of a number fixed in advance; a whole number from 64 on. */
+  /** Number of values at which the interval is tightest compared with one for a number fixed in advance; a whole number from 64 on. */
   readonly tightestAt: number;
 }
 
 /**
- * Asymptotic confidence sequence for the mean of values with a finite variance (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024,
- * "Time-uniform central limit theory and asymptotic confidence sequences"): x̄ ± s·w(n), for all n at once.
+ * Asymptotic confidence sequence for the mean of values with a finite variance (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, "Time-uniform
+ * central limit theory and asymptotic confidence sequences"): x̄ ± s·w(n), for all n at once.
  *
- *     w(n) = √( 2(nρ² + 1)·ln(√(nρ² + 1)/α) / (n²ρ²) )      ρ² = (−α² − 2 ln α + ln(1 − 2 ln α − α²)) / tightestAt
+ *      w(n) = √( 2(nρ² + 1)·ln(√(nρ² + 1)/α) / (n²ρ²) )      ρ² = (−α² − 2 ln α + ln(1 − 2 ln α − α²)) / tightestAt
  *
- * w is the boundary that a Brownian motion never crosses with probability 1 − α. The values come to behave like one as they grow in number, so
- * the confidence is approached, not guaranteed.
+ * w is the boundary that a Brownian motion never crosses with probability 1 − α. With growing number the values behave like one, so the confidence is
+ * approached, not guaranteed.
  *
- * No bounds are needed. But then a rare value far from all others counts for nothing until it comes up, and no interval can do better (Bahadur and
- * Savage 1956). Where there are bounds, mean and deviation are adjusted ones, with z²/2 pseudo-values on each bound: they stand for such values, and
- * in the limit they make no difference.
+ * No bounds are needed. But then a rare value far from all others counts for nothing until it occurs, and no interval can do better (Bahadur and
+ * Savage 1956). With bounds, mean and deviation are adjusted by z²/2 pseudo-values on each bound, which represent such values and make no difference
+ * in the limit.
  */
 export class AsymptoticSequence {
   readonly #confidence: number;
@@ -49,7 +49,7 @@ export class AsymptoticSequence {
     return Math.sqrt((2 * growth * Math.log(Math.sqrt(growth) / this.#alpha)) / this.rhoSquared) / count;
   }
 
-  /** Undefined for fewer than 64 values, or when without bounds their spread is beyond floating point. Never reaches beyond the bounds. */
+  /** Undefined for fewer than 64 values, or when without bounds their spread is beyond floating point. Never exceeds the bounds. */
   interval(values: FirstTwoMoments, bounds?: Bounds): Interval | undefined {
     if (values.count < FEWEST_VALUES) return undefined;
     return bounds === undefined ? this.#computeUnbounded(values) : this.#computeBounded(values, bounds);

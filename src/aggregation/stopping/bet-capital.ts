@@ -1,7 +1,7 @@
 /** No bet risks more than this share of its capital, so no factor falls below 1/20. */
 export const BET_CAP = 0.95;
 
-/** What decides the size of a bet: against a point at distance z from the worst value it is aim/(seen + supposed·z). */
+/** Decides the size of a bet: against a point at distance z from the worst value it is aim/(seen + supposed·z). */
 export interface Stake {
   readonly aim: number;
   readonly cubes: number;
@@ -17,7 +17,7 @@ export interface Capital {
   readonly caps: Float64Array;
   /** Product of the factors since the last flush. */
   readonly product: Float64Array;
-  /** Logarithm of all factors before. */
+  /** Logarithm of all earlier factors. */
   readonly flushed: Float64Array;
 }
 
@@ -30,7 +30,7 @@ export function createCapital(grid: number): Capital {
   };
 }
 
-/** The worst value itself is a point where any bet is safe: it is treated as its neighbour, so that bets stay finite. */
+/** At the worst value itself any bet is safe, so it is treated like its neighbour to keep bets finite. */
 export function limitBet({ distances, caps }: Capital, point: number, distance: number, grid: number): void {
   distances[point] = distance;
   caps[point] = BET_CAP / Math.max(distance, 1 / grid);

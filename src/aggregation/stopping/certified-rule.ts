@@ -7,12 +7,12 @@ import type { Interval } from '../intervals/intervals.ts';
 import { Moments } from '../intervals/moments.ts';
 import type { Score, StoppingRule } from './stopping-rule.ts';
 
-/** Bounds are called loose when they ask for this many times the episodes that the spread of the returns asks for … */
+/** Bounds are called loose when they require this many times the episodes that the spread of the returns requires … */
 const LOOSE_FACTOR = 4;
 /** … and the returns keep this share of the range away from both of them. A policy that reaches a bound does not make it loose. */
 const LOOSE_MARGIN = 0.1;
 
-/** Stops at the first episode at which the confidence sequence is as narrow as asked for. Needs bounds on the return. */
+/** Stops at the first episode at which the confidence sequence is as narrow as requested. Needs bounds on the return. */
 export class CertifiedRule implements StoppingRule {
   readonly targetHalfWidth: number;
   /** The coverage study shows 1.6 for successes and failures that are equally frequent, and up to 2 for rare failures. */
@@ -36,7 +36,7 @@ export class CertifiedRule implements StoppingRule {
     const { low, high, returned = score, range = this.#bounds } = score;
     this.#episodes += 1;
     if (returned.low === returned.high) this.#returns.add(returned.low);
-    // Rounding cannot push a value out of its range.
+    // Keeps a value in its range despite rounding.
     const { low: lowest, high: highest } = this.#bounds;
     const toUnit = (value: number): number => (Math.min(Math.max(value, range.low), range.high) - lowest) / (highest - lowest);
     this.#sequence.fold(toUnit(low), toUnit(high), { low: toUnit(range.low), high: toUnit(range.high) });
@@ -54,7 +54,7 @@ export class CertifiedRule implements StoppingRule {
     return createInterval('certified', low, high, this.confidence);
   }
 
-  /** Made at once: it costs little. */
+  /** Computed at once, as it is cheap. */
   intervalLater(): () => Interval | undefined {
     const interval = this.interval();
     return () => interval;
@@ -75,7 +75,10 @@ export class CertifiedRule implements StoppingRule {
     return warnings;
   }
 
-  /** However little the returns vary, ln(2/α)/2h episodes are needed even with all of the capital at risk, and some 0.6·ln(2/α)/h as bets are made. */
+  /**
+   * However little the returns vary, ln(2/α)/2h episodes are needed even with all of the capital at risk, and some 0.6·ln(2/α)/h with the actual
+   * bets.
+   */
   #warnOfLooseBounds(): string | undefined {
     const { low, high } = this.#bounds;
     const { min, max, variance } = this.#returns;

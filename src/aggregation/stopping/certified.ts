@@ -2,29 +2,34 @@ import { clampToUnit } from '../intervals/bounds.ts';
 import type { Bounds } from '../intervals/bounds.ts';
 import { type Capital, createCapital, flushProducts, limitBet, placeBet, readLogCapital, settleBets, type Stake } from './bet-capital.ts';
 
-/** Bets are made for means this many half-widths away. The ends of the interval rarely lie alike about the mean, and what was ruled out once stays so: bold bets gain by that. */
+/**
+ * Bets are made for means this many half-widths away. The ends of the interval are rarely symmetric about the mean, and an excluded mean stays
+ * excluded: bold bets gain from that.
+ */
 const AIM = 1.5;
-/** Pseudo-value in the variance, times the distance of the worst value: how much is held back for losses that have not come up yet. */
+/** Pseudo-value in the variance, times the distance of the worst value: a reserve for losses that have not occurred yet. */
 const UNSEEN = 0.17;
-/** Squared deviations, on the unit scale, that count as losses of the worst kind before the values say how large losses are. */
+/** Squared deviations, on the unit scale, that count as losses of the worst kind before the values show how large losses are. */
 const SUPPOSED_LOSSES = 1;
-/** Pseudo-value in the sum of squares where the mean is the worst value: values that are all the worst one do not vary, and yet every bet on them is lost. */
+/** Pseudo-value in the sum of squares where the mean is the worst value: constant worst values do not vary, and yet every bet on them is lost. */
 const WORST_SO_FAR = 0.4;
-/** In multiples of what bets are made for: a mean at this distance from the worst value counts for half of that. */
+/** In multiples of what bets are made for: a mean at this distance from the worst value gets half of that pseudo-value. */
 const NEAR_WORST = 0.8;
-/** Pseudo-value in the sum of squares, divided by the number of values: two or three of them say little of how much they vary. */
+/** Pseudo-value in the sum of squares, divided by the number of values: two or three of them say little about their spread. */
 const FIRST_VALUES = 0.1;
-/** The grid is this much finer than the half-width aimed at, so that rounding to it costs at most 1/40 of the width. */
+/** The grid is this much finer than the half-width, so that rounding to it costs at most 1/40 of the width. */
 const GRID_FINENESS = 40;
-/** When the range of the values changes, so does their spread: what was learned of it before counts this much from then on. */
+/** When the range of the values changes, so does their spread: earlier knowledge of it counts this much from then on. */
 const REMEMBERED = 0.5;
-/** Products of at most this many factors are kept before their logarithm is taken: 32 factors up to 1 + G/2, or some times that in a wide range, stay within floating point. */
+/**
+ * Most factors in a product before its logarithm is taken: 32 factors up to 1 + G/2, or some times that in a wide range, stay within floating point.
+ */
 const FLUSH_PERIOD = 32;
 
 const UNIT: Bounds = { low: 0, high: 1 };
 
 export interface ConfidenceSequenceOptions {
-  /** Aimed at, on the unit scale, in (0, ½). The bets grow fastest at this distance from the mean. */
+  /** On the unit scale, in (0, ½). The bets grow fastest at this distance from the mean. */
   readonly halfWidth: number;
   readonly confidence: number;
   /** Points 0, 1/grid, … 1 are tested; at least 40/halfWidth, which is the default. */
@@ -73,11 +78,11 @@ export class ConfidenceSequence {
   #last: number;
   #contradicted = false;
   #sinceFlush = 0;
-  /** Values by kind; those from before the range changed count less. */
+  /** Number of values by kind; those from before a change of the range count less. */
   #resolved = 0;
   #unresolved = 0;
   #sum = 0;
-  /** Of the deviations from the mean by then: their squares, and the cubes of those below it and above it. */
+  /** Sums over deviations from the mean at the time: their squares, and the cubes of those below it and above it. */
   #squares = 0;
   #cubesBelow = 0;
   #cubesAbove = 0;
@@ -98,10 +103,9 @@ export class ConfidenceSequence {
   }
 
   /**
-   * Takes the next value: its lowest and highest possible one, equal when it is known.
+   * Adds the next value: its lowest and highest possible one, equal when it is known.
    *
-   * @param range in which the value had to lie, decided by earlier values; both low and high are in it.
-   * @throws RangeError when the range does not hold [0, 1].
+   * @param range of the value, decided by earlier values; both low and high are in it. @throws RangeError when the range does not hold [0, 1].
    */
   fold(low: number, high: number, range = UNIT): void {
     if (range.low !== this.#range.low || range.high !== this.#range.high) this.#changeRange(range);
@@ -125,16 +129,16 @@ export class ConfidenceSequence {
   }
 
   /**
-   * Whether the values speak against every mean at once. Happens with probability at most α when the values are drawn alike, and soon when
-   * their mean drifts. The interval then stays at the last point that was alive.
+   * Whether the values exclude every mean. Happens with probability at most α when the values are drawn alike, and soon when their mean drifts. The
+   * interval then stays at the last live point.
    */
   get contradicted(): boolean {
     return this.#contradicted;
   }
 
   /**
-   * Values likely needed until the half-width is reached: what the capital at the ends of the interval aimed at lacks, over the growth
-   * that is expected of it. The mean of both ends, because one that is behind is made up for by the other that is ahead.
+   * Values likely needed until the half-width is reached: the capital that the ends of the target interval lack, over its expected growth. The mean
+   * of both ends, because one that is behind is compensated by the other.
    */
   expectedRemaining(): number {
     const mean = this.#mean();
@@ -167,7 +171,7 @@ export class ConfidenceSequence {
     return this.#stake(this.#cubesAbove, this.#range.high - this.#mean());
   }
 
-  /** @param cubes of the deviations that the bets lose by. @param fromWorst distance of the mean from the value that they lose most by. */
+  /** @param cubes of the deviations on the losing side. @param fromWorst distance of the mean from the worst value for the bets. */
   #stake(cubes: number, fromWorst: number): Stake {
     const values = this.#resolved + this.#unresolved + 1;
     const aim = (AIM * this.#halfWidth) / (1 + this.#unresolved / (2 * this.#halfWidth * values));

@@ -9,7 +9,7 @@ import type { Stop } from './stopping-rule.ts';
 /** As a share of the range. Narrower ones need some 10⁸ episodes, and a grid that no longer fits a processor's cache. */
 const NARROWEST = 1e-4;
 
-/** Why no evaluation should aim at this half-width with these bounds: what is wrong, what was expected, the remedy. Undefined when one may. */
+/** Why an evaluation cannot have this half-width with these bounds: what is wrong, what was expected, the remedy. Returns undefined when it can. */
 export function findHalfWidthProblem(halfWidth: number, bounds: Bounds): string | undefined {
   const range = bounds.high - bounds.low;
   if (halfWidth >= range / 2)
@@ -19,13 +19,13 @@ export function findHalfWidthProblem(halfWidth: number, bounds: Bounds): string 
 }
 
 /**
- * Episodes that a rule takes at least: what it takes when all returns are the same. A whole number.
+ * The least number of episodes of a rule, which it takes when all returns are equal. A whole number.
  *
- * `fixed`, `approximate` and `asymptotic` are never satisfied earlier, whatever the returns. `certified` may be by returns that drift along the indices, first
- * high and then low, so that means are dropped from either side one after the other. Returns that are drawn alike do that by chance only, and rarely.
+ * `fixed`, `approximate` and `asymptotic` are never satisfied earlier, whatever the returns. `certified` may be when returns drift along the indices,
+ * first high and then low, so that means are dropped from either side one after the other. Independent returns do that only by chance, and rarely.
  *
- * @param bounds needed by `certified` and `approximate`, with a half-width in which `findHalfWidthProblem` sees none.
- * @throws RangeError when they are missing.
+ * @param bounds needed by `certified` and `approximate`, with a half-width that `findHalfWidthProblem` accepts. @throws RangeError when they are
+ * missing.
  */
 export function computeLeastEpisodes(stop: Stop, bounds: Bounds | undefined): number {
   switch (stop.rule) {
@@ -43,10 +43,10 @@ export function computeLeastEpisodes(stop: Stop, bounds: Bounds | undefined): nu
 /**
  * ln(2/α) / ln((1 − 2h + 2ch)/(1 − 2h)), h on the unit scale and c the share of the capital that bets may risk.
  *
- * The interval is narrow enough once means a and b are dropped that lie at most 2h apart. So returns of x multiply the capital against a by at
- * most 1 + c(x − a)/a an episode, and that against b by at most 1 + c(b − x)/(1 − b). The lesser of the two fractions is at most their mediant,
- * c(b − a)/(1 − (b − a)). So one of the capitals needs at least as many episodes to reach 2/α as a growth by 1 + 2ch/(1 − 2h) does. It takes a
- * sixth more or less, because bets start small.
+ * The interval is narrow enough once means a and b at most 2h apart are dropped. Returns of x multiply the capital against a by at most 1 + c(x −
+ * a)/a an episode, and that against b by at most 1 + c(b − x)/(1 − b). The lesser of the two fractions is at most their mediant, c(b − a)/(1 − (b −
+ * a)). So one of the capitals needs at least as many episodes to reach 2/α as a growth by 1 + 2ch/(1 − 2h) does. The actual number differs by up to a
+ * sixth, because bets start small.
  */
 function findLeastCertified(halfWidth: number, confidence: number, bounds: Bounds): number {
   const width = (2 * halfWidth) / (bounds.high - bounds.low);
@@ -54,8 +54,8 @@ function findLeastCertified(halfWidth: number, confidence: number, bounds: Bound
 }
 
 /**
- * The first look at which some returns can do. Those that all lie in the middle of the range have the narrowest adjusted interval of all, unless one
- * that is cut off at a bound is narrower: then that of returns which all lie on the bound.
+ * The first look at which some returns suffice. Returns in the middle of the range have the narrowest adjusted interval, unless one that is cut at a
+ * bound is narrower: that of returns which are all on the bound.
  */
 function findLeastApproximate(halfWidth: number, confidence: number, bounds: Bounds): number {
   const candidates = [bounds.low, bounds.low + (bounds.high - bounds.low) / 2].map((value) => ({ value, moments: new Moments() }));

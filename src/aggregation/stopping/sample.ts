@@ -5,29 +5,29 @@ import { Moments } from '../intervals/moments.ts';
 import type { Score } from './stopping-rule.ts';
 
 /**
- * The interval that values give, if there are enough of them.
+ * The interval of values, if there are enough of them.
  *
- * @param twoValued of values that all lie exactly on one of the two bounds.
+ * @param twoValued of values that are all exactly on one of the two bounds.
  */
 export type IntervalOf = (moments: Moments, confidence: number, twoValued: Proportion | undefined) => Interval | undefined;
 
 /**
  * Episodes of one mean, some perhaps unresolved, and their interval.
  *
- * An unresolved episode could have come to anything between its low and its high score. The interval then reaches from the low end for
- * all of them at their lowest to the high end for all at their highest, and it always holds the interval of the resolved episodes alone:
- * missing data widen it. Without bounds nothing is known about an unresolved episode, and there is no interval.
+ * An unresolved episode could have had any value between its low and its high score. The interval then extends from the low end for all of them at
+ * their lowest to the high end for all at their highest, and always includes the interval of the resolved episodes alone: missing data widen it.
+ * Without bounds nothing is known about an unresolved episode, and there is no interval.
  */
 export class Sample {
   readonly #bounds: Bounds | undefined;
   readonly #intervalOf: IntervalOf;
   #resolved: Stream;
   #unresolved = 0;
-  /** All episodes, the unresolved ones at their lowest and highest; kept apart from the first unresolved one on. */
+  /** All episodes, with the unresolved ones at their lowest and highest; kept from the first unresolved one on. */
   #lows: Stream | undefined;
   #highs: Stream | undefined;
 
-  /** @param intervalOf by default that for a number of episodes that was fixed in advance. */
+  /** @param intervalOf by default the one for a number of episodes that was fixed in advance. */
   constructor(bounds: Bounds | undefined, intervalOf: IntervalOf = createFixedInterval(bounds)) {
     this.#bounds = bounds;
     this.#intervalOf = intervalOf;
@@ -49,13 +49,13 @@ export class Sample {
     this.#highs.add(score.high);
   }
 
-  /** The interval as of now, made when it is asked for: a quantile takes many times as long as adding a score. */
+  /** The interval as of now, computed only when the function is called: a quantile takes many times as long as adding a score. */
   intervalLater(confidence: number): () => Interval | undefined {
     const sample = this.#copy();
     return () => sample.interval(confidence);
   }
 
-  /** A second sample in the same state, that goes its own way from here. */
+  /** A second sample with the same state, independent from here on. */
   #copy(): Sample {
     const copy = new Sample(this.#bounds, this.#intervalOf);
     copy.#resolved = this.#resolved.copy();
@@ -89,7 +89,7 @@ export class Sample {
     return createInterval(lowest.method, low, high, confidence);
   }
 
-  /** Why there can be no interval; undefined while nothing stands in its way. */
+  /** Why there can be no interval; undefined when there can be one. */
   explainNoInterval(): string | undefined {
     if (this.#unresolved === 0 || this.#bounds !== undefined) return undefined;
     return `There is no interval: ${this.#unresolved} of ${this.episodes} episodes are unresolved and the suite declares no reward bounds, so nothing limits what they could have returned.`;
@@ -100,7 +100,7 @@ export class Sample {
   }
 }
 
-/** The method that fits what the values have been so far: two-valued, bounded or neither. */
+/** The method that fits the values so far: two-valued, bounded or neither. */
 function createFixedInterval(bounds: Bounds | undefined): IntervalOf {
   return (moments, confidence, twoValued) => {
     if (moments.count < 2) return undefined;
@@ -110,7 +110,7 @@ function createFixedInterval(bounds: Bounds | undefined): IntervalOf {
   };
 }
 
-/** Values of one mean, and how many of them lie on a bound. */
+/** Values of one mean, and how many of them are on a bound. */
 class Stream {
   readonly #bounds: Bounds | undefined;
   readonly moments: Moments;
@@ -135,7 +135,7 @@ class Stream {
     return copy;
   }
 
-  /** Undefined once a value lies on neither bound; a success is the upper one. */
+  /** Undefined once a value is on neither bound; a success is the upper one. */
   get twoValued(): Proportion | undefined {
     const trials = this.moments.count;
     return this.#onLow + this.#onHigh === trials ? { successes: this.#onHigh, trials } : undefined;

@@ -11,9 +11,9 @@ import { findHalfWidthProblem } from './reach.ts';
 import type { Stop, StoppingRule } from './stopping-rule.ts';
 
 /**
- * The rule that a suite asks for, with nothing folded yet. A further rule is a member of `Stop`, a class and a case here.
+ * The rule of a suite, with nothing folded yet. A further rule needs a member of `Stop`, a class and a case here.
  *
- * @throws InputError when a number is out of its range, or when a rule lacks the bounds that it needs or asks for a half-width out of reach.
+ * @throws InputError when a number is out of its range, or when a rule lacks the bounds that it needs or has a half-width out of reach.
  */
 export function createStoppingRule(stop: Stop, bounds: Bounds | undefined): StoppingRule {
   if (bounds !== undefined) assertBounds(bounds);
@@ -34,7 +34,7 @@ export function createStoppingRule(stop: Stop, bounds: Bounds | undefined): Stop
   }
 }
 
-/** The bounds, within which the half-width makes sense. */
+/** The bounds, if they allow the half-width. */
 function requireBounds({ rule, halfWidth }: Extract<Stop, { rule: 'certified' | 'approximate' }>, bounds: Bounds | undefined): Bounds {
   if (bounds === undefined) {
     throw new InputError(

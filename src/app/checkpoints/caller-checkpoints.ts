@@ -12,11 +12,11 @@ import type { CheckpointSource } from '../../policy-distribution/checkpoint-sour
 import type { CheckpointStore } from '../../policy-distribution/store/checkpoint-store.ts';
 import { Uploads } from '../../policy-distribution/uploads/uploads.ts';
 
-/** What callers of a server may bring checkpoints by, as the configuration has it. */
+/** How callers of a server may bring checkpoints, as configured. */
 
 const HOUR_MS = 3_600_000;
 
-/** By their URI. */
+/** By URI. */
 export function createSourceForCallers({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
   const requests = new CheckedRequests({ egress: new Egress(sources, 'sources'), clock });
   const stores = createBucketStores(sources);
@@ -28,7 +28,7 @@ export function createSourceForCallers({ sources }: Pick<Config, 'sources'>, clo
   });
 }
 
-/** By sending them. @throws InfrastructureError `store.unusable` */
+/** By upload. @throws InfrastructureError `store.unusable` */
 export function openUploads(
   { stateDir, checkpoints: { maxBytes, unfinishedHours } }: Pick<Config, 'stateDir' | 'checkpoints'>,
   store: CheckpointStore,

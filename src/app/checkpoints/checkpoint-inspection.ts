@@ -13,8 +13,8 @@ import type { ReadAt } from '../../policy-distribution/formats/read-at.ts';
 import { translateErrors, readAt } from '../../policy-distribution/files/store-files.ts';
 
 /**
- * What a checkpoint holds: of this machine all of it is read, for its digest; of one elsewhere what tells what it holds, unless the digest is asked
- * for. Part of the composition root.
+ * What a checkpoint contains. On this machine all of it is read, for its digest; elsewhere only what shows its content, unless the digest is
+ * requested. Part of the composition root.
  *
  * @param written a path, or a URI. @throws as `inspectCheckpoint` does.
  */
@@ -48,7 +48,7 @@ function openElsewhere(source: CheckpointSource, signal: AbortSignal): Pick<Insp
   return { source, open };
 }
 
-/** Each look is a connection of its own: there are a few of them for a file. */
+/** Each read is a connection of its own: a file needs only a few. */
 function createRangeReader(source: CheckpointSource, file: ListedFile, signal: AbortSignal): ReadAt {
   return async (position, length) => {
     const wanted = Math.max(0, Math.min(length, file.size - position));

@@ -9,12 +9,12 @@ import type { CheckpointStore } from '../../policy-distribution/store/checkpoint
 import type { ContentOrigin } from '../../policy-distribution/delivery/content-origin.ts';
 import { DeltaEncodedContents } from '../../policy-distribution/delivery/delta-encoded-contents.ts';
 
-/** Where sandboxes elsewhere fetch checkpoints from, until it is disposed of. */
+/** Where remote sandboxes fetch checkpoints from, until it is disposed. */
 export interface OpenOrigin extends ContentOrigin, AsyncDisposable {
   readonly served: Readonly<Served>;
 }
 
-/** Undefined when the configuration has none. Part of the composition root. */
+/** Returns undefined when the configuration has none. Part of the composition root. */
 export function openOrigin(
   { delivery, sources, stateDir }: Pick<Config, 'delivery' | 'sources' | 'stateDir'>,
   checkpoints: CheckpointStore,

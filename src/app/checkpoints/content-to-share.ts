@@ -10,12 +10,12 @@ import type { PolicyPlacement } from '../../pool/ports/policy-apart.ts';
 import type { SharedCode, SharedContent, SharedPolicy } from '../../pool/ports/shared-content.ts';
 
 /**
- * From this size on, bytes, a policy is worth a process of its own that holds it for all sandboxes: loading it takes longer than making
- * them anew, and its copies more memory than they have themselves.
+ * Bytes from which on a policy deserves a process that holds it for all sandboxes: loading it takes longer than making new sandboxes, and its copies
+ * more memory than the sandboxes.
  */
 const WORTH_SHARING_BYTES = 4 * 2 ** 20;
 
-/** What decides it: the template's word, and how long a sandbox is to last. */
+/** What decides sharing: the template's setting, and how many episodes a sandbox plays. */
 export type SharingSettings = Pick<TemplateConfig, 'sharedPolicies' | 'sharedCode'> &
   Pick<Config['pool'], 'episodesPerSandbox'> & { readonly policy: PolicyPlacement };
 
@@ -23,16 +23,16 @@ export interface Played {
   readonly suite: SuiteDefinition;
   readonly suiteFiles: StoredCheckpoint | undefined;
   readonly checkpoints: readonly StoredCheckpoint[];
-  /** Where what models have seen and said is kept; undefined: it is not kept. */
+  /** Where models' trajectories are stored; undefined: they are not. */
   readonly trajectories?: TrajectoryDirectory | undefined;
-  /** Where turns of models are kept while their episodes are under way; undefined: an episode that is broken off asks its model again. */
+  /** Where turns of models are stored during their episodes; undefined: an interrupted episode queries its model again. */
   readonly storedTurns?: { readonly turns: EpisodeTurns; readonly principal: string } | undefined;
 }
 
-/** What the sandboxes of an evaluation are to have in memory from their beginning, by the template's word. Part of the composition root. */
+/** What the sandboxes of an evaluation have in memory from their start, by the template's settings. Part of the composition root. */
 export function listContentToShare(played: Played, wished: SharingSettings, distributor: Distributor): readonly SharedContent[] {
   const { suite, suiteFiles, checkpoints } = played;
-  // A policy that is played apart is not to find a suite's code in memory, nor run code of its own before it is behind its walls.
+  // A policy that is played apart must not find a suite's code in memory, nor run its own code before it is behind its walls.
   const settings = wished.policy === 'apart' ? { ...wished, sharedCode: [] } : wished;
   const policies = checkpoints
     .filter((checkpoint) => isWorthSharing(checkpoint, settings))
@@ -40,7 +40,7 @@ export function listContentToShare(played: Played, wished: SharingSettings, dist
   return suiteFiles && settings.sharedCode.includes(suite.name) ? [listSharedCode(suite, suiteFiles, distributor), ...policies] : policies;
 }
 
-/** What of a directory is data, the process that is to load it finds out. */
+/** The process that loads a directory finds out what of it is data. */
 function isWorthSharing(checkpoint: StoredCheckpoint, { sharedPolicies, sharedCode, episodesPerSandbox }: SharingSettings): boolean {
   if (sharedCode.includes(checkpoint.digest)) return true;
   if (sharedPolicies === 'never' || (mayBringCode(checkpoint) && checkpoint.kind === 'file')) return false;

@@ -4,7 +4,7 @@ import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoi
 /**
  * Waits for content of an earlier evaluation.
  *
- * @throws InputError `replay.gone` that names it, when the store has not all of it any more.
+ * @throws InputError `replay.gone` that names it, when the store no longer has all of it.
  */
 export async function refuseGone(
   reading: Promise<StoredCheckpoint>,

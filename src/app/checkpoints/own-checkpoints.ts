@@ -13,7 +13,7 @@ import type { CheckpointSource } from '../../policy-distribution/checkpoint-sour
 /** The owner of this process may name every source that it can reach. */
 export const EVERYWHERE = { hosts: ['*'], networks: ['0.0.0.0/0', '::/0'], plainHttp: true };
 
-/** Checkpoints of the person who runs Muster: nothing is kept from them that they may read. Part of the composition root. */
+/** Checkpoints of the person who runs Muster, who may read any of them. Part of the composition root. */
 export function createSourceForOwner({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
   const requests = new CheckedRequests({ egress: new Egress(EVERYWHERE, 'sources'), clock });
   const stores = createBucketStores(sources);
@@ -25,7 +25,7 @@ export function createSourceForOwner({ sources }: Pick<Config, 'sources'>, clock
   });
 }
 
-/** As people write them on a command line. @throws InputError `checkpoint.path` for an empty one. */
+/** A checkpoint as people write it on a command line. @throws InputError `checkpoint.path` for an empty one. */
 export function toCheckpointUri(written: string): string {
   return isUri(written) ? written : resolve(assertPath(written));
 }

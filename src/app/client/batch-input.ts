@@ -13,7 +13,7 @@ import {
 import { nameCheckpoint } from '../../faces/client/named-checkpoint.ts';
 import { readSuite } from './server-client.ts';
 
-/** A batch as its file has it, with all that it names on this machine. Part of the composition root. */
+/** A batch file together with all that it names on this machine. Part of the composition root. */
 export interface OpenedBatch {
   readonly name: string;
   readonly file: BatchFile;
@@ -22,7 +22,7 @@ export interface OpenedBatch {
   readonly baseline: string | undefined;
 }
 
-/** @throws InputError when the file, a suite or a pattern of it is wrong. */
+/** @throws InputError when the file, or a suite or pattern in it, is wrong. */
 export async function openBatch(path: string): Promise<OpenedBatch> {
   const file = parseBatch(await suggestNearest(path, () => readSuiteFile(path, 'batch')));
   const context = buildContext(dirname(resolve(path)));
@@ -48,7 +48,7 @@ function buildContext(directory: string): BatchContext {
   };
 }
 
-/** step-9 before step-10. */
+/** Sorts step-9 before step-10. */
 function sortPaths(paths: readonly string[]): readonly string[] {
   const { compare } = new Intl.Collator('en', { numeric: true });
   return paths.toSorted(compare);

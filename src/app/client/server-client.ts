@@ -29,7 +29,7 @@ export interface ConnectionOptions {
   readonly retry?: Partial<Retry>;
   /** Allows a token to travel to another machine without TLS. */
   readonly plainHttp?: boolean | undefined;
-  /** Called when the server has another version, and when trouble that may pass is waited out. A warning of the process (`process.on('warning')`) when left out. */
+  /** Called when the server has another version, and when a request is retried. A warning of the process (`process.on('warning')`) when left out. */
   readonly onWarning?: (message: string) => void;
 }
 
@@ -68,7 +68,7 @@ export interface ServerAddress {
   readonly patienceSeconds?: number;
 }
 
-/** For a command: a client of the server that flags name, or MUSTER_URL, or of the one that the configuration would start here. */
+/** For a command: a client of the server from its flags, from MUSTER_URL, or of the server that the configuration would start here. */
 export function createClient({ server, config, plainHttp, patienceSeconds = SHELL_PATIENCE_SECONDS }: ServerAddress): MusterClient {
   return connect(server ?? process.env['MUSTER_URL'] ?? readServerUrl(config), {
     plainHttp,
@@ -82,7 +82,7 @@ function readServerUrl(config: string | undefined): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** The suite of a file, checked, or the name as it is when there is no such file. @throws as `readSuite` does. */
+/** The checked suite of a file, or the given name when there is no such file. @throws as `readSuite` does. */
 export async function readSuiteToSend(nameOrPath: string): Promise<NewEvaluation['suite']> {
   const isFile = await access(nameOrPath).then(
     () => true,
@@ -91,7 +91,7 @@ export async function readSuiteToSend(nameOrPath: string): Promise<NewEvaluation
   return isFile ? readSuite(nameOrPath) : nameOrPath;
 }
 
-/** @throws InputError when the suite is wrong, or brings modules: only suites that the server has by name can do that. */
+/** @throws InputError when the suite is wrong, or has modules: only suites that the server has by name may have them. */
 export async function readSuite(path: string): Promise<NewEvaluation['suite']> {
   const suite = parseSuite(await suggestNearest(path, () => readSuiteFile(path)));
   if (suite.files === undefined) return suite;

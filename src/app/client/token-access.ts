@@ -11,18 +11,18 @@ import { createClient, type ServerAddress } from './server-client.ts';
 import type { Token } from '../../faces/http/schemas/token-schemas.ts';
 import { openEvaluationStore } from '../stores.ts';
 
-/** Where tokens are given out, as long as it is open. Part of the composition root. */
+/** Creates, lists and revokes tokens, until it is closed. Part of the composition root. */
 export interface OpenTokenService extends AsyncDisposable {
   readonly office: TokenActions;
-  /** What "now" is for it. */
+  /** Its clock. */
   readonly now: () => Date;
 }
 
 /**
- * At a running server, as an operator whose token is in MUSTER_TOKEN; or over the store of a configuration.
+ * At a running server, as an operator whose token is in MUSTER_TOKEN; or in the store of a configuration.
  *
- * @param server its address; MUSTER_URL when left out, unless a configuration is named: a flag counts more than the environment.
- * @throws as `openStoredTokens` does.
+ * @param server its address; MUSTER_URL when left out, unless a configuration is named: a flag takes precedence over the environment. @throws as
+ * `openStoredTokens` does.
  */
 export async function openTokenService({ server: named, config, plainHttp = false }: ServerAddress): Promise<OpenTokenService> {
   const server = named ?? (config === undefined ? process.env['MUSTER_URL'] : undefined);
@@ -35,7 +35,7 @@ export async function openTokenService({ server: named, config, plainHttp = fals
 }
 
 /**
- * Access to the store is enough: there is no other way to the first token.
+ * Access to the store suffices: there is no other way to the first token.
  *
  * @throws InputError `store.in-use` when the store is a file that a server has open.
  */
@@ -52,7 +52,7 @@ async function openStoredTokens(config: Pick<Config, 'store'>): Promise<OpenToke
   };
 }
 
-/** Containers run under user ids that no account has. */
+/** Containers may run under user ids without an account. */
 export function getAccountName(account: () => { readonly username: string } = userInfo): string {
   try {
     return account().username;
@@ -76,7 +76,7 @@ function createTokenActions(client: MusterClient): TokenActions {
   };
 }
 
-/** The first token comes from no server. */
+/** The first token cannot come from a server. */
 async function callAsOperator<T>(call: Promise<T>): Promise<T> {
   return call.catch((error: unknown) => {
     if (!(error instanceof RefusedError) || error.reason !== 'unauthorized') throw error;

@@ -18,7 +18,7 @@ function isHere(template: TemplateConfig): boolean {
   return getPlugin(template).isOwnMachine;
 }
 
-/** What `muster doctor` looks at on this machine. */
+/** What `muster doctor` checks on this machine. */
 export function createDoctorChecks(config: Config): readonly HealthCheck[] {
   const templates = Object.entries(config.templates);
   const listTemplates = ({ name }: ProviderPlugin): ReadonlyMap<string, TemplateConfig> =>

@@ -3,7 +3,7 @@ import { getMessage } from '../../kernel/errors.ts';
 import type { Finding, HealthCheck } from '../../kernel/health-check.ts';
 
 export interface DoctorReport {
-  /** Nothing that is needed is missing. */
+  /** Whether everything that is required is there. */
   readonly healthy: boolean;
   readonly checks: readonly (Finding & { readonly name: string })[];
 }
@@ -11,7 +11,7 @@ export interface DoctorReport {
 /** Longer than any check's own time limit. */
 const CHECK_TIMEOUT_MS = 180_000;
 
-/** Runs all checks side by side; none keeps the others from being reported. */
+/** Runs all checks in parallel; none prevents the others from being reported. */
 export async function runDoctor(checks: readonly HealthCheck[], signal: AbortSignal): Promise<DoctorReport> {
   const results = await Promise.all(checks.map(async (check) => ({ name: check.name, ...(await runCheck(check, signal)) })));
   signal.throwIfAborted();
@@ -27,7 +27,7 @@ async function runCheck(check: HealthCheck, signal: AbortSignal): Promise<Findin
   }
 }
 
-/** 0: all that is needed is there. 3: infrastructure, as for every command. */
+/** 0: everything required is there. 3: infrastructure, as for every command. */
 export function getDoctorExitCode(report: DoctorReport): 0 | 3 {
   return report.healthy ? 0 : 3;
 }
@@ -39,7 +39,7 @@ export function formatDoctorJson(report: DoctorReport): string {
 
 const MARKS = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' } as const;
 
-/** One line a check, the remedy below it. */
+/** One line a check, with the remedy below it. */
 export function formatDoctorText(report: DoctorReport): string {
   const width = Math.max(...report.checks.map(({ name }) => name.length), 0);
   const lines = report.checks.flatMap(({ name, status, found, remedy }) => [

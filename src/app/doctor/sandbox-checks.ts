@@ -1,7 +1,7 @@
 import { toOkFinding, type HealthCheck } from '../../kernel/health-check.ts';
 import type { Isolation } from '../../pool/ports/template.ts';
 
-/** @param start has the template's program started in a sandbox, as an evaluation does. @returns seconds until it was ready. */
+/** @param start starts the template's program in a sandbox, as an evaluation does. @returns seconds until it was ready. */
 export function createRunnerCheck(template: string, start: (signal: AbortSignal) => Promise<number>): HealthCheck {
   return {
     name: template === 'local' ? 'runner' : `runner (${template})`,
@@ -10,9 +10,9 @@ export function createRunnerCheck(template: string, start: (signal: AbortSignal)
 }
 
 /**
- * Of sandboxes elsewhere none is made: that may cost money, and time.
+ * Makes no remote sandbox, which may cost money and time.
  *
- * @param provider of the template. @param describe finds out what can be found out without a sandbox, and throws what is wrong.
+ * @param provider of the template. @param describe finds out what can be known without a sandbox, and throws what is wrong.
  */
 export function createRemoteCheck(
   provider: string,
@@ -29,7 +29,7 @@ export function createRemoteCheck(
   };
 }
 
-/** What the interpreter that a template names was found to be; anything that is wrong is thrown. */
+/** Properties of the interpreter that a template names; problems are thrown. */
 export interface PythonFacts {
   readonly executable: string;
   readonly version: readonly number[];

@@ -23,15 +23,15 @@ import type { GradingPools } from './grading-pools.ts';
 import type { ModelServers } from './model-servers.ts';
 import type { OpenTask } from './task-grader.ts';
 
-/** Of an agent's digest, what tells its trajectories from those of another: behind "sha256:". */
+/** The part of an agent's digest after "sha256:" that tells its trajectories from another's begins here. */
 const DIGEST_BEGIN = 7;
 const DIGEST_SHOWN = 12;
 
 interface OpenAgent {
   readonly agent: Agent;
-  /** Of a model, and of a program. */
+  /** For a model or a program. */
   readonly endpoint: ModelEndpoint | undefined;
-  /** Of an agent outside of Muster. */
+  /** For an agent outside of Muster. */
   readonly offers: EpisodeOffers | undefined;
 }
 
@@ -51,7 +51,10 @@ export class AgentEpisodes implements AgentStage {
     this.#agents = agents;
   }
 
-  /** @throws InputError `agent.invalid` when what stands where an agent should is none; as `ModelServers` does for the server of a model, and `OfferServers` for a server that offers episodes. */
+  /**
+   * @throws InputError `agent.invalid` when the file is no agent; as `ModelServers` does for the server of a model, and `OfferServers` for a server
+   * that offers episodes.
+   */
   static async open(played: Played, pools: GradingPools, models: ModelServers, offerServers: OfferServers): Promise<AgentEpisodes> {
     const agents = new Map<string, OpenAgent>();
     for (const checkpoint of played.checkpoints) {
@@ -84,7 +87,9 @@ export class AgentEpisodes implements AgentStage {
     return { outcome, log, transcript };
   }
 
-  /** @param at `endpoint`: what a model is asked through, in place of the agent's own. `isShown` and `onActed`: as `PlayContext` has them. @throws as `playTask` does. */
+  /**
+   * @param at `endpoint`: the model's endpoint, instead of the agent's own. `isShown` and `onActed`: as in `PlayContext`. @throws as `playTask` does.
+   */
   async playAt(
     digest: string,
     { task, environmentSeed, policySeed }: PlannedEpisode,
@@ -111,13 +116,13 @@ export class AgentEpisodes implements AgentStage {
     return await playTask({ ...open, agent, agentDigest: digest, identity, environmentSeed, policySeed }, context, signal);
   }
 
-  /** The model of an episode, which goes on from the turns that are stored. */
+  /** The model of an episode, which continues from the stored turns. */
   #resume(digest: string, index: number): ResumedEndpoint | undefined {
     const { storedTurns, suite } = this.#played;
     const { endpoint } = this.#agent(digest);
     if (storedTurns === undefined || endpoint === undefined) return undefined;
     const { turns, principal } = storedTurns;
-    // Whichever evaluation of the principal plays it: the episode is the same.
+    // The key does not depend on the evaluation: for a principal, it is the same episode.
     return new ResumedEndpoint(endpoint, turns, `${principal} ${digest} ${suite.digest} ${index}`);
   }
 

@@ -1,6 +1,6 @@
 import { InputError } from '../../kernel/errors.ts';
 
-/** @param variable that an agent's file names for a key. @throws InputError `agent.key` when it is not set. */
+/** @param variable of the environment, from an agent's file. @throws InputError `agent.key` when it is not set. */
 export function readKey(variable: string | undefined): string | undefined {
   if (variable === undefined) return undefined;
   const key = process.env[variable];

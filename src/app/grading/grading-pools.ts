@@ -26,7 +26,7 @@ import { permitted } from './permitted.ts';
 import { findToolMount } from './tool-mount.ts';
 import { TrustedSandboxes } from './trusted-sandboxes.ts';
 
-/** Nothing is left of a sandbox that another could meet: each serves one holder. The name is for the pool alone. */
+/** Nothing of a sandbox is left for another holder: each serves one holder. Only the pool uses the name. */
 const ONE_HOLDER: CodeExposure = {
   kind: 'code',
   principal: 'grading',
@@ -40,7 +40,7 @@ const LIFETIME_SECONDS = 86_400;
 
 /**
  * Grading sandboxes of this process: a pool for each template, so that its next sandbox can be made while one is in use, and `pool.max` sandboxes in
- * use at a time in all. Part of the composition root.
+ * use at a time in total. Part of the composition root.
  */
 export class GradingPools implements AsyncDisposable {
   readonly #config: Config;
@@ -83,7 +83,7 @@ export class GradingPools implements AsyncDisposable {
     return await permitted(permit, () => this.#leased(task, template, signal));
   }
 
-  /** One that is kept takes a permit only while it is used. */
+  /** A kept sandbox takes a permit only while it is used. */
   async #openTrusted(task: OpenTask, template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
     const [permit] = await this.#permits.acquire(1, signal);
     const key = `${task.task.digest} ${formatTemplateKey(template)}`;
@@ -122,7 +122,7 @@ export class GradingPools implements AsyncDisposable {
     };
   }
 
-  /** Of all pools as one. */
+  /** All pools as one. */
   state(): PoolState {
     return [...this.#open].map((pool) => pool.state()).reduce(mergeStates, NOTHING_MADE);
   }
@@ -136,7 +136,7 @@ export class GradingPools implements AsyncDisposable {
     await provider?.[Symbol.asyncDispose]();
   }
 
-  /** A command runs for longer than a lease lasts. */
+  /** Renews the lease, because a command may run for longer than a lease lasts. */
   #renewed(lease: Lease<WorkspaceSession>): Disposable {
     const each = (this.#config.pool.leaseSeconds * 1000) / 3;
     let timer: Disposable;
@@ -219,12 +219,12 @@ export class GradingPools implements AsyncDisposable {
   }
 }
 
-/** Templates of the same key are alike, but for what a Dockerfile of their tasks is built from. */
+/** Templates with the same key are equal, except for the build context of their tasks' Dockerfiles. */
 function formatTemplateKey(template: GradingTemplate): string {
   return formatCanonicalJson({ ...template, limits: { ...template.limits } });
 }
 
-/** What a Dockerfile of the task is built from. */
+/** The build context of the task's Dockerfile. */
 function buildContext({ task: { files }, content }: OpenTask): BuildContext {
   const brought = files.filter(({ path }) => path.startsWith(ENVIRONMENT));
   return {

@@ -14,13 +14,13 @@ interface Address {
   readonly keyVariable: string | undefined;
 }
 
-/** The model servers that agents of this process ask, each with its connections and its bounds. Part of the composition root. */
+/** The model servers that this process's agents use, each with its connections and limits. Part of the composition root. */
 export class ModelServers implements Disposable {
   readonly #config: Config['models'];
   readonly #mayNameUrls: boolean;
   readonly #clock: Clock;
   readonly #servers = new Map<string, ModelServer>();
-  /** Through which programs reach them. */
+  /** Programs reach them through it. */
   readonly gateway: GatewayServer;
 
   /** @param mayNameUrls whether agents come from the owner of this process, and not from callers. */
@@ -31,7 +31,7 @@ export class ModelServers implements Disposable {
     this.gateway = new GatewayServer(clock);
   }
 
-  /** Of one agent in one evaluation. @throws InputError `agent.endpoint`, `agent.key` */
+  /** The endpoint of one agent in one evaluation. @throws InputError `agent.endpoint`, `agent.key` */
   getEndpoint(agent: ServedModel): ModelEndpoint {
     const { url, keyVariable } = this.#address(agent);
     const id = `${url} ${keyVariable ?? ''}`;
@@ -45,7 +45,7 @@ export class ModelServers implements Disposable {
     return new ChatEndpoint(agent, server);
   }
 
-  /** @throws InputError `agent.endpoint` when the configuration names none so. */
+  /** @throws InputError `agent.endpoint` when the configuration has no endpoint of this name. */
   assertNamed(endpoint: string): void {
     if (!Object.hasOwn(this.#config.endpoints, endpoint)) throw this.#createUnknownError(endpoint);
   }

@@ -5,7 +5,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { readKey } from './agent-keys.ts';
 
-/** Where agents outside of Muster take the episodes of this process, each agent at an address of its own. Part of the composition root. */
+/** Where agents outside of Muster take episodes of this process, each agent at its own address. Part of the composition root. */
 export class OfferServers implements AsyncDisposable {
   readonly #mayListen: boolean;
   readonly #clock: Clock;
@@ -40,7 +40,7 @@ export class OfferServers implements AsyncDisposable {
     }
   }
 
-  /** Few evaluations need it, and its modules are many. */
+  /** Loaded on use: few evaluations need its many modules. */
   async #listen(address: string, key: string | undefined): Promise<OfferServer> {
     const { OfferServer } = await import('../../adapters/arena/offers/offer-server.ts');
     return await OfferServer.listen(address, key, this.#clock);

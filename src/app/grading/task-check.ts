@@ -7,11 +7,11 @@ import type { KnownSubmission } from '../../agents/tasks/task.ts';
 import { EqualSubmissions } from './equal-submissions.ts';
 import type { OpenTask, TakenVerdict, TaskGrader } from './task-grader.ts';
 
-/** Of one submission. */
+/** How one submission is graded. */
 export interface TrialTerms {
   /** How often it is graded. */
   readonly times: number;
-  /** Of every verdict; drawn for each where this is left out. */
+  /** Seed of every verdict; drawn for each when left out. */
   readonly seed?: string | undefined;
   readonly onVerdict?: (trial: string, verdict: TakenVerdict) => void;
   /** Verdicts of the task's other submissions. */
@@ -24,15 +24,15 @@ export interface CheckTerms {
   readonly seed?: string | undefined;
   /** @param at position of the trial. */
   readonly onVerdict?: (trial: string, verdict: TakenVerdict, at: number) => void;
-  /** Gives what a submission came to earlier, or grades it now. */
+  /** Returns the stored verdicts of a submission, or grades it now. */
   readonly keep?: (candidate: Candidate, grade: () => Promise<Trial>) => Promise<Trial>;
 }
 
-/** A submission that the task brings along; undefined: nothing is done. */
+/** A submission that the task includes; undefined: doing nothing. */
 export type Candidate = Pick<Trial, 'name' | 'role' | 'expected'> & { readonly known: KnownSubmission | undefined };
 
 /**
- * Whether a task is sound: its own solution scores 1 and so do the honest twins, and nothing done and every cheat score 0, the same each time.
+ * Whether a task is sound: its own solution and the honest twins score 1, and doing nothing and every cheat score 0, the same each time.
  *
  * @throws InputError when the task cannot be graded; the signal's reason.
  */
@@ -63,7 +63,7 @@ function listCandidates({ task: { oracle, cheats, twins } }: OpenTask): readonly
   ];
 }
 
-/** Grades one of the task's submissions so many times, step by step. @throws InputError when the task cannot be graded; the signal's reason. */
+/** Grades one of the task's submissions `times` times, step by step. @throws InputError when the task cannot be graded; the signal's reason. */
 export async function tryCandidate(
   grader: TaskGrader,
   open: OpenTask,

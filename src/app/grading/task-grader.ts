@@ -26,14 +26,14 @@ export interface OpenTask {
 const NO_TASK = parseTaskDigest(`sha256:${'0'.repeat(64)}`);
 
 export interface VerifyOptions {
-  /** Name of the step; the first where there is one only. */
+  /** Name of the step; the first one when there is only one. */
   readonly step?: string | undefined;
-  /** Of an earlier verdict, to take it again; drawn where this is left out. */
+  /** Seed of an earlier verdict, to repeat it; drawn when left out. */
   readonly seed?: string | undefined;
   readonly onStage?: (stage: string) => void;
 }
 
-/** A verdict, with what it takes to take it again. */
+/** A verdict, with what is needed to repeat it. */
 export interface TakenVerdict {
   readonly task: { readonly id: string; readonly digest: string; readonly step: string };
   readonly seed: string;
@@ -55,12 +55,12 @@ export class TaskGrader implements AsyncDisposable {
     this.#pools = new GradingPools(config, systemClock, log);
   }
 
-  /** In which submissions to one task are made and graded. */
+  /** Sandboxes in which submissions to one task are made and graded. */
   getSandboxes(open: OpenTask): GradingSandboxes {
     return this.#pools.of(open);
   }
 
-  /** Places with this machine's own root file system, for work on what is no task yet. */
+  /** Sandboxes with this machine's own root file system, for work before there is a task. */
   get hostSandboxes(): GradingSandboxes {
     return this.#pools.of({
       task: { digest: NO_TASK, files: [] },
@@ -68,7 +68,7 @@ export class TaskGrader implements AsyncDisposable {
     });
   }
 
-  /** How many verdicts make use of this machine at a time. */
+  /** How many verdicts this machine takes at a time. */
   get concurrency(): number {
     return availableParallelism();
   }

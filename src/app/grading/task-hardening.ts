@@ -15,16 +15,16 @@ export interface HardenTerms extends TrialTerms {
   readonly submission: string;
   /** Whether it has to score 0 or 1. */
   readonly role: 'cheat' | 'twin';
-  /** Of the case; that of the submission's directory where it is left out. */
+  /** Name of the case; that of the submission's directory when left out. */
   readonly name?: string | undefined;
 }
 
-/** What became of a submission that is a case of its task from now on. */
+/** The result of making a submission a case of its task. */
 export interface Hardening {
   readonly task: string;
-  /** Of the task with the case. */
+  /** Digest of the task with the case. */
   readonly digest: string;
-  /** Where the case lies. */
+  /** Directory of the case. */
   readonly directory: string;
   /** Whether it was a case of the task before. */
   readonly isKnown: boolean;
@@ -35,8 +35,8 @@ const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 const WHOLE = [{ source: '', destination: '.', exclude: [], isRequired: true }];
 
 /**
- * Makes a submission a case of its task, which `task check` tries from then on, and grades it. It stays also where the verifier is found to be
- * talked round: that is what the case is for.
+ * Makes a submission a case of its task, which `task check` tries from then on, and grades it. The case stays even when the verifier turns out to be
+ * wrong about it, which is its purpose.
  *
  * @throws InputError when there is another case of that name, or task or submission cannot be read; the signal's reason.
  */
@@ -63,7 +63,7 @@ function getCase({ task }: OpenTask, role: HardenTerms['role'], name: string): K
   throw new RangeError(`${role} ${name} was written and is not there`);
 }
 
-/** Whether the task has this case already. @throws InputError when it has another one of the name. */
+/** Whether the task has this case already. @throws InputError when it has another case of this name. */
 async function isTheSame({ task: directory, submission }: HardenTerms, place: string, files: readonly WorkspaceFile[]): Promise<boolean> {
   const { task, content } = await openTask(directory);
   const there = task.files.filter(({ path }) => path.startsWith(`${place}/`));

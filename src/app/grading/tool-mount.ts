@@ -7,12 +7,12 @@ import { getMessage, InfrastructureError } from '../../kernel/errors.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import type { Mount } from '../../pool/ports/template.ts';
 
-/** Where Go's own installer and distributions put it; sandboxes look there, too. */
+/** Where Go's own installer and distributions put it; sandboxes search these paths, too. */
 const GO_PATH = ['/usr/local/go/bin', '/usr/local/bin', '/usr/bin'].join(delimiter);
 const GO_BUILD_MILLISECONDS = 900_000;
 const building = new Map<string, Promise<void>>();
 
-/** What a tool for tests is, on this machine. @throws InfrastructureError `tool.missing` when it has not been installed. */
+/** Where a test tool is on this machine. @throws InfrastructureError `tool.missing` when it has not been installed. */
 export async function findToolMount(tool: GradingTool): Promise<Mount> {
   if (typeof tool === 'object') return tool;
   switch (tool) {
@@ -37,7 +37,7 @@ async function findPytest(): Promise<string> {
   return source;
 }
 
-/** Made once: without it every run of Go's tests would compile Go's own packages. */
+/** Built once: without it every run of Go's tests would compile Go's own packages. */
 async function findGoBuild(): Promise<string> {
   const source = join(PACKAGE_ROOT, '.tools', 'go-build');
   if ((await stat(source).catch(() => undefined)) !== undefined) return source;

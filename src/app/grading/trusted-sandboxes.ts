@@ -1,7 +1,7 @@
 import type { GradingSandbox } from '../../agents/grading/grading-sandboxes.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
-/** Longer than the stages of a verdict between two uses; a machine that grades no more is soon left alone. */
+/** Longer than the stages of a verdict between two uses; short enough to free an unused machine soon. */
 const IDLE_MS = 10_000;
 
 interface Kept {
@@ -11,23 +11,23 @@ interface Kept {
 }
 
 /**
- * Sandboxes in which only a task's own code has run, kept for a while for the next verdict on that task: to make one and to start its interpreter
- * takes as long as all that is run in it. A sandbox whose use was broken off is not kept: something may still run there.
+ * Sandboxes in which only a task's own code has run, kept for a while for the next verdict on that task: making one and starting its interpreter
+ * takes as long as everything that runs in it. A sandbox whose use was interrupted is not kept, as something may still run there.
  */
 export class TrustedSandboxes implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #most: number;
-  /** What was used last comes last. */
+  /** In order of last use. */
   readonly #kept = new Set<Kept>();
   #isClosed = false;
 
-  /** @param most that are kept. */
+  /** @param most sandboxes to keep. */
   constructor(clock: Clock, most: number) {
     this.#clock = clock;
     this.#most = most;
   }
 
-  /** One that is kept under this name, or one that is made now. Disposing of it keeps it. */
+  /** Returns a sandbox that is kept under this name, or makes one. Disposing it keeps it. */
   async open(key: string, make: () => Promise<GradingSandbox>): Promise<GradingSandbox> {
     const sandbox = this.#take(key) ?? (await make());
     const { session, signal } = sandbox;

@@ -18,15 +18,15 @@ import type { InstalledDependencies } from './preparation-context.ts';
 const NOTHING: InstalledDependencies = { files: new Map(), pinned: [] };
 const TARGET = `${LOGS}/dependencies`;
 const GATE = '/muster/registries';
-/** A package manager has 900, and up to 1,800 more on a busy machine (installing.py). */
+/** A package manager has 900 s, and up to 1,800 s more on a busy machine (installing.py). */
 const SECONDS = 2800;
 const CERTIFICATES = '/etc/ssl/certs';
-/** Package managers keep archives and what they unpack of them. */
+/** Package managers keep archives and their unpacked content. */
 const LIMITS = { cpus: undefined, memoryBytes: 6 * 2 ** 30, storageBytes: 8 * 2 ** 30 };
 const answerSchema = z.object({ pinned: z.array(z.string().max(512)).max(2000), problem: z.string().nullable() });
 const installedSchema = z.strictObject({ layer: z.string(), pinned: z.array(z.string()) });
 
-/** Installs what tests need, in a sandbox that reaches the named registries and nothing else. What was installed is kept as a layer, by its digest. */
+/** Installs what tests need, in a sandbox that reaches the named registries and nothing else. The result is kept as a layer, by its digest. */
 export class Bootstrap implements AsyncDisposable {
   readonly notices: string[] = [];
   readonly #sandboxes: GradingSandboxes;
@@ -42,7 +42,7 @@ export class Bootstrap implements AsyncDisposable {
     this.#layers = new LayerStore(layers);
   }
 
-  /** @throws Refused (`bootstrap`) with what the installer said. */
+  /** @throws Refused (`bootstrap`) with the installer's message. */
   async install({ language }: DetectedLanguage, files: SourceFiles, signal: AbortSignal): Promise<InstalledDependencies> {
     const plan = language.dependencies;
     if (plan === undefined) return NOTHING;
@@ -84,7 +84,7 @@ export class Bootstrap implements AsyncDisposable {
       async (session, until) => {
         const asked = { target: posix.join(TARGET, plan.directory), environment };
         const { pinned, problem } = answerSchema.parse(await runProgram(session, plan.program, asked, SECONDS, until));
-        // What fails now may be there later: it is not kept.
+        // A failed installation may succeed later, so it is not kept.
         if (problem !== null) throw new Refused('bootstrap', `the dependencies cannot be installed: ${problem}`);
         const taken = await session.collect([TARGET], { files: 2 * TREE_BOUNDS.files, bytes: TREE_BOUNDS.bytes }, until);
         if (taken.kind === 'refused') throw new Refused('bootstrap', `${taken.refusal.path}: ${taken.refusal.detail}`);

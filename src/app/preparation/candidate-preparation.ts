@@ -20,20 +20,20 @@ import { searchLeaks } from './leak-search.ts';
 import type { PreparationContext } from './preparation-context.ts';
 import { FIGURES, type RunRequest, type TestRun } from './test-runs.ts';
 
-/** Of tests in one run; more would be too many to be judged in every verdict. */
+/** Most test files in one run; more would be too many to run in every verdict. */
 const MOST_TEST_FILES = 200;
 const TWISTS: readonly RunTwist[] = ['order', 'clock', 'order'];
 const [MOST_REPEATS, MOST_REPEAT_SECONDS] = [200, 20];
 type Evidence = { -readonly [Key in keyof CandidateEvidence]: CandidateEvidence[Key] };
 
-/** One candidate on its way through the steps, from its code to a task that is written. What was seen is kept in `evidence`. */
+/** One candidate on its way through the steps, from its code to a written task. `evidence` records the findings. */
 export class CandidatePreparation {
   readonly evidence: Evidence = {};
   readonly #context: PreparationContext;
   readonly #candidate: Candidate;
   readonly #states: CodeStates;
   readonly #signal: AbortSignal;
-  /** Of one run of the tests; much less once it is known how long they take. */
+  /** Time limit of one run of the tests; much less once their duration is known. */
   #seconds: number;
 
   constructor(context: PreparationContext, candidate: Candidate, states: CodeStates, signal: AbortSignal) {
@@ -44,7 +44,7 @@ export class CandidatePreparation {
     this.#seconds = context.testSeconds;
   }
 
-  /** @throws Refused at the step that finds something wrong. */
+  /** @throws Refused at the step that finds a problem. */
   async emit(name: string): Promise<WrittenTask> {
     const { solved, before } = this.#states;
     const detected = detectLanguage(solved, this.#context.testArguments);
@@ -57,7 +57,7 @@ export class CandidatePreparation {
     const gold = await this.#gold(setup, all);
     const without = await this.#without(setup, all);
     const derived = this.#derive(without, gold);
-    // It decides on nothing before, so that a candidate without a test to mend does without it.
+    // Decides nothing before this, so a candidate without a test to mend skips it.
     const baseline = await this.#run(setup, all, 'baseline', before);
     const pinned = await this.#steady(setup, all, derived, { without, baseline });
     this.evidence.failToPass = [...pinned.failToPass];
@@ -91,7 +91,7 @@ export class CandidatePreparation {
     });
   }
 
-  /** Those that the change touches first. */
+  /** The tests that the change touches come first. */
   #testFiles({ framework }: DetectedLanguage): readonly string[] {
     const changed = new Set(compareFiles(this.#states.before, this.#states.solved).keys());
     const files = framework.testFiles;
@@ -111,7 +111,7 @@ export class CandidatePreparation {
     return { ...asked, ...more };
   }
 
-  /** The tests with the fix: whether there are any, and whether their report can be read. */
+  /** Runs the tests with the fix: whether there are any, and whether their report can be read. */
   async #gold(setup: TestSetup, all: SuiteCommand): Promise<TestRun> {
     const gold = await this.#run(setup, all, 'gold', this.#states.solved);
     this.evidence.testSeconds = gold.seconds;
@@ -128,7 +128,7 @@ export class CandidatePreparation {
     throw new Refused('gold', `no test passes with the fix: ${why}`);
   }
 
-  /** A mistake has to leave tests that run and fail: what cannot be built or does not end asks for something else. */
+  /** A mistake must leave tests that run and fail: code that cannot be built or does not end would ask for something else. */
   async #without(setup: TestSetup, all: SuiteCommand): Promise<TestRun> {
     const without = await this.#run(setup, all, 'test-patch', this.#states.tested);
     if (this.#candidate.kind === 'fix' || without.ending !== 'timeout') return without;
@@ -147,7 +147,7 @@ export class CandidatePreparation {
   ): Promise<PinnedTests> {
     const runs: RepeatedRun[] = [];
     for (const [at, twist] of TWISTS.entries()) {
-      // Mutations of one repository have the right code in common, and so its runs.
+      // Mutations of one repository share the right code, and so its runs.
       const more = { twist, seed: 1 + at };
       const without = await this.#run(setup, all, 'steadiness', this.#states.tested, more);
       const withFix = await this.#run(setup, all, 'steadiness', this.#states.solved, more);
@@ -164,7 +164,7 @@ export class CandidatePreparation {
     return keepWholeParts(steadiness.pinned, seen, (id) => setup.detected.language.getPart(id));
   }
 
-  /** Each test many times in one process: what fails once in twenty runs is not seen in four. */
+  /** Runs each test many times in one process: a failure in one of twenty runs is missed by four. */
   async #repeats(setup: TestSetup, all: SuiteCommand): Promise<ReturnType<typeof readRepeats>> {
     const bounds = { runs: MOST_REPEATS, seconds: MOST_REPEAT_SECONDS };
     if (all.runner !== 'pytest')
@@ -189,7 +189,7 @@ export class CandidatePreparation {
     return { tripwires: kept.map(describeTripwire), files: wireTests(solved, kept, false) };
   }
 
-  /** Test files that an agent would find as they judge it. Where the change brings them, it does not find them anyway. */
+  /** Test files that an agent would find in the form that judges it. Where the change brings them, the agent does not find them anyway. */
   #hidden({ detected: { language, framework } }: TestSetup, { failToPass }: PinnedTests): readonly string[] {
     if (this.#candidate.kind === 'fix' || !language.hidesTests) return [];
     return [...new Set(failToPass.flatMap((id) => language.findFile(id, framework) ?? []))].sort();

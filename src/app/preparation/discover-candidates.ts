@@ -12,7 +12,7 @@ import type { PreparationContext } from './preparation-context.ts';
 import type { RepositorySource } from './repository-source.ts';
 import { FIGURES } from './test-runs.ts';
 
-/** A candidate, or why there is none in a commit. */
+/** A candidate, or why a commit has none. */
 export type FoundCandidate = { readonly id: string; readonly kind: Candidate['kind']; readonly title: string } & (
   | { readonly candidate: Candidate; readonly refusal?: undefined }
   | { readonly refusal: { readonly step: PreparationStep; readonly reason: string } }
@@ -48,7 +48,7 @@ async function discoverFixes({ history }: RepositorySource, most: number, signal
   return found;
 }
 
-/** Functions that tests cover, broken. */
+/** Mutations of functions that tests cover. */
 async function discoverMutations(
   context: PreparationContext,
   { files, name }: RepositorySource,
@@ -79,7 +79,7 @@ async function discoverMutations(
   }
 }
 
-/** @returns a text: what the tests printed, where they do not say what they cover. */
+/** @returns a text with the tests' output when it does not say what they cover. */
 async function readCoverage(
   context: PreparationContext,
   detected: DetectedLanguage,

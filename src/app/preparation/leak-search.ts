@@ -31,7 +31,7 @@ const SUFFIXES = [
 const SECONDS = 120;
 
 export interface LeakSearchTerms {
-  /** As an agent finds them. */
+  /** Files as an agent finds them. */
   readonly files: SourceFiles;
   readonly dependencies: SourceFiles;
   readonly trace: FixTrace;

@@ -8,7 +8,7 @@ import type { TestRuns } from './test-runs.ts';
 
 /** What a repository's tests need besides the repository, installed once and pinned. */
 export interface InstalledDependencies {
-  /** As they lie in the workdir. */
+  /** At their paths in the workdir. */
   readonly files: SourceFiles;
   /** With their versions. */
   readonly pinned: readonly string[];
@@ -19,7 +19,7 @@ export interface WritesInstructions {
   write(message: string, patch: string, signal: AbortSignal): Promise<string>;
 }
 
-/** What the preparations of one repository's candidates have in common. */
+/** What the preparations of one repository's candidates share. */
 export interface PreparationContext {
   readonly repository: string;
   readonly history: GitRepository | undefined;
@@ -27,7 +27,7 @@ export interface PreparationContext {
   readonly steps: StepStore;
   readonly runs: TestRuns;
   readonly parser: SyntaxParser;
-  /** Of one run of the tests, at most. */
+  /** Most seconds of one run of the tests. */
   readonly testSeconds: number;
   /** Words for the command that runs the tests. */
   readonly testArguments: readonly string[];

@@ -10,19 +10,19 @@ import type { WorkspaceSession } from '../../agents/workspace/workspace-session.
 import { InfrastructureError } from '../../kernel/errors.ts';
 
 const LIMITS: GradingTemplate['limits'] = { cpus: undefined, memoryBytes: undefined, storageBytes: STORAGE_MEBIBYTES * 2 ** 20 };
-/** Only Muster's own directory is looked into for modules, and not the workdir. */
+/** Modules are imported from Muster's own directory only, not from the workdir. */
 const START = "import runpy, sys; sys.path.insert(0, '/muster/runner'); runpy.run_module(sys.argv[1], run_name='__main__')";
-/** Of what a program of Muster's own prints. */
+/** Bounds on the output of Muster's own programs. */
 const ANSWER = { head: 32 * 2 ** 20, tail: 4096, most: 40 * 2 ** 20 };
 
-/** Directories of this machine that preparations keep things in. */
+/** Directories of this machine in which preparations store things. */
 export interface PreparationPaths {
   readonly layers: string;
 }
 
 export interface PreparationWorkspace {
   readonly files: SourceFiles;
-  /** As they lie in the workdir. */
+  /** At their paths in the workdir. */
   readonly dependencies: SourceFiles;
   /** At /tests. */
   readonly tests: Readonly<Record<string, string>>;
@@ -54,7 +54,7 @@ export function toWorkspaceFiles(directory: string, files: SourceFiles): readonl
 }
 
 /**
- * Runs one of Muster's own programs on what is in a sandbox; it reads JSON and answers with JSON.
+ * Runs one of Muster's own programs on the files in a sandbox; it reads JSON and answers with JSON.
  *
  * @throws InfrastructureError when it fails, which is no fault of the repository.
  */
@@ -73,7 +73,7 @@ export async function runProgram(
   throw new InfrastructureError('preparation.program', `${program}: it ended with ${end.kind}: ${joinStreams(result).slice(-800)}`);
 }
 
-/** The end of what was printed, for people, and what it says of a network. */
+/** The end of the output, for people, and what it says about a network. */
 export function readOutput(result: CommandResult): { readonly output: string; readonly needNetwork: readonly string[] } {
   const output = joinStreams(result);
   return { output: output.slice(-4000), needNetwork: findNetworkNeeds(output) };
@@ -81,7 +81,7 @@ export function readOutput(result: CommandResult): { readonly output: string; re
 
 const RULER = /([=_-])\1{9,}/g;
 
-/** The last of what tests printed, without lines across a terminal, as a part of a sentence. */
+/** The end of the tests' output, without lines that draw across a terminal, as a part of a sentence. */
 export function shortenOutput(output: string): string {
   return output.replaceAll(RULER, '$1$1$1').trim().slice(-600);
 }

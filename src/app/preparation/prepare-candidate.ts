@@ -23,7 +23,7 @@ import type { RepositorySource } from './repository-source.ts';
 const [MOST_LINES, MOST_FILES] = [400, 12];
 /** How often each submission of a task is graded before the task is listed. */
 const GATE_TIMES = 3;
-/** After the first attempt. */
+/** Retries after the first attempt. */
 const RETRIES = 2;
 
 export interface CandidateWork {
@@ -31,7 +31,7 @@ export interface CandidateWork {
   readonly repository: RepositorySource;
   readonly grader: TaskGrader;
   readonly terms: PrepareTerms;
-  /** Directory in which tasks lie until they have passed the gate. */
+  /** Directory of tasks until they have passed the gate. */
   readonly staging: string;
   /** Before the first retry. */
   readonly retryMilliseconds: number;
@@ -39,7 +39,7 @@ export interface CandidateWork {
 
 type Work = CandidateWork;
 
-/** Takes a candidate through all steps. What is wrong with it is part of the answer; an error ends the whole preparation. */
+/** Takes a candidate through all steps. A problem of the candidate is part of the answer; an error ends the whole preparation. */
 export async function prepareCandidate(work: CandidateWork, found: FoundCandidate, signal: AbortSignal): Promise<PreparedCandidate> {
   const { id, kind, title } = found;
   const base = { id, kind, title, refusal: null, void: null, task: null, evidence: {} };
@@ -47,7 +47,7 @@ export async function prepareCandidate(work: CandidateWork, found: FoundCandidat
   return await withPatience(base, () => attemptCandidate(work, { ...base, candidate: found.candidate }, signal), work, signal);
 }
 
-/** Tries again after failures of infrastructure, which say nothing of a candidate; when they do not end, the candidate alone is void. */
+/** Tries again after failures of infrastructure, which say nothing about a candidate; when they persist, only this candidate is void. */
 export async function withPatience(
   base: PreparedCandidate,
   attempt: () => Promise<PreparedCandidate>,
@@ -87,7 +87,7 @@ async function attemptCandidate(
   } catch (error) {
     const evidence = preparation?.evidence ?? {};
     if (error instanceof Refused) return { ...base, refusal: { step: error.step, reason: error.message }, evidence };
-    // What was written of it is no task that can be read: its names or sizes go beyond what tasks may have.
+    // The written task cannot be read: its names or sizes exceed what tasks may have.
     if (error instanceof InputError) return { ...base, refusal: { step: 'emit', reason: error.message }, evidence };
     throw error;
   }
@@ -126,7 +126,7 @@ function readAddedText(before: string, after: string, path: string): string {
     : '';
 }
 
-/** Its solution scores 1, nothing done and every standard cheat 0, each three times in fresh sandboxes. What each submission came to is kept. */
+/** Its solution must score 1, doing nothing and every standard cheat 0, each three times in fresh sandboxes. All verdicts are kept. */
 async function gate({ context: { steps }, grader }: Work, directory: string, signal: AbortSignal): Promise<Soundness> {
   const open = await openTask(directory);
   const soundness = await checkTask(

@@ -4,7 +4,7 @@ import type { PreparedCandidate } from '../../agents/preparation/preparation-rep
 export interface PrepareTerms {
   readonly repository: string;
   readonly out: string;
-  /** Commits of the history that are looked at, and mutations that are tried. */
+  /** Commits of the history that are examined, and mutations that are tried. */
   readonly commits: number;
   readonly mutations: number;
   readonly licences: readonly string[];
@@ -13,7 +13,7 @@ export interface PrepareTerms {
   readonly testSeconds: number;
   /** Words that are added to the command that runs the tests. */
   readonly testArguments: readonly string[];
-  /** Hosts that the installation of dependencies reaches. */
+  /** Hosts that the installation of dependencies may reach. */
   readonly registries: readonly string[];
   /** Path of the file of a model that writes instructions where messages say nothing. */
   readonly writer: string | undefined;

@@ -20,8 +20,7 @@ import { TestRuns } from './test-runs.ts';
 const STAGING = '.preparing';
 
 /**
- * Turns a repository into tasks. Every step is kept by the digest of its inputs, so that a preparation that was interrupted goes on when it is asked for
- * again.
+ * Turns a repository into tasks. Every step is stored by the digest of its inputs, so that an interrupted preparation continues when it is run again.
  *
  * @throws InputError when the repository cannot be read or the directory cannot be written; the signal's reason.
  */
@@ -76,7 +75,7 @@ export async function prepare(config: Config, terms: PrepareTerms, listeners: Pr
   }
 }
 
-/** Works on the items in their order, so many at a time. @returns in the order of the items. */
+/** Works on the items in order, at most `workers` at a time. @returns results in the order of the items. */
 export async function workThrough<Item, Result>(
   items: readonly Item[],
   workers: number,

@@ -22,7 +22,7 @@ const mutationsSchema = z
   )
   .max(2000);
 
-/** Ways to break the Python code that tests cover. @param files code, and no tests. @param covered lines by path. */
+/** Ways to break the Python code that tests cover. @param files code without tests. @param covered lines by path. */
 export async function mutatePython(
   { sandboxes, steps }: { readonly sandboxes: GradingSandboxes; readonly steps: StepStore },
   files: SourceFiles,

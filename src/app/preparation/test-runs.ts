@@ -29,7 +29,7 @@ const runSchema = z.strictObject({
   needNetwork: z.array(z.string()).readonly(),
   figures: z.unknown(),
 });
-/** One run of tests, as far as later steps read it. `seconds` leave out what a busy machine kept it from running. */
+/** One run of tests, as far as later steps read it. `seconds` exclude the time in which a busy machine kept it from running. */
 export type TestRun = z.infer<typeof runSchema>;
 
 export interface RunRequest {
@@ -38,28 +38,28 @@ export interface RunRequest {
   readonly dependencies: SourceFiles;
   readonly suite: SuiteCommand;
   readonly environment: Readonly<Record<string, string>>;
-  /** Ids that are put into the command, where it takes them. */
+  /** Test ids for the command, where it accepts them. */
   readonly ids: readonly string[];
   readonly twist: RunTwist;
-  /** Decides the order, where it is another one. */
+  /** Decides the order, where that is not the usual one. */
   readonly seed: number;
   readonly seconds: number;
-  /** A plug-in of pytest's where there is one, and the variables that it or the command reads. It writes its figures to the file that `FIGURES` names. */
+  /** A plug-in of pytest where there is one, and the variables that it or the command reads. It writes its figures to the file in `FIGURES`. */
   readonly plugin?: { readonly name: string | undefined; readonly environment: Readonly<Record<string, string>> };
 }
 
 export const FIGURES = `${LOGS}/figures.json`;
 const FIGURES_BYTES = 16 * 2 ** 20;
-/** What a run costs besides. */
+/** Overhead of a run. */
 const LEAST_SECONDS = 0.05;
-/** Of repetitions on a busy machine: those that have waited for so long together are the last. */
+/** Most seconds that repetitions on a busy machine may have waited; then no further one begins. */
 const MOST_WAITED_SECONDS = 200;
 const CLOCK = `${LOGS}/clock.so`;
-/** Another year, month, day of the week and hour. */
+/** Changes year, month, weekday and hour. */
 const AHEAD_SECONDS = 400 * 86_400 + 5 * 3600 + 1234;
 const COMPILE = ['cc', '-shared', '-fPIC', '-O1', '-o', CLOCK, '/muster/runner/muster_preparation/clock.c', '-ldl'];
 
-/** Runs tests in fresh sandboxes without network; a run that was made before, of the same files in the same way, is not made again. */
+/** Runs tests in fresh sandboxes without network; a repeated run of the same files in the same way is not made again. */
 export class TestRuns {
   readonly #sandboxes: GradingSandboxes;
   readonly #steps: StepStore;
@@ -75,7 +75,7 @@ export class TestRuns {
     );
   }
 
-  /** Runs the tests again and again in one sandbox. @param bounds how often, and how many seconds in all. */
+  /** Runs the tests repeatedly in one sandbox. @param bounds how often, and how many seconds in total. */
   async repeat(request: RunRequest, bounds: RepeatBounds, signal: AbortSignal): Promise<ReadonlyMap<string, Repeats>> {
     const inputs = { ...describeInputs(request), bounds };
     const figures = await this.#steps.remember('repeat', inputs, figuresSchema, () =>
@@ -143,7 +143,7 @@ async function runOnce(
   const suiteRun = buildSuiteRun(stage, seed, { isHostRoot: true, environment: { ...environment, ...describePlugin(plugin?.name) } });
   const order = twist === 'none' ? { MUSTER_ORDER: '', PYTHONHASHSEED: '0' } : {};
   const clock = twist === 'clock' ? await shiftClock(session, signal) : {};
-  // pytest cuts its summary off at the width of a terminal, and with it why a test failed.
+  // pytest shortens its summary to the width of a terminal, and with it the reason of a failure.
   const width = { COLUMNS: '400' };
   const variables = cleanEnvironment(environment, suiteRun.environment, order, clock, width, plugin?.environment ?? {});
   await session.wipe(REPORT.slice(0, REPORT.lastIndexOf('/')), signal);
@@ -180,7 +180,7 @@ function describeStage({ runner, command }: SuiteCommand, ids: readonly string[]
   };
 }
 
-/** Where there is no compiler the time is not changed, and only the order is another one. */
+/** Without a compiler the time is not changed, only the order. */
 async function shiftClock(session: WorkspaceSession, signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
   const output = { head: 4096, tail: 0, most: 2 ** 20 };
   const { end } = await session.run({ argv: COMPILE, directory: '/tmp', environment: cleanEnvironment(), seconds: 60, output }, signal);

@@ -6,9 +6,9 @@ import type { Trajectory } from '../../agents/rollouts/record/trajectory.ts';
 const TRAJECTORIES = 'trajectories';
 
 /**
- * Trajectories that an evaluation has kept, one in memory at a time.
+ * Trajectories of a stored evaluation, one in memory at a time.
  *
- * @param directory as `muster eval --out` names it. @throws InputError `results.several`, `rollouts.none`, `rollouts.invalid`
+ * @param directory of `muster eval --out`. @throws InputError `results.several`, `rollouts.none`, `rollouts.invalid`
  */
 export async function* readKeptTrajectories(directory: string): AsyncGenerator<Trajectory> {
   await assertOneResult(directory);

@@ -6,7 +6,7 @@ import { gvisor } from '../../adapters/sandbox/gvisor/plugin.ts';
 import { kubernetes } from '../../adapters/sandbox/kubernetes/plugin.ts';
 import type { ProviderPlugin } from '../../pool/ports/provider-plugin.ts';
 
-/** All providers of sandboxes, in the order in which people read of them. Part of the composition root. */
+/** All providers of sandboxes, in the documented order. Part of the composition root. */
 export const PROVIDERS: readonly ProviderPlugin[] = [bubblewrap, gvisor, docker, e2b, kubernetes, cloudBuild];
 
 /** The plug-in of a template's provider, whose name the configuration's schema has checked. */

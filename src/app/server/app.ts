@@ -48,7 +48,7 @@ export interface AppParts {
   readonly rollouts: RolloutService;
 }
 
-/** The HTTP server of `muster serve` over its services: who may call, within which bounds, and every route. It does not listen yet. */
+/** The HTTP server of `muster serve` over its services: authentication, limits, and every route. It does not listen yet. */
 export function createApp(parts: AppParts): ReturnType<typeof createHttpServer> {
   const { store, runtime, templates, pools, service, registry, checkpointService, use, library, starter, arena, rollouts } = parts;
   const { server } = runtime.config;
@@ -105,11 +105,11 @@ interface Parts {
   readonly store: Pick<EvaluationStore, 'webhooks'>;
   readonly templates: { findHindrances(): Promise<readonly string[]> };
   readonly stateDir: string;
-  /** @returns why nothing new should be kept in the state directory. */
+  /** @returns why nothing new should be stored in the state directory. */
   readonly lack?: (stateDir: string) => Promise<string | undefined>;
 }
 
-/** Why a server should be sent no work; none when all is well. */
+/** Why a server should get no work; empty when it is ready. */
 async function checkReadiness({ service, store, templates, stateDir, lack = findLackOfSpace }: Parts): Promise<readonly Reason[]> {
   const reasons: Reason[] = [];
   if (service.isDraining) reasons.push({ code: 'service.draining', detail: 'it is about to end' });

@@ -28,7 +28,7 @@ import { createTimedId } from './timed-id.ts';
 /** While one waits for this process, for the store or for a process of its own, another runs: with two a sixth of the processors' time is left over. */
 const STARTS_PER_PROCESSOR = 4;
 
-/** Episodes of agents on this server, with the sandboxes that they are played and graded in. Part of the composition root. */
+/** Agents' episodes on this server, with the sandboxes in which they are played and graded. Part of the composition root. */
 export interface Arena extends AsyncDisposable {
   readonly service: EpisodeService;
 }
@@ -71,13 +71,13 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
   };
 }
 
-/** Commands that run elsewhere wait for none of this machine's processors. */
+/** Remote commands wait for none of this machine's processors. */
 function countStarts({ templates }: Runtime['config']): number {
   const { isOwnMachine } = getPlugin({ provider: templates['local']?.provider ?? 'bubblewrap' });
   return isOwnMachine ? STARTS_PER_PROCESSOR * availableParallelism() : Infinity;
 }
 
-/** The caller has sent neither the template nor the tasks: what is wrong with them is the operator's to mend. */
+/** The caller sent neither the template nor the tasks, so the operator has to correct them. */
 function attributed(sandboxes: GradingSandboxes): GradingSandboxes {
   return {
     open: (...asked) => attribute(sandboxes.open(...asked)),
@@ -103,10 +103,13 @@ interface LiveTier extends AsyncDisposable {
   readonly episodes: LiveEpisodes;
 }
 
-/** @param setting `arena.live`. A server has to be there at the start; one that fails later slows steps down and fails none. @throws as `RedisLiveEpisodes.open`. */
+/**
+ * @param setting `arena.live`. The server must be reachable at the start; a later failure slows steps down and fails none. @throws as
+ * `RedisLiveEpisodes.open`.
+ */
 async function openLiveEpisodes(setting: string, clock: Clock, log: Log): Promise<LiveTier> {
   if (setting === 'memory') return { episodes: new MemoryLiveEpisodes(), [Symbol.asyncDispose]: async () => undefined };
-  // The client of Redis has 480 modules: servers without it need not read them.
+  // Loaded on use: the client of Redis has 480 modules.
   const { RedisLiveEpisodes } = await import('../../adapters/arena/redis/redis-live-episodes.ts');
   const redis = await RedisLiveEpisodes.open(setting, clock);
   return { episodes: new ForgivingLiveEpisodes(redis, clock, log), [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose]() };

@@ -8,7 +8,7 @@ import { getDigestHex } from '../../policy-distribution/checkpoint.ts';
 import type { ServiceConfig } from '../../service/evaluation-service.ts';
 import { createWebhooks, type Webhooks } from './webhook-sender.ts';
 
-/** What a server looks up in the configuration that is in force, each time that it needs it. Part of the composition root. */
+/** What a server looks up in the configuration in force at each use. Part of the composition root. */
 
 interface InForce {
   readonly config: Config;
@@ -24,7 +24,7 @@ export function createLiveGrants(inForce: InForce): (principal: string, digest: 
     () => inForce.config.server.grants,
     (grants) => new Set(grants.map(({ principal, sha256 }) => `${principal} ${sha256}`)),
   );
-  // Names of principals have no spaces in them.
+  // Names of principals contain no spaces.
   return (principal, digest) => current().has(`${principal} ${getDigestHex(digest)}`) || current().has(`${principal} *`);
 }
 
@@ -54,12 +54,12 @@ export function createLiveServiceConfig(inForce: InForce): ServiceConfig {
   };
 }
 
-/** Undefined: none are delivered. */
+/** Undefined: no webhooks are delivered. */
 export function getWebhookSecret({ config }: InForce): string | undefined {
   return config.server.webhookSecret === '' ? undefined : config.server.webhookSecret;
 }
 
-/** What callers may name is decided anew for each listing and each read. */
+/** The sources that callers may name, decided again for each listing and each read. */
 export function createLiveSource(inForce: InForce, clock: Clock): CheckpointSource {
   const current = cacheBySetting(
     () => inForce.config.sources,
@@ -82,7 +82,7 @@ export function createLiveWebhooks(inForce: InForce, clock: Clock): Webhooks {
   };
 }
 
-/** Made once for each setting. */
+/** Cached for each value of the setting. */
 function cacheBySetting<Setting, Made>(setting: () => Setting, make: (setting: Setting) => Made): () => Made {
   let last: { readonly setting: Setting; readonly made: Made } | undefined;
   return () => {

@@ -3,8 +3,8 @@ import type { Config } from '../../config/config.ts';
 import { getMessage } from '../../kernel/errors.ts';
 
 /**
- * Directories and variables that the configuration names, and that are not there, for people. They are read when they are needed, so that one
- * may be put in its place later: a server opens without it, and says so.
+ * Configured directories and variables that are missing, for people. They are read when they are needed, so they may be added later: a server starts
+ * without them, and says so.
  */
 export async function examineNamedPlaces(
   { arena, sources, models }: Pick<Config, 'arena' | 'sources' | 'models'>,

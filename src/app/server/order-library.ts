@@ -13,11 +13,11 @@ import { assertInlineEntries } from '../../orchestrator/suite/inline-entries.ts'
 import { readSuite, type ReadSuite } from '../suites/suite-input.ts';
 import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts';
 
-/** How a checkpoint that a caller names comes to be on this machine. */
+/** How a checkpoint that a caller names reaches this machine. */
 export interface CheckpointAccess {
-  /** Reads what callers may have read by its URI, and nothing else. */
+  /** Reads what callers may name by URI, and nothing else. */
   readonly source: CheckpointSource;
-  /** One that is here under its digest; undefined when it is not, or not for this principal. */
+  /** Finds a stored checkpoint by its digest; undefined when it is missing, or not for this principal. */
   findUploaded(digest: Digest, principal: string): Promise<Checkpoint | undefined>;
 }
 
@@ -28,7 +28,7 @@ export class OrderLibrary implements Library {
   readonly #isOwn: boolean;
   readonly #suites = new KnownSuites();
 
-  /** @param isOwn whether all that ask are this machine's own: suites that they send may bring modules of it, as those of `muster eval` do. */
+  /** @param isOwn whether all callers belong to this machine: their suites may then have modules from it, like those of `muster eval`. */
   constructor(runtime: Runtime, access: CheckpointAccess, isOwn = false) {
     this.#runtime = runtime;
     this.#access = access;
@@ -38,7 +38,7 @@ export class OrderLibrary implements Library {
   async orderSuite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite> {
     const read = await this.#read(reference, stop, signal);
     const { definition, files } = await this.#runtime.keepSuite(read, signal);
-    // The template is looked up now, while the caller can still correct it.
+    // Checks the template now, while the caller can still correct it.
     this.#runtime.pools.getSettings(definition.template);
     return { written: read.parsed, digest: definition.digest, files: files && toOrderedContent(files, read.directory ?? '') };
   }
@@ -74,7 +74,7 @@ export class OrderLibrary implements Library {
         `suite: the server has no suite "${reference}"; it has ${names.join(', ') || 'none yet'}; add it to server.suites, or send the suite itself${suggestNames(reference, names)}`,
       );
     }
-    // The path would be one of the server's, and of any directory that it can read.
+    // The path would be on the server, in any directory that it can read.
     if ('files' in reference && !this.#isOwn)
       throw new InputError('suite.files', 'suite.files: a suite that is sent cannot bring modules; name it in server.suites instead');
     if (isMapping(reference['tasks']) && !this.#isOwn)

@@ -42,7 +42,7 @@ export class OrderPlayer implements Player {
   readonly #isOwn: boolean;
   readonly #known = new LRUCache<string, WhatRuns>({ max: MOST_KNOWN });
 
-  /** @param source of what callers may name by its URI. @param version of Muster. @param isOwn whether callers configure it themselves. */
+  /** @param source of what callers may name by URI. @param version of Muster. @param isOwn whether callers configure it themselves. */
   constructor(runtime: Runtime, source: CheckpointSource, turns: StoredTurns, version: string, isOwn = false) {
     this.#runtime = runtime;
     this.#turns = turns;
@@ -122,7 +122,7 @@ export class OrderPlayer implements Player {
       candidates,
       terms: order.terms,
     } as const;
-    // One sandbox plays episodes of several arms: code of one of them concerns all.
+    // One sandbox plays episodes of several arms, so code of one of them affects all.
     const template = this.#digestTemplate(suite.template, checkpoints);
     const played = { suite, draw: 'proportional', runs: describeWhatRuns(suite, checkpoints), template };
     return await compare(context, request, {
@@ -158,7 +158,7 @@ export class OrderPlayer implements Player {
     return { ...context, share: course.share(played.suite.template), turns: course.turns };
   }
 
-  /** Of a suite that was asked about lately it is known: to parse it takes longer than all else about a question that was answered before. */
+  /** Cached for recent suites: parsing one takes longer than everything else about a question that was answered before. */
   #describeRuns(order: EvaluationOrder): WhatRuns {
     const checkpoints = listCheckpoints(order);
     const key = `${order.suiteDigest} ${checkpoints.some(mayBringCode)}`;
@@ -171,12 +171,12 @@ export class OrderPlayer implements Player {
     return course.openJournal(arm, { checkpoint, suite: suite.digest, template, draw, runs });
   }
 
-  /** Of what the episodes are played on. @throws InputError as `Runtime.choosePolicyPlacement` does. */
+  /** Digest of what the episodes are played on. @throws InputError as `Runtime.choosePolicyPlacement` does. */
   #digestTemplate(name: string, checkpoints: readonly Pick<Checkpoint, 'digest' | 'files'>[]): Digest {
-    // What a sandbox costs, and how its files came, decides nothing that happens in it.
+    // A sandbox's price, and the delivery of its files, do not affect what happens in it.
     const { costPerSandboxHour: _price, delivery: _way, policy: _wished, ...template } = this.#runtime.pools.getSettings(name);
     const policy = this.#runtime.choosePolicyPlacement(name, checkpoints);
-    // Left out where it is as it was before there was a choice: what had been stored then is still found.
+    // Left out for the original placement, so that older stored episodes are still found.
     return digestBytes(formatCanonicalJson({ ...template, ...(policy === 'apart' && { policy }) }));
   }
 }

@@ -10,7 +10,7 @@ export class OrderedContents {
   readonly #runtime: Runtime;
   readonly #source: CheckpointSource;
 
-  /** @param source of what callers may name by its URI. */
+  /** @param source of what callers may name by URI. */
   constructor(runtime: Runtime, source: CheckpointSource) {
     this.#runtime = runtime;
     this.#source = source;
@@ -27,7 +27,7 @@ export class OrderedContents {
     return this.#restore(content, () => this.#runtime.addModules(content.uri, signal));
   }
 
-  /** Another machine may have accepted the order: what it kept is read again from where it was, and has to be the same. */
+  /** Another machine may have accepted the order: its content is read again from its source, and must be the same. */
   async #restore({ digest, kind, files, labels }: OrderedContent, read: () => Promise<StoredCheckpoint>): Promise<StoredCheckpoint> {
     try {
       return await this.#runtime.checkpoints.restore({ digest, kind, files, labels });

@@ -7,33 +7,33 @@ import type { EpisodeBounds } from '../../service/playing/episode-bounds.ts';
 import type { PoolService } from '../../service/upkeep/pool-service.ts';
 import type { WebhookDeliverer } from '../../service/upkeep/webhook-deliverer.ts';
 
-/** What came of it, for people. */
+/** The result, for people. */
 export type Reload =
   | {
       readonly kind: 'reloaded';
       readonly changed: readonly string[];
       readonly pending: readonly string[];
-      /** Suites, templates and places that cannot be used, and why. */
+      /** Suites, templates, directories and variables that cannot be used, and why. */
       readonly problems: readonly string[];
     }
-  /** The one in force stays. */
+  /** The configuration in force stays. */
   | { readonly kind: 'refused'; readonly problem: string };
 
 export interface ReloadParts {
-  /** @throws InputError when what is written cannot be used. */
+  /** @throws InputError when the new configuration cannot be used. */
   readonly read: () => Config;
   readonly runtime: Runtime;
   readonly pools: PoolService;
   readonly bounds: EpisodeBounds;
   readonly webhooks: Pick<WebhookDeliverer, 'look'>;
-  /** Of the configuration in force. */
+  /** Problems of the configuration in force. */
   readonly findProblems: () => Promise<readonly string[]>;
 }
 
-/** Who scales the pools then, for the audit. */
+/** The principal in the audit when a reload scales pools. */
 const PRINCIPAL = 'configuration';
 
-/** Reads the configuration of a server anew. Nothing that is under way ends by it. Names of settings are logged, never what they say. */
+/** Reloads the configuration of a server. It ends nothing that is under way. Logs the names of settings, never their values. */
 export async function reload({ read, runtime, pools, bounds, webhooks, findProblems }: ReloadParts): Promise<Reload> {
   const { log } = runtime;
   try {
@@ -58,7 +58,7 @@ function isResized(before: PoolSize, after: PoolSize): boolean {
   return before.min !== after.min || before.max !== after.max || before.warm !== after.warm;
 }
 
-/** A pool that an operator has scaled gets the configuration's size again, which was written later. One that drains goes on draining. */
+/** A pool that an operator has scaled gets the configuration's size, which is newer. One that drains goes on draining. */
 async function resizeAll(pools: PoolService, { min, max, warm }: PoolSize): Promise<void> {
   for (const { name } of pools.list()) await pools.change(name, { min, max, warm }, PRINCIPAL);
 }

@@ -105,7 +105,7 @@ interface OpenedParts {
   readonly held: AsyncDisposable;
 }
 
-/** The task of a group and its seed are those of the episode with the group's number. */
+/** The task and the seed of a group are those of the episode with the group's number. */
 class OpenedRollout implements OpenRollout {
   readonly #parts: OpenedParts;
   readonly #tasks = new Map<number, { readonly id: string; readonly digest: string }>();

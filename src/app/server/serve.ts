@@ -53,25 +53,24 @@ import { createTimedId } from './timed-id.ts';
 /** The composition root of `muster serve`. */
 
 export interface RunningServer {
-  /** Where it listens: `http://127.0.0.1:7677`. */
+  /** Address on which it listens: `http://127.0.0.1:7677`. */
   readonly url: string;
-  /** Of the program that started it, when it serves that program alone. */
+  /** The token of the program that started it, when it serves that program alone. */
   readonly token: string | undefined;
-  /** Suites, templates and places of the configuration that could not be used when it opened, and why. */
+  /** Suites, templates, directories and variables of the configuration that could not be used at the start, and why. */
   readonly problems: readonly string[];
-  /** Reads the configuration anew; one that cannot be used is refused, and the one in force stays. */
+  /** Reloads the configuration; an unusable one is refused, and the one in force stays. */
   reload(): Promise<Reload>;
-  /** Begins nothing more, waits for what is played as long as the configuration allows, gives back the rest, and closes everything. */
+  /** Begins nothing more, waits for running evaluations as long as the configuration allows, releases the rest, and closes everything. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the store, goes on with what was left in it, and listens.
+ * Opens the store, resumes what was left in it, and listens.
  *
- * @param read reads the configuration, at the start and at each reload.
- * @param starter the only process that it serves; left out, it serves every caller that the configuration admits.
- * @throws InputError when the configuration cannot be used, another process has the store, or the port is taken; InfrastructureError when
- * the machine or the database fails.
+ * @param read reads the configuration, at the start and at each reload. @param starter the only process that it serves; when left out, it serves
+ * every caller that the configuration admits. @throws InputError when the configuration cannot be used, another process has the store, or the port is
+ * taken; InfrastructureError when the machine or the database fails.
  */
 export async function serve(read: () => Config, starter?: Starter): Promise<RunningServer> {
   const config = read();
@@ -108,7 +107,7 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   keeper.open();
   opening.defer(() => keeper.close());
   opening.defer(() => closeServer(app));
-  // Before the server, which waits for their streams.
+  // Closed before the server, which waits for their streams.
   opening.use(uploads);
   opening.use(openServices({ webhooks, rollouts, service, runtime }));
   const findProblems = createProblemFinder(runtime, library, templates);
@@ -124,7 +123,7 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   };
 }
 
-/** Whatever plays by itself. */
+/** The services that work on their own. */
 function openServices(parts: {
   readonly webhooks: WebhookDeliverer;
   readonly rollouts: RolloutService;
@@ -146,7 +145,7 @@ function createLibrary(runtime: Runtime, source: CheckpointSource, pools: Checkp
   return new OrderLibrary(runtime, { source, findUploaded: (digest, principal) => pools.find(digest, principal) }, starter !== undefined);
 }
 
-/** Finds why suites, templates and places that the configuration in force names cannot be used. */
+/** Finds why suites, templates, directories and variables of the configuration in force cannot be used. */
 function createProblemFinder(runtime: Runtime, library: Library, templates: ServerTemplates): () => Promise<readonly string[]> {
   return async () => {
     const suites = await examineSuites(Object.keys(runtime.config.server.suites), library, runtime.joinSignals(undefined));
@@ -195,7 +194,7 @@ function createService(
   });
 }
 
-/** Answers on their way have a moment to be taken. */
+/** Time for callers to receive pending answers. */
 const CLOSING_MILLISECONDS = 5000;
 
 async function closeServer(app: Awaited<ReturnType<typeof createHttpServer>>): Promise<void> {

@@ -3,7 +3,7 @@ import type { Runtime } from '../runtime.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { getMessage, InfrastructureError, InputError, MusterError } from '../../kernel/errors.ts';
 
-/** One that cannot be used is tried again when it is asked for, and no more often: that may start its Python. */
+/** Pause before a template that cannot be used is tried again: that may start its Python. */
 const PAUSE_MILLISECONDS = 10_000;
 
 interface TemplateRuntime extends Pick<Runtime, 'choosePolicyPlacement' | 'joinSignals'> {
@@ -16,8 +16,8 @@ interface Examination {
 }
 
 /**
- * The templates without which a server has no work to do: those of the suites that its configuration names or, where it names none, all of
- * them, of which one is enough. Part of the composition root.
+ * The templates without which a server has no work: those of the configured suites or, without suites, all of them, of which one is enough. Part of
+ * the composition root.
  */
 export class ServerTemplates {
   readonly #runtime: TemplateRuntime;
@@ -30,13 +30,13 @@ export class ServerTemplates {
     this.#clock = clock;
   }
 
-  /** Why evaluations will fail, for people. @param ofSuites names of templates that the configured suites are played on. */
+  /** Why evaluations will fail, for people. @param ofSuites names of the configured suites' templates. */
   async examine(ofSuites: readonly string[]): Promise<readonly string[]> {
     this.#ofSuites = ofSuites;
     return await this.#examineAnew();
   }
 
-  /** Why no work should be sent. */
+  /** Why the server should get no work. */
   async findHindrances(): Promise<readonly string[]> {
     const last = this.#last;
     const isRecent = last !== undefined && this.#clock.now() - last.at < PAUSE_MILLISECONDS;
@@ -64,10 +64,10 @@ export class ServerTemplates {
   }
 }
 
-/** Codes of what is wrong with a template, and so with nothing that a caller has sent. */
+/** Codes of errors that the template causes, and so nothing that a caller has sent. */
 const OF_TEMPLATES = /^(?:python|template|provider|image|docker|e2b|kubernetes|cloud-build)\.|^runner\.cannot-start$/;
 
-/** The error that a caller sees. A template that cannot be used is InfrastructureError `server.template`: the operator has to mend it. */
+/** The error that a caller sees. A template that cannot be used is InfrastructureError `server.template`: the operator has to correct it. */
 export function attributeToOperator(error: unknown, template: string): unknown {
   if (!(error instanceof InputError) || !OF_TEMPLATES.test(error.code)) return error;
   const message = `this server cannot make sandboxes of its template "${template}": ${error.message}. Ask the server's operator to mend that ("muster doctor" tries it)`;

@@ -7,9 +7,9 @@ import { systemClock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
 import type { TokenId } from '../../kernel/ids.ts';
 
-/** The program that started a server for itself alone. Its evaluations are this machine's own: they are played as those of `muster eval` are. */
+/** The program that started a server for itself alone. Its evaluations are played as those of `muster eval` are. */
 export interface Starter {
-  /** The only one that the server takes. */
+  /** The only token that the server accepts. */
   readonly token: string;
   readonly identify: Identify;
 }
@@ -21,7 +21,7 @@ export function createStarter(): Starter {
   return { token: token.text, identify: identifyByToken(tokens, systemClock) };
 }
 
-/** On a port of loopback that is free; and what is played when it closes is given back at once. @throws InputError `serve.child`. */
+/** Listens on a free port of loopback; at the end it releases running evaluations at once. @throws InputError `serve.child`. */
 export function toChildConfig(config: Config): Config {
   const { server } = config;
   if (server.access === 'tokens') {

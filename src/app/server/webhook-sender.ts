@@ -4,10 +4,10 @@ import type { Config } from '../../config/config.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { WebhookSender } from '../../service/upkeep/webhook-deliverer.ts';
 
-/** Where webhooks may go, and what sends them there. Part of the composition root. */
+/** Where webhooks may go, and what sends them. Part of the composition root. */
 export interface Webhooks {
   readonly sender: WebhookSender;
-  /** Before anything is accepted. What a name leads to is only known when it is sent. @throws InputError `egress.…` */
+  /** Checks a URL before anything is accepted. The address of its name is known only when it is sent. @throws InputError `egress.…` */
   readonly assertUrl: (url: string) => void;
 }
 
@@ -18,7 +18,7 @@ export function createWebhooks({ webhooks }: Pick<Config, 'webhooks'>, clock: Cl
     assertUrl: (url) => void egress.assertUrl(url),
     sender: {
       post: async (url, headers, body, signal) => {
-        // What it says is of no interest: with the answer's head the request is over.
+        // The body is of no interest: the request is over with the answer's head.
         using answer = await requests.send(url, { method: 'POST', headers, body }, signal);
         return answer.status;
       },

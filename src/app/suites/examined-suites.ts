@@ -3,13 +3,13 @@ import type { Library } from '../../service/orders/library.ts';
 
 /** The suites that a configuration names, as they are now. */
 export interface ExaminedSuites {
-  /** Of each that cannot be played as it is, for people. */
+  /** Problems of suites that cannot be played as they are, for people. */
   readonly problems: readonly string[];
-  /** Templates that the others are played on. */
+  /** Templates of the other suites. */
   readonly templates: readonly string[];
 }
 
-/** Suites are read when they are asked for, so that one may be put in its place later: a server opens without it, and says so. */
+/** Suites are read when they are needed, so they may be added later: a server starts without them, and says so. */
 export async function examineSuites(
   names: readonly string[],
   library: Pick<Library, 'orderSuite'>,

@@ -12,8 +12,8 @@ interface KnownSuite {
 }
 
 /**
- * Suite files as this process last read them: one that has not changed since is not read and checked again. A file that has changed just now is
- * never known, as the next change of it may look the same. Part of the composition root.
+ * Suite files as this process last read them: an unchanged one is not read and checked again. A file that has changed just now is not cached, as its
+ * next change may look the same. Part of the composition root.
  */
 export class KnownSuites {
   readonly #known = new LRUCache<string, KnownSuite>({ max: MOST_KNOWN });
@@ -25,7 +25,7 @@ export class KnownSuites {
     const known = this.#known.get(key);
     if (known && known.revision === revision) return known.read;
     const read = await readSuite({ suite: path, ...(stop ? { stop } : {}) });
-    // Whether tasks have changed, the file that names their directory does not tell.
+    // The file that names a directory of tasks does not show whether the tasks have changed.
     if (revision !== undefined && read.ignores === undefined) this.#known.set(key, { revision, read });
     return read;
   }
@@ -35,7 +35,7 @@ function selectKey(path: string, stop: StopOverride | undefined): string {
   return JSON.stringify([path, stop]);
 }
 
-/** Undefined when it cannot be known, or the file is none: reading it says why. */
+/** Undefined when it cannot be known, or there is no such file: reading it gives the reason. */
 async function readSettledRevision(path: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     const { kind, files } = await filesystemSource.list(path, { signal, maxFiles: 1 });

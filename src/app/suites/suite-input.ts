@@ -23,26 +23,26 @@ import type { Layer } from '../../kernel/documents/layer.ts';
 export interface SuiteInput {
   /** Path of a suite file, or the content of one. */
   readonly suite: string | object;
-  /** In place of the suite's own. */
+  /** Replaces the suite's own rule. */
   readonly stop?: StopOverride;
   readonly changes?: SuiteChanges;
 }
 
 export interface ReadSuite {
   readonly parsed: ParsedSuite;
-  /** Absolute path of the modules or tasks that it ships, if it does. */
+  /** Absolute path of its modules or tasks, if it has any. */
   readonly directory: string | undefined;
-  /** Of the paths in there, those that are no part of it. Left out: what Python itself writes. */
+  /** Paths in it that are not part of the suite. When left out: files that Python itself writes. */
   readonly ignores?: ((path: string) => boolean) | undefined;
 }
 
-/** The same for a person on this machine, with the path that was probably meant when there is no such file. @throws InputError */
+/** The same for a person on this machine, with the nearest existing path when there is no such file. @throws InputError */
 export function readOwnSuite(input: SuiteInput): Promise<ReadSuite> {
   const { suite } = input;
   return typeof suite === 'string' ? suggestNearest(suite, () => readSuite(input)) : readSuite(input);
 }
 
-/** Reads and checks a suite, but for its modules. Part of the composition root. @throws InputError when it is wrong. */
+/** Reads and checks a suite without its modules. Part of the composition root. @throws InputError when it is wrong. */
 export async function readSuite({ suite, stop, changes = {} }: SuiteInput): Promise<ReadSuite> {
   const written = typeof suite === 'string' ? await readSuiteFile(suite) : createInlineLayer(suite);
   const layer = overrideSettings(stop ? overrideStop(written, stop) : written, changes);
@@ -60,13 +60,13 @@ export async function readSuite({ suite, stop, changes = {} }: SuiteInput): Prom
   return { parsed: parseSuite(layer), directory };
 }
 
-/** As people write an agent: a word for one that needs no file, else a path. */
+/** An agent as people write it: a word for one that needs no file, otherwise a path. */
 export function toAgentUri(written: string, base: string = process.cwd()): string {
   if (BUILT_IN_AGENTS.has(written)) return formatBuiltInAgentUri(written);
   return isUri(written) ? written : resolve(base, written);
 }
 
-/** Awaits the adding of an agent or a checkpoint. An error about a missing path suggests what was meant. */
+/** Awaits the adding of an agent or a checkpoint. An error about a missing path suggests the nearest one. */
 export async function blameAgent<Value>(adding: Promise<Value>, written: string, isAgent: boolean): Promise<Value> {
   const names = [...BUILT_IN_AGENTS.keys()];
   try {
@@ -99,7 +99,7 @@ function holdsItself(written: Layer, files: string | undefined): InputError {
   );
 }
 
-/** Runs `work` on a suite's modules, which are read like checkpoints. Its errors then name the modules. */
+/** Runs `work` on a suite's modules, which are read like checkpoints, and makes its errors name the modules. */
 export async function blameFiles<Value>(
   { files, tasks }: Pick<ParsedSuite, 'files' | 'tasks'>,
   work: () => Promise<Value>,

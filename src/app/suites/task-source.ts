@@ -10,9 +10,9 @@ import { listTasks } from '../tasks/task-catalogue.ts';
 /** Tasks for agents as a suite names them, read from their directory. */
 export interface FoundTasks {
   readonly tasks: readonly ListedTask[];
-  /** Absolute path that their files are relative to. */
+  /** Absolute path to which their files are relative. */
   readonly directory: string;
-  /** Which paths in it belong to no task that is played. */
+  /** Whether a path in it belongs to no played task. */
   readonly ignores: (path: string) => boolean;
 }
 
@@ -22,8 +22,8 @@ interface FoundTask {
 }
 
 /**
- * @param base directory that the source is relative to. @param where the source stands, for messages.
- * @throws InputError when there are no tasks, when one of them cannot be played, or when a name belongs to none of them.
+ * @param base directory to which the source is relative. @param where the source is, for messages. @throws InputError when there are no tasks, when
+ * one of them cannot be played, or when no task has a given name.
  */
 export async function findTasks({ from, only, weights }: TaskSource, base: string, where: string): Promise<FoundTasks> {
   const top = resolve(base, from);

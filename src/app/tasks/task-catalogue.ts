@@ -25,7 +25,7 @@ export async function showTask(directory: string): Promise<Task> {
   return readTask(await readTaskDirectory(directory));
 }
 
-/** The directory itself where it is a task, else each directory in it. @throws InputError `task.missing` when it cannot be read, or holds none. */
+/** The directory itself if it is a task, otherwise each directory in it. @throws InputError `task.missing` when it cannot be read, or has none. */
 export async function listTasks(directory: string): Promise<readonly ListedTask[]> {
   const entries = await listEntries(directory);
   if (entries.some(({ name }) => name === 'task.toml')) return [await listTask(directory)];
@@ -41,8 +41,8 @@ export async function listTasks(directory: string): Promise<readonly ListedTask[
 }
 
 /**
- * The directories of tasks that are meant by paths: tasks themselves, or directories of tasks. Files among them are left out, since a shell
- * gives them for a pattern such as tasks/*.
+ * The directories of tasks at the given paths: tasks themselves, or directories of tasks. Files are ignored, since shell patterns such as tasks/*
+ * match them.
  *
  * @throws InputError `task.missing` for a directory that is no task and holds none, or when nothing is left.
  */
@@ -77,7 +77,7 @@ async function listTask(directory: string): Promise<ListedTask> {
   }
 }
 
-/** Writes a small task that is sound. @throws InputError when something is there already, or the name cannot be a task's. */
+/** Writes a small sound task. @throws InputError when the path exists already, or the name is no valid name of a task. */
 export async function createTask(directory: string): Promise<Task> {
   const name = basename(resolve(directory));
   if (!isTaskId(name)) throw new InputError('task.name', `${directory}: the directory's name is the task's: ${TASK_ID_EXPECTED}`);

@@ -6,11 +6,11 @@ import { openTask, type OpenTask } from '../grading/task-grader.ts';
 import { listTasks } from './task-catalogue.ts';
 
 /**
- * Finds a task in directories: those that are tasks, and those that hold tasks. It is read anew each time, so that an episode plays the task as it
- * is. A directory with the name of the task is looked at first; others are read only when that is not it.
+ * Finds a task in directories that are tasks or hold tasks. It is read again each time, so that an episode plays the present task. A directory with
+ * the name of the task is tried first; others are read only if that is not it.
  *
- * @param name of the task: its id, or the name of its directory.
- * @returns undefined when none of them holds it. @throws InputError when it is there and cannot be read as a task.
+ * @param name of the task: its id, or the name of its directory. @returns undefined when there is none. @throws InputError when it exists and cannot
+ * be read as a task.
  */
 export async function findTask(directories: readonly string[], name: string): Promise<OpenTask | undefined> {
   if (!isTaskId(name)) return undefined;
@@ -30,7 +30,7 @@ export async function findTask(directories: readonly string[], name: string): Pr
   return undefined;
 }
 
-/** Of all directories; one that cannot be read as a task is left out, and of two with the same id the first counts, as in `findTask`. */
+/** Tasks of all directories, without those that cannot be read. Of two with the same id the first counts, as in `findTask`. */
 export async function listReadableTasks(directories: readonly string[]): Promise<readonly Task[]> {
   const found = new Map<string, Task>();
   for (const directory of directories)

@@ -9,12 +9,12 @@ export interface ImportTerms {
   readonly rows: string;
   /** Directory that the tasks' directories are made in. */
   readonly out: string;
-  /** Rows with these instance ids only. */
+  /** Only rows with these instance ids. */
   readonly only?: readonly string[];
   readonly limit?: number;
 }
 
-/** What became of one row. */
+/** The result for one row. */
 export type ImportedTask =
   | { readonly name: string; readonly directory: string; readonly refusal: null }
   | { readonly name: string; readonly directory: null; readonly refusal: string };

@@ -15,11 +15,11 @@ import { Thread } from '../../kernel/thread.ts';
 import type { FiguresAnswer, FiguresOrder, FiguresQuestion, FiguresResult } from './figures-worker.ts';
 import { resolveBeside } from '../../kernel/package-root.ts';
 
-/** As many are worked out in a few milliseconds: sending them takes longer than it saves. */
+/** Figures of fewer values take some milliseconds: sending them would take longer. */
 const FEW_VALUES = 500;
-/** Of both checkpoints: a comparison has many candidates, each of which takes its time. */
+/** For both checkpoints: a comparison may have many candidates. */
 const FEW_PAIRED_VALUES = 100;
-/** A million take a second or two of a processor; this is for a machine that has none to spare. */
+/** A million values take a second or two of a processor; this allows for a busy machine. */
 const ANSWER_MILLISECONDS = 600_000;
 
 interface Waiting {
@@ -28,8 +28,8 @@ interface Waiting {
 }
 
 /**
- * Works out the figures of large evaluations and comparisons in a thread, so that a server goes on answering meanwhile. It begins with the first question, keeps
- * no process alive, and one that has died is replaced with the next question. Part of the composition root.
+ * Computes the figures of large evaluations and comparisons in a thread, so that a server keeps answering meanwhile. It starts with the first
+ * question, keeps no process alive, and is replaced at the next question when it has died. Part of the composition root.
  */
 export class FiguresThread implements AsyncDisposable {
   readonly #clock: Clock;
@@ -67,7 +67,7 @@ export class FiguresThread implements AsyncDisposable {
     await thread.terminate();
   }
 
-  /** @param buffers of the question: they are the thread's from now on. */
+  /** @param buffers of the question: they are transferred to the thread. */
   async #ask(asked: FiguresQuestion, buffers: ArrayBuffer[]): Promise<FiguresResult> {
     const id = (this.#lastId += 1);
     const { promise, resolve, reject } = Promise.withResolvers<FiguresResult>();

@@ -4,7 +4,7 @@ import { summarySchema, type Summary } from '../../orchestrator/results/summary.
 import type { EvaluationResource } from '../http/schemas/evaluation-schemas.ts';
 import { EvaluationEndedError } from './client-errors.ts';
 
-/** Summaries are handed on as they came: parsing them anew would put their members in another order. */
+/** Summaries are passed on as they came: parsing would change the order of their members. */
 export function isSummary(summary: unknown): summary is Summary {
   return summarySchema.safeParse(summary).success;
 }

@@ -26,7 +26,7 @@ export type EpisodeDiff = z.infer<typeof diffSchema>;
 export interface ForkOptions {
   readonly at?: number | undefined;
   readonly n?: number | undefined;
-  /** What the forks are listed by; as the episode when it is left out. */
+  /** Label of the forks in lists; as the episode's when left out. */
   readonly agent?: string | undefined;
 }
 
@@ -41,20 +41,20 @@ export class ArenaClient {
     this.#calls = calls;
   }
 
-  /** Not sent again when no answer comes: there would be two episodes. */
+  /** Not repeated when no answer comes, as that would begin two episodes. */
   start(task: string, agent: string, seed = 0, signal?: AbortSignal): Promise<StartedAgentEpisode> {
     const body = { task, agent, seed };
     return this.#calls.askOnce(startedEpisodeSchema, { method: 'POST', path: '/v1/episodes', body, signal });
   }
 
-  /** @param number of the step, from 1: by it a step is sent again without being taken twice. */
+  /** @param number of the step, from 1: it makes a repeated request safe. */
   step(episode: string, number: number, action: GivenAction, signal?: AbortSignal): Promise<StepAnswer> {
     const body = { ...action, step: number };
     const path = buildEpisodePath(episode, '/steps');
     return this.#calls.ask(stepAnswerSchema, { method: 'POST', path, body, signal, answerMilliseconds: SLOW_ANSWER_MILLISECONDS });
   }
 
-  /** Of an episode that was submitted; waits until it is graded. */
+  /** The reward of a submitted episode; waits until it is graded. */
   async reward(episode: string, signal?: AbortSignal): Promise<RewardAnswer> {
     const path = buildEpisodePath(episode, `/reward?wait=${WAIT_SECONDS}`);
     const answerMilliseconds = 2 * WAIT_SECONDS * 1000;
@@ -68,7 +68,7 @@ export class ArenaClient {
     return this.#calls.ask(agentEpisodeSchema, { method: 'GET', path: buildEpisodePath(episode), signal });
   }
 
-  /** Latest first; the next page is asked for when the last one has been taken. */
+  /** Latest first; requests the next page when the last one has been consumed. */
   async *list(filter: AgentEpisodeFilter = {}, signal?: AbortSignal): AsyncGenerator<AgentEpisode> {
     let after: string | null = null;
     do {
@@ -83,23 +83,23 @@ export class ArenaClient {
     } while (after !== null);
   }
 
-  /** Steps behind a number, some at a time. */
+  /** Steps after a number, a page at a time. */
   async steps(episode: string, after = 0, signal?: AbortSignal): Promise<z.infer<typeof storedStepsSchema>['items']> {
     const path = buildEpisodePath(episode, `/steps?after=${after}`);
     return (await this.#calls.ask(storedStepsSchema, { method: 'GET', path, signal })).items;
   }
 
   /**
-   * Episodes that go on behind a step of this one. Not sent again when no answer comes: there would be more of them.
+   * Episodes that continue after a step of this one. Not repeated when no answer comes, as that would make more of them.
    *
-   * @param at number of the step, 0 for the beginning; the last one when it is left out. @param n how many.
+   * @param at number of the step, 0 for the beginning; the last one when left out. @param n how many.
    */
   async fork(episode: string, { at, n = 1, agent }: ForkOptions = {}, signal?: AbortSignal): Promise<readonly AgentEpisode[]> {
     const call = { method: 'POST', path: buildEpisodePath(episode, '/fork'), body: { at, n, agent }, signal } as const;
     return (await this.#calls.askOnce(forksSchema, call)).items;
   }
 
-  /** What has become of the files between two steps; of all until now when they are left out. */
+  /** Changes of the files between two steps; from the beginning until now when left out. */
   diff(
     episode: string,
     { from = 0, at }: { readonly from?: number; readonly at?: number | undefined } = {},
@@ -110,10 +110,9 @@ export class ArenaClient {
   }
 
   /**
-   * Begins an episode on the task as it is now, or on another one, and takes the steps of this one there.
+   * Begins an episode on the present version of the task, or on another one, and repeats the steps of this one there.
    *
-   * @param onStep told of each step, with what was answered before and now.
-   * @returns its id. It ends early when one of its steps does.
+   * @param onStep called for each step, with the earlier and the present answer. @returns its id. It ends early when one of its steps does.
    */
   async replay(
     episode: string,
@@ -146,7 +145,7 @@ export class ArenaClient {
     }
   }
 
-  /** Gives it up; what is over stays as it is. */
+  /** Cancels it; an episode that is over stays as it is. */
   cancel(episode: string, signal?: AbortSignal): Promise<AgentEpisode> {
     return this.#calls.ask(agentEpisodeSchema, { method: 'DELETE', path: buildEpisodePath(episode), signal });
   }

@@ -4,26 +4,26 @@ import type { CheckpointLike } from './named-checkpoint.ts';
 import type { CommonFields, ComparisonFields, EvaluationFields } from './request-bodies.ts';
 import type { UploadProgress } from './uploads.ts';
 
-/** What callers may say of a call, beside what is evaluated. */
+/** Options of a call, besides what is evaluated. */
 
 export interface Submitting {
-  /** CommonFields again with the same key, it is the same evaluation. A new one each time when left out. */
+  /** A repeated submission with the same key is the same evaluation. A new key each time when left out. */
   readonly idempotencyKey?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called with the progress of an upload. */
   readonly onUpload?: ((progress: UploadProgress) => void) | undefined;
   /**
-   * Path of a checkpoint that the server may have, the previous one of the run, say: what differs from it is sent, where that is less. Those that
-   * this client has brought need not be named.
+   * Path of a checkpoint that the server may have, for example the run's previous one: only the difference is sent, where that is smaller.
+   * Checkpoints that this client has uploaded need not be named.
    */
   readonly base?: string | undefined;
 }
 
 export interface Waiting {
-  /** Until an error says that it was not over by then. It goes on. */
+  /** Afterwards an error says that it was not over in time. The evaluation continues. */
   readonly timeoutSeconds?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called with the figures as they come. */
+  /** Called with new figures. */
   readonly onProgress?: ((figures: RunningFigures) => void) | undefined;
 }
 
@@ -46,7 +46,7 @@ const COMPARE: Keys<CompareOptions & Waiting> = {
   budgetEpisodes: true,
 };
 
-/** @throws InputError `library.input` for an option that there is not. */
+/** @throws InputError `library.input` for an unknown option. */
 export function assertSubmitting(options: SubmitOptions): void {
   assertKnownKeys('options', options, SUBMIT);
 }

@@ -14,7 +14,7 @@ export interface CallsOptions extends PatienceOptions {
   /** Without a slash at the end. */
   readonly url: string;
   readonly token: string | undefined;
-  /** Called with a server of another version, once for each, and when trouble that may pass is waited out. */
+  /** Called once for each other version of the server, and when a request is retried. */
   readonly warn: (message: string) => void;
 }
 
@@ -26,9 +26,9 @@ export interface Call {
   readonly body?: object | Uint8Array | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
-  /** For an answer that takes its time. */
+  /** For a slow answer. */
   readonly answerMilliseconds?: number;
-  /** Statuses that are answers like any other, beside those of success. */
+  /** Statuses that count as answers, besides those of success. */
   readonly also?: readonly number[];
 }
 
@@ -40,8 +40,8 @@ export interface Answer {
 
 const ANSWER_MILLISECONDS = 120_000;
 /**
- * The server reads a checkpoint to its end before it accepts what is asked about it, or keeps it: minutes for the largest. It gives up when the
- * caller does, so that asking again would only begin anew.
+ * The server reads a checkpoint to its end before it accepts a question about it, or stores it: minutes for the largest. It gives up when the caller
+ * does, so that asking again would start from the beginning.
  */
 export const SLOW_ANSWER_MILLISECONDS = 900_000;
 
@@ -56,7 +56,7 @@ export class Calls {
   }
 
   /**
-   * Sent until it is answered, as far as patience goes: for what may be sent twice.
+   * Repeats a request until it is answered, within the client's patience: for requests that are safe to repeat.
    *
    * @throws RefusedError; UnavailableError when patience has run out; InfrastructureError `muster.defect`, `server.answer`; the signal's reason.
    */
@@ -76,12 +76,12 @@ export class Calls {
     return this.read(schema, await this.send(call), call);
   }
 
-  /** As `ask`, for what must not be sent twice. */
+  /** As `ask`, for requests that must not be repeated. */
   async askOnce<Schema extends z.ZodType>(schema: Schema, call: Call): Promise<z.infer<Schema>> {
     return this.read(schema, await this.tryOnce(call), call);
   }
 
-  /** One try. @throws as `send` does. */
+  /** One attempt. @throws as `send` does. */
   async tryOnce(call: Call): Promise<Answer> {
     const { answerMilliseconds = ANSWER_MILLISECONDS } = call;
     const { url, clock } = this.options;
@@ -93,7 +93,7 @@ export class Calls {
     return { status: message.statusCode ?? 0, headers: message.headers, text };
   }
 
-  /** One try, with the body of the answer still to come. @throws as `send` does. */
+  /** One attempt, without reading the answer's body. @throws as `send` does. */
   async open(call: Call, signal: AbortSignal): Promise<IncomingMessage> {
     const { url } = this.options;
     const { method, path, also = [] } = call;
@@ -104,7 +104,7 @@ export class Calls {
     throw readProblem(status, headers, await readText(message, url, signal));
   }
 
-  /** Waits before the next try, and warns of the first. @throws the error when no further try is due. */
+  /** Waits before the next attempt, and warns before the first. @throws the error when no further attempt is due. */
   async pause(patience: Patience, error: unknown, signal: AbortSignal | undefined): Promise<void> {
     const { clock, retry, warn } = this.options;
     const isFirst = !patience.isTried;
@@ -113,7 +113,7 @@ export class Calls {
     await sleep(clock, milliseconds, signal);
   }
 
-  /** @throws InfrastructureError `server.answer` when it is something else. */
+  /** @throws InfrastructureError `server.answer` when it does not match. */
   read<Schema extends z.ZodType>(
     schema: Schema,
     { text }: Pick<Answer, 'text'>,
@@ -124,7 +124,7 @@ export class Calls {
     throw this.#createStrangeAnswerError(`${method} ${path}`, z.prettifyError(parsed.error));
   }
 
-  /** @param what it was in answer to. @throws InfrastructureError `server.answer` */
+  /** @param what the request, for messages. @throws InfrastructureError `server.answer` */
   parseJson(text: string, what: string): unknown {
     try {
       return JSON.parse(text);
@@ -152,11 +152,11 @@ function encodeBody({ body }: Call): string | Uint8Array | undefined {
   return body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body);
 }
 
-/** What passes by itself. */
+/** Statuses of temporary failures. */
 const PASSING = new Set([502, 503, 504]);
 const MOST_SHOWN_CHARACTERS = 500;
 
-/** The error that an answer is, which is no success. A proxy may have given it, or it may be that of HEAD, which has no body. */
+/** The error of an unsuccessful answer. A proxy may have given it, or it may be that of HEAD, which has no body. */
 function readProblem(status: number, headers: IncomingHttpHeaders, text: string): MusterError {
   const { code, detail, errors } = parseDocument(text) ?? describeMissingProblem(status, headers, text);
   const retryAfterSeconds = parseSeconds(headers['retry-after']);
@@ -173,7 +173,7 @@ function parseDocument(text: string): AnswerDocument | undefined {
   return answerDocumentSchema.safeParse(tryParseJson(text)).data;
 }
 
-/** What the server said in a header, where it said nothing else. */
+/** The server's message in a header, where it has no other. */
 const DESCRIBED = /\berror_description="([^"]*)"/;
 
 function describeMissingProblem(status: number, headers: IncomingHttpHeaders, text: string): AnswerDocument {
@@ -183,7 +183,7 @@ function describeMissingProblem(status: number, headers: IncomingHttpHeaders, te
   return { code: 'server.answer', detail: `the server answered with ${status}${said === '' ? '' : `: ${said}`}`, errors: [] };
 }
 
-/** The other form that HTTP allows, a date, is not used by Muster, and is as good as none. */
+/** HTTP's other form, a date, is not used by Muster and counts as none. */
 function parseSeconds(header: string | undefined): number | undefined {
   return header !== undefined && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
 }

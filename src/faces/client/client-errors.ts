@@ -6,7 +6,7 @@ import type { FieldProblem } from '../http/problems/problem.ts';
 
 export { InfrastructureError, InputError, MusterError };
 
-/** What a refusal comes down to, for those who act on it; `code` says more. */
+/** The kind of a refusal, for programs; `code` is more specific. */
 export type RefusalReason = 'bad-request' | 'unauthorized' | 'forbidden' | 'not-found' | 'conflict' | 'quota';
 
 const REASONS: Readonly<Record<number, RefusalReason>> = {
@@ -25,13 +25,13 @@ export interface Refusal {
   readonly retryAfterSeconds?: number | undefined;
 }
 
-/** The server said no, in a problem document where it could. */
+/** The server refused, with a problem document where possible. */
 export class RefusedError extends InputError {
   readonly status: number;
   readonly reason: RefusalReason;
-  /** Each field that is wrong, where the server names them. */
+  /** Each wrong field, where the server names them. */
   readonly errors: readonly FieldProblem[];
-  /** After which it may be asked again; undefined when time alone mends nothing. */
+  /** Seconds until the request may be repeated; undefined when waiting does not help. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor({ status, code, detail, errors = [], retryAfterSeconds }: Refusal) {
@@ -43,7 +43,7 @@ export class RefusedError extends InputError {
   }
 }
 
-/** The server cannot be reached, or cannot answer now. It is thrown when it went on so for longer than the client's patience. */
+/** The server cannot be reached, or cannot answer now. Thrown when this lasted longer than the client's patience. */
 export class UnavailableError extends InfrastructureError {
   readonly retryAfterSeconds: number | undefined;
 
@@ -57,7 +57,7 @@ export class UnavailableError extends InfrastructureError {
   }
 }
 
-/** It was not over in the time that was given to wait. It goes on: wait again with its id, or cancel it. */
+/** It was not over in time. It continues: wait again with its id, or cancel it. */
 export class WaitTimeoutError extends InfrastructureError {
   readonly evaluationId: string;
 

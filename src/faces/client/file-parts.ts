@@ -1,8 +1,8 @@
 import type { CheckpointSource, ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 
 /**
- * A file in parts, one of which is held in memory. It is read in one go from its beginning, so that the source sees when it changes on the way;
- * only who goes back to before the last part has it read anew.
+ * A file in parts, one of which is in memory. It is read in one pass from its beginning, so that the source notices changes on the way; only going
+ * back to before the last part reads it again.
  */
 export class FileParts implements AsyncDisposable {
   readonly #source: CheckpointSource;
@@ -10,10 +10,10 @@ export class FileParts implements AsyncDisposable {
   readonly #partBytes: number;
   readonly #signal: AbortSignal;
   #chunks: AsyncIterator<Uint8Array> | undefined;
-  /** Read, and not handed out yet. */
+  /** Bytes that were read and not returned yet. */
   #rest: Uint8Array = new Uint8Array();
   #part: Uint8Array = new Uint8Array();
-  /** Where the part begins. */
+  /** Position of the part. */
   #start = 0;
 
   constructor(source: CheckpointSource, file: ListedFile, partBytes: number, signal: AbortSignal) {
@@ -23,10 +23,10 @@ export class FileParts implements AsyncDisposable {
     this.#signal = signal;
   }
 
-  /** From the offset on: `partBytes` at most; nothing at the end of the file. @throws as the source does. */
+  /** From the offset on: at most `partBytes`; nothing at the file's end. @throws as the source does. */
   async readFrom(offset: number): Promise<Uint8Array> {
     if (offset < this.#start) await this.#rewind();
-    // A part that is handed out again from within is shorter than it could be.
+    // A part that is returned again from its middle is shorter than it could be.
     while (offset >= this.#start + this.#part.length && (await this.#readNext()));
     return this.#part.subarray(Math.min(offset - this.#start, this.#part.length));
   }

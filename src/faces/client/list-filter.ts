@@ -15,7 +15,7 @@ export interface Filter {
   readonly before?: Date | undefined;
 }
 
-/** The path of a page. @param after `next` of the page before. */
+/** The path of a page. @param after `next` of the previous page. */
 export function listPath({ run, suite, state, label, principal, since, before }: Filter, pageSize: number, after: string | null): string {
   const query = {
     run,

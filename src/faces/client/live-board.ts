@@ -2,7 +2,7 @@ import type { EvaluationItem } from '../http/schemas/evaluation-schemas.ts';
 import type { LiveMessage } from '../http/schemas/live-schemas.ts';
 import type { Pool } from '../http/schemas/pool-schemas.ts';
 
-/** What the live stream of a server has said so far. */
+/** The latest state from a server's live stream. */
 export interface LiveBoard {
   readonly evaluations: ReadonlyMap<string, EvaluationItem>;
   readonly pools: readonly Pool[];
@@ -10,10 +10,10 @@ export interface LiveBoard {
 
 export const EMPTY_BOARD: LiveBoard = { evaluations: new Map(), pools: [] };
 
-/** Kept of evaluations that have ended, so that a board that is looked at for days stays small. */
+/** Ended evaluations that are kept, so that a board that is open for days stays small. */
 const MOST_ENDED = 1000;
 
-/** The board with what has changed since, in the order in which it was sent. */
+/** The board after the changes, in the order in which they were sent. */
 export function applyChanges({ evaluations, pools }: LiveBoard, message: LiveMessage): LiveBoard {
   const { evaluations: changed = [], running = [] } = message;
   const known = new Map(evaluations);
@@ -29,7 +29,7 @@ export function isOpen({ state }: Pick<EvaluationItem, 'state'>): boolean {
   return state === 'waiting' || state === 'running';
 }
 
-/** Latest first, as the server lists them: ids of later ones sort after those of earlier ones. */
+/** Latest first, as the server lists them: later ids sort after earlier ones. */
 export function compareLatestFirst(a: EvaluationItem, b: EvaluationItem): number {
   if (a.createdAt === b.createdAt) return a.id < b.id ? 1 : -1;
   return a.createdAt < b.createdAt ? 1 : -1;

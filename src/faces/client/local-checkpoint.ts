@@ -15,7 +15,7 @@ export interface LocalCheckpoint {
   readonly digest: Digest;
   /** Sorted by path, in byte order. */
   readonly files: readonly LocalFile[];
-  /** What a directory is named by; undefined for a file. */
+  /** A directory's manifest; undefined for a file. */
   readonly manifest: Uint8Array | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface ReadOptions {
   readonly onRead: (bytes: number, all: number) => void;
 }
 
-/** More than servers take by default; a wrong path (`/`) must cost little. */
+/** More than servers accept by default; a wrong path (`/`) must cost little. */
 const MOST_FILES = 100_000;
 
 /** Reads everything once. @throws InputError `checkpoint.empty`, and as the source does. */

@@ -13,10 +13,10 @@ const initializedSchema = z.looseObject({ result: z.looseObject({ protocolVersio
 const PARSE_ERROR = -32_700;
 const SERVER_ERROR = -32_000;
 
-/** Takes messages of the Model Context Protocol to a server and its answers back, for a program that speaks it over pipes. */
+/** Sends messages of the Model Context Protocol to a server and returns its answers, for a program that uses the protocol over pipes. */
 export class McpRelay {
   readonly #calls: Calls;
-  /** Agreed on with the server. */
+  /** Negotiated with the server. */
   #version: string | undefined;
 
   constructor(calls: Calls) {
@@ -24,7 +24,7 @@ export class McpRelay {
   }
 
   /**
-   * Nothing is sent twice. What goes wrong on the way is an answer, too.
+   * Sends nothing twice. A failure on the way is an answer, too.
    *
    * @param line a message as JSON. @returns the messages that answer it, each as one line. @throws the signal's reason.
    */
@@ -57,7 +57,7 @@ function readMessage(line: string): z.infer<typeof messageSchema> | undefined {
   }
 }
 
-/** @throws InfrastructureError when it is something else. */
+/** @throws InfrastructureError when it is no answer of the protocol. */
 function readAnswers({ text, headers }: Answer): readonly unknown[] {
   const found: string[] = [];
   if (headers['content-type']?.startsWith('text/event-stream') === true)

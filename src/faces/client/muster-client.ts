@@ -44,12 +44,12 @@ interface Watched {
 const NEVER = new AbortController().signal;
 
 /**
- * Speaks to `muster serve`. What is safe to send twice is sent again when a server cannot be reached or asks for it.
+ * A client of `muster serve`. Requests that are safe to repeat are repeated when a server cannot be reached or asks for it.
  *
- * The file is long because it is a list: a method for each call of the server that is not about episodes of agents or groups of rollouts.
+ * The file is long because it is a list: a method for each call of the server that is not about agents' episodes or groups of rollouts.
  *
- * Each method throws RefusedError for what the server refuses; UnavailableError when patience has run out; InfrastructureError
- * `muster.defect` or `server.answer` for a defect of the server, or the address of something else; and its signal's reason.
+ * Each method throws RefusedError for what the server refuses; UnavailableError when patience has run out; InfrastructureError `muster.defect` or
+ * `server.answer` for a defect of the server, or the address of something else; and its signal's reason.
  */
 export class MusterClient {
   /** Playing tasks. */
@@ -66,7 +66,7 @@ export class MusterClient {
     this.#submissions = new Submissions(this.#calls, options);
   }
 
-  /** For one program that speaks the Model Context Protocol over pipes. */
+  /** For one program that uses the Model Context Protocol over pipes. */
   createMcpRelay(): McpRelay {
     return new McpRelay(this.#calls);
   }
@@ -111,7 +111,7 @@ export class MusterClient {
     throw new InfrastructureError('server.answer', 'the server answered a comparison with the summary of an evaluation');
   }
 
-  /** As `evaluate`, without waiting: what was accepted is played, whatever becomes of this process. */
+  /** As `evaluate`, without waiting: the accepted evaluation is played even if this process ends. */
   submit(checkpoint: CheckpointLike, suite: SuiteLike, options: SubmitOptions = {}): Promise<EvaluationResource> {
     return this.#submissions.evaluate(checkpoint, suite, options);
   }
@@ -126,7 +126,7 @@ export class MusterClient {
     return this.#submissions.compare(baseline, candidates, suite, options);
   }
 
-  /** Waits for what was submitted, and returns the answer. @throws as `evaluate` does. */
+  /** Waits for a submitted evaluation, and returns the answer. @throws as `evaluate` does. */
   async wait(id: string, { timeoutSeconds = Infinity, signal, onProgress }: Waiting = {}): Promise<Summary | ComparisonSummary> {
     using deadline = new Deadline(this.#calls.options.clock, 1000 * timeoutSeconds, () => new WaitTimeoutError(id, timeoutSeconds), signal);
     for await (const { type, data } of this.events(id, { signal: deadline.signal })) {
@@ -136,7 +136,7 @@ export class MusterClient {
     return getAnswer(await this.get(id, signal));
   }
 
-  /** Begins a stream of groups of trajectories, which goes on whatever becomes of this process. @param agent the file that says what the model is. */
+  /** Begins a stream of groups of trajectories, which continues even if this process ends. @param agent the file that describes the model. */
   startRollouts(agent: CheckpointLike, suite: SuiteLike, terms: RolloutTerms, how: Submitting = {}): Promise<RolloutsResource> {
     return this.#submissions.startRollouts(agent, suite, terms, how);
   }
@@ -146,24 +146,24 @@ export class MusterClient {
     return this.#calls.ask(evaluationSchema, { method: 'GET', path: buildEvaluationPath(id), signal });
   }
 
-  /** The answer as an HTML page for people, which stands alone. @throws RefusedError `report.none` when there is no answer yet. */
+  /** The answer as a self-contained HTML page for people. @throws RefusedError `report.none` when there is no answer yet. */
   async report(id: string, signal?: AbortSignal): Promise<string> {
     const path = `${buildEvaluationPath(id)}/report`;
     return (await this.#calls.send({ method: 'GET', path, headers: { accept: 'text/html' }, signal })).text;
   }
 
-  /** Plays one episode of an evaluation again. It waits for a sandbox of the server. @param arm of a comparison; 0 is the baseline. */
+  /** Plays one episode of an evaluation again, once a sandbox of the server is free. @param arm of a comparison; 0 is the baseline. */
   replay(id: string, { index, arm = 0 }: { readonly index: number; readonly arm?: number }, signal?: AbortSignal): Promise<ReplayDocument> {
     const call = { method: 'POST', path: `${buildEvaluationPath(id)}/replays`, body: { index, arm } } as const;
     return this.#calls.ask(replaySchema, { ...call, signal, answerMilliseconds: SLOW_ANSWER_MILLISECONDS });
   }
 
-  /** What an agent did in one episode of an evaluation; without steps where none acted. @param arm of a comparison; 0 is the baseline. */
+  /** What an agent did in one episode of an evaluation; without steps when no agent played. @param arm of a comparison; 0 is the baseline. */
   transcript(id: string, { index, arm = 0 }: { readonly index: number; readonly arm?: number }, signal?: AbortSignal): Promise<Transcript> {
     return this.#calls.ask(transcriptSchema, { method: 'GET', path: `${buildEvaluationPath(id)}/transcripts/${index}?arm=${arm}`, signal });
   }
 
-  /** Latest first, without their summaries; the next page is asked for when the last one has been taken. */
+  /** Latest first, without their summaries; requests the next page when the last one has been consumed. */
   async *list(
     filter: Filter = {},
     { pageSize = 50, signal }: Watched & { readonly pageSize?: number } = {},
@@ -177,13 +177,13 @@ export class MusterClient {
     } while (after !== null);
   }
 
-  /** All events after one, each once, until it is over, whatever becomes of the connection meanwhile. */
+  /** All events after one, each once, until it is over, across reconnections. */
   events(id: string, { after = 0, signal = NEVER }: Watched & { readonly after?: number } = {}): AsyncGenerator<FollowedEvent> {
     return streamEvents(this.#calls, id, after, signal);
   }
 
   /**
-   * Episodes that are settled, by index.
+   * Settled episodes, by index.
    *
    * @param options `first`: index to begin with. `arm`, of a comparison: 0 for the baseline, 1, 2, … for the candidates.
    */
@@ -194,17 +194,17 @@ export class MusterClient {
     return streamEpisodes(this.#calls, id, first, arm, signal);
   }
 
-  /** Changes of all evaluations and pools. @param onLost called when the connection has broken; the next one is tried by itself. */
+  /** Changes of all evaluations and pools. @param onLost called when the connection has broken, before it is opened again. */
   live({ signal = NEVER, onLost = () => undefined }: Watched & { readonly onLost?: () => void } = {}): AsyncGenerator<LiveMessage> {
     return streamLive(this.#calls, onLost, signal);
   }
 
-  /** Calls it off. What was found by then is kept, labelled partial. What is over stays as it is. */
+  /** Cancels it. The figures so far are kept, labelled partial. An evaluation that is over stays as it is. */
   cancel(id: string, signal?: AbortSignal): Promise<EvaluationResource> {
     return this.#calls.ask(evaluationSchema, { method: 'DELETE', path: buildEvaluationPath(id), signal });
   }
 
-  /** Sends a checkpoint that the server does not have. @returns its digest, which it may be named by from now on. */
+  /** Uploads a checkpoint that the server does not have. @returns its digest, by which it can be named from now on. */
   upload(path: string, how: Pick<Submitting, 'signal' | 'onUpload' | 'base'> = {}): Promise<Digest> {
     return this.#submissions.upload(path, how);
   }
@@ -225,7 +225,7 @@ export class MusterClient {
     return (await this.#calls.ask(grantListSchema, { method: 'GET', path: buildGrantsPath(sha256), signal })).items;
   }
 
-  /** What a suite is that the server has a name for. */
+  /** Describes a suite that the server has by name. */
   suite(name: string, signal?: AbortSignal): Promise<z.infer<typeof suiteResourceSchema>> {
     return this.#calls.ask(suiteResourceSchema, { method: 'GET', path: `/v1/suites/${encodeURIComponent(name)}`, signal });
   }
@@ -234,7 +234,7 @@ export class MusterClient {
     return (await this.#calls.ask(poolListSchema, { method: 'GET', path: '/v1/pools', signal })).items;
   }
 
-  /** Until the server ends. Not sent again when no answer comes: another operator may have changed the pool in between. */
+  /** Until the server ends. Not repeated when no answer comes, as another operator may have changed the pool in between. */
   changePool(name: string, change: PoolChange, signal?: AbortSignal): Promise<Pool> {
     return this.#calls.askOnce(poolSchema, { method: 'PATCH', path: `/v1/pools/${encodeURIComponent(name)}`, body: change, signal });
   }
@@ -244,7 +244,7 @@ export class MusterClient {
     return this.#calls.ask(tokenPageSchema, { method: 'GET', path: `/v1/tokens?${query.toString()}`, signal });
   }
 
-  /** Not sent again when no answer comes: there would be two. */
+  /** Not repeated when no answer comes, as that would create two. */
   createToken(body: z.input<typeof newTokenSchema>, signal?: AbortSignal): Promise<z.infer<typeof issuedTokenSchema>> {
     return this.#calls.askOnce(issuedTokenSchema, { method: 'POST', path: '/v1/tokens', body, signal });
   }
@@ -253,7 +253,7 @@ export class MusterClient {
     return this.#calls.ask(tokenSchema, { method: 'DELETE', path: `/v1/tokens/${encodeURIComponent(id)}`, signal });
   }
 
-  /** What was asked before may be over as it is accepted. */
+  /** An evaluation whose question was answered before may be over when it is accepted. */
   async #answer(evaluation: EvaluationResource, options: Waiting): Promise<Summary | ComparisonSummary> {
     return isOver(evaluation) ? getAnswer(evaluation) : this.wait(evaluation.id, options);
   }

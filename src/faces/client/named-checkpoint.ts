@@ -3,18 +3,18 @@ import { assertKnownKeys, type Keys } from '../../kernel/documents/known-keys.ts
 import { InputError } from '../../kernel/errors.ts';
 
 interface Labels {
-  /** What lists show it by; the name of the file or directory when it is left out and there is a path. */
+  /** Its name in lists; the name of the file or directory when it is left out and there is a path. */
   readonly name?: string | undefined;
-  /** The training run that it belongs to. */
+  /** Its training run. */
   readonly run?: string | undefined;
-  /** How far the run had got: its training step. */
+  /** Its training step. */
   readonly version?: number | undefined;
 }
 
-/** A policy's weights: by a path of this machine (uploaded when the server does not have it), by a URI that the server reads, or by what they contain. */
+/** A policy's weights: by a path of this machine (uploaded when the server does not have it), by a URI that the server reads, or by digest. */
 export type NamedCheckpoint = Labels & ({ readonly path: string } | { readonly uri: string } | { readonly sha256: string });
 
-/** A path, a URI, a SHA-256 (64 hexadecimal digits, with or without `sha256:`), or a `NamedCheckpoint`, which says which of them it is. */
+/** A path, a URI, a SHA-256 (64 hexadecimal digits, with or without `sha256:`), or a `NamedCheckpoint`, which says explicitly which of them it is. */
 export type CheckpointLike = string | NamedCheckpoint;
 
 const WAYS: Keys<Record<'path' | 'uri' | 'sha256', string>> = { path: true, uri: true, sha256: true };
@@ -22,13 +22,13 @@ const KEYS: Keys<Labels> & typeof WAYS = { ...WAYS, name: true, run: true, versi
 const SHA256 = /^(sha256:)?[0-9a-f]{64}$/;
 const URI = /^([a-z][a-z0-9+.-]*:\/\/|file:|agent:)./;
 
-/** What lists show a file or directory of this machine by; undefined where its name is none that a server takes. */
+/** The name of a file or directory of this machine in lists; undefined when a server would refuse it. */
 export function nameFile(path: string): string | undefined {
   const name = basename(resolve(path));
   return name.isWellFormed() && /^[^\p{Cc}]{1,255}$/u.test(name) ? name : undefined;
 }
 
-/** @param labels of checkpoints that do not say their own. @throws InputError `checkpoint.sha256`, `library.input` */
+/** @param labels of checkpoints without labels of their own. @throws InputError `checkpoint.sha256`, `library.input` */
 export function nameCheckpoint(given: CheckpointLike, labels: Labels = {}): NamedCheckpoint {
   if (typeof given === 'string') {
     if (SHA256.test(given)) return { ...labels, sha256: given };
@@ -43,7 +43,7 @@ export function nameCheckpoint(given: CheckpointLike, labels: Labels = {}): Name
   return { ...given, run: given.run ?? labels.run, version: given.version ?? labels.version };
 }
 
-/** Node runs TypeScript without a look at its types. @throws InputError `library.input` */
+/** Node strips types without checking them. @throws InputError `library.input` */
 function assertNamed(given: object): void {
   assertKnownKeys('checkpoint', given, KEYS);
   const [named, ...more] = Object.entries(given).filter(([key]) => Object.hasOwn(WAYS, key));

@@ -1,12 +1,12 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { RefusedError, UnavailableError } from './client-errors.ts';
 
-/** How long trouble that passes is waited out: connections that break, 502, 503, 504, and 429 with its Retry-After. */
+/** How long to retry temporary failures: broken connections, 502, 503, 504, and 429 with its Retry-After. */
 export interface Retry {
-  /** Longest pause after the first failure; it doubles with each one that follows, and each is drawn at random up to it. */
+  /** Longest pause after the first failure. It doubles with each further one, and each pause is random up to it. */
   readonly firstMilliseconds: number;
   readonly longestMilliseconds: number;
-  /** Given up when nothing has succeeded for so long, or when the server asks for a longer pause than is left of it. */
+  /** Gives up when nothing has succeeded for this long, or when the server asks for a pause longer than the rest of it. */
   readonly patienceMilliseconds: number;
 }
 
@@ -14,12 +14,12 @@ export const DEFAULT_RETRY: Retry = { firstMilliseconds: 250, longestMillisecond
 
 export interface PatienceOptions {
   readonly clock: Clock;
-  /** At random, from 0 to below 1. */
+  /** Uniform in [0, 1). */
   readonly random: () => number;
   readonly retry: Retry;
 }
 
-/** Of one call: it begins to run out with the first failure, and is whole again with the next success. */
+/** The patience of one call: it starts with the first failure, and is restored by the next success. */
 export class Patience {
   readonly #options: PatienceOptions;
   #failures = 0;
@@ -39,7 +39,7 @@ export class Patience {
     return this.#failures > 0;
   }
 
-  /** @returns milliseconds to wait before the next try. @throws the error when no further try is due. */
+  /** @returns milliseconds to wait before the next attempt. @throws the error when no further attempt is due. */
   pauseAfter(error: unknown): number {
     const { clock, retry } = this.#options;
     const now = clock.now();
@@ -50,7 +50,7 @@ export class Patience {
     return pause;
   }
 
-  /** Undefined for what does not pass. */
+  /** Returns undefined for a lasting failure. */
   #pause(error: unknown): number | undefined {
     const { random, retry } = this.#options;
     if (error instanceof RefusedError) return toMilliseconds(error.status === 429 ? error.retryAfterSeconds : undefined);

@@ -3,31 +3,31 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { newComparisonSchema, newEvaluationSchema } from '../http/schemas/evaluation-schemas.ts';
 import { nameFile, type NamedCheckpoint } from './named-checkpoint.ts';
 
-/** What requests ask for, from what callers give. */
+/** Bodies of requests, from what callers give. */
 
 export type NewEvaluation = z.input<typeof newEvaluationSchema>;
 export type NewComparison = z.input<typeof newComparisonSchema>;
 export type CheckpointReference = NewEvaluation['checkpoint'];
 
-/** What may be said of any evaluation or comparison. */
+/** Options of any evaluation or comparison. */
 export interface CommonFields {
-  /** The training run that the checkpoint belongs to. */
+  /** The checkpoint's training run. */
   readonly run?: string | undefined;
-  /** How far the run had got: its training step. */
+  /** The checkpoint's training step. */
   readonly version?: number | undefined;
   /** −100 to 100; higher ones come first among the caller's own. */
   readonly priority?: number | undefined;
-  /** When it has to end at the latest: what was played by then is kept, labelled partial. */
+  /** Latest time of its end: the figures so far are then kept, labelled partial. */
   readonly deadline?: Date | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** URL that is called when it is over. */
   readonly webhook?: string | undefined;
-  /** False: every episode is played anew. */
+  /** False: every episode is played again. */
   readonly cache?: boolean | undefined;
 }
 
 export interface EvaluationFields extends CommonFields {
-  /** In place of the suite's stopping rule: `{ rule: 'certified', halfWidth: 5 }`, `{ rule: 'fixed', episodes: 200 }`. */
+  /** Replaces the suite's stopping rule: `{ rule: 'certified', halfWidth: 5 }`, `{ rule: 'fixed', episodes: 200 }`. */
   readonly stop?: NewEvaluation['stop'] | undefined;
 }
 
@@ -74,7 +74,7 @@ export function createComparisonBody(
   };
 }
 
-/** @param digest of one that was given by its path. */
+/** @param digest of a checkpoint that was given by its path. */
 export function createCheckpointReference(named: NamedCheckpoint, digest: Digest | undefined): CheckpointReference {
   const { run, version, name = 'path' in named ? nameFile(named.path) : undefined } = named;
   const labels = {

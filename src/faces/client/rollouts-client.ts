@@ -26,18 +26,18 @@ export class RolloutsClient {
     this.#calls = calls;
   }
 
-  /** Not sent again when no answer comes: there would be two streams. */
+  /** Not repeated when no answer comes, as that would begin two streams. */
   begin(body: z.input<typeof newRolloutsSchema>, signal?: AbortSignal): Promise<RolloutsResource> {
     const call = { method: 'POST', path: '/v1/rollouts', body, signal, answerMilliseconds: SLOW_ANSWER_MILLISECONDS } as const;
     return this.#calls.askOnce(rolloutsSchema, call);
   }
 
   /**
-   * Groups of a stream until it is over, those included that an earlier trainer has not acknowledged. Each is acknowledged when the next one is asked
-   * for.
+   * Groups of a stream until it is over, including those that an earlier trainer has not acknowledged. Each is acknowledged when the next one is
+   * requested.
    *
-   * @param leaseSeconds after which a group that is not acknowledged comes again.
-   * @throws InfrastructureError `rollouts.lease-lost` when another may have the group by now, `rollouts.failed` when the stream has failed.
+   * @param leaseSeconds after which an unacknowledged group is delivered again. @throws InfrastructureError `rollouts.lease-lost` when another
+   * trainer may have the group by now, `rollouts.failed` when the stream has failed.
    */
   async *groups(stream: string, leaseSeconds = LEASE_SECONDS, signal?: AbortSignal): AsyncGenerator<DeliveredGroup> {
     const path = `${buildPath(stream)}/groups?wait=${WAIT_SECONDS}&lease=${leaseSeconds}`;
@@ -55,7 +55,7 @@ export class RolloutsClient {
     }
   }
 
-  /** May be sent again. @returns what became of each, in order. */
+  /** Safe to repeat. @returns the result for each, in order. */
   async acknowledge(
     stream: string,
     groups: readonly Pick<DeliveredGroup, 'group' | 'lease'>[],
@@ -74,12 +74,12 @@ export class RolloutsClient {
     return (await this.#calls.ask(rolloutListSchema, { method: 'GET', path: `/v1/rollouts?limit=${limit}`, signal })).items;
   }
 
-  /** What is over stays as it is. */
+  /** A stream that is over stays as it is. */
   cancel(stream: string, signal?: AbortSignal): Promise<RolloutsResource> {
     return this.#calls.ask(rolloutsSchema, { method: 'DELETE', path: buildPath(stream), signal });
   }
 
-  /** Tells that a policy has a new version. @param endpoint name of the server's that has it from now on. */
+  /** Reports a new version of a policy. @param endpoint name of the server's endpoint that has it from now on. */
   reportVersion(policy: string, version: number, endpoint?: string, signal?: AbortSignal): Promise<z.infer<typeof reportedVersionSchema>> {
     const path = `/v1/policies/${encodeURIComponent(policy)}/versions`;
     return this.#calls.ask(reportedVersionSchema, { method: 'POST', path, body: { version, endpoint }, signal });

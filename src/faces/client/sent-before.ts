@@ -5,17 +5,20 @@ import { readLayout } from '../../policy-distribution/delta/delta-layout.ts';
 import { FileStretches } from '../../policy-distribution/files/file-stretches.ts';
 import type { LocalFile } from './local-checkpoint.ts';
 
-/** Smaller files are sent as they are: asking and encoding would take longer. */
+/** Smaller files are sent whole: asking and encoding would take longer. */
 const WORTH_TELLING_BYTES = 2 ** 20;
-/** A delta is in memory while it is sent; one that is not much smaller than its file costs the server more than it saves. In bytes, and of the file. */
+/**
+ * A delta is in memory while it is sent; one that is not much smaller than its file costs the server more than it saves. In bytes, and as a share of
+ * the file.
+ */
 const MOST_DELTA_BYTES = 256 * 2 ** 20;
 const MOST_OF_FILE = 0.75;
-/** Of several runs that are sent in turns, the one before is among them. */
+/** Enough to include the previous checkpoint of each of several runs that take turns. */
 const REMEMBERED = 16;
 
 /**
- * The files of this machine that were brought to the server, or are known to be there: what successive checkpoints of a run have in common need
- * not be sent again.
+ * The files of this machine that were uploaded to the server, or are known to be there: what successive checkpoints of a run have in common need not
+ * be sent again.
  */
 export class SentBefore {
   readonly #source: CheckpointSource;
@@ -31,12 +34,12 @@ export class SentBefore {
     this.#files = [...large.toReversed(), ...others].slice(0, REMEMBERED);
   }
 
-  /** Those that a file may be like, the latest first. */
+  /** Files that may be similar, the latest first. */
   listSimilar({ size, digest }: LocalFile): readonly LocalFile[] {
     return size < WORTH_TELLING_BYTES ? [] : this.#files.filter((file) => file.size === size && file.digest !== digest);
   }
 
-  /** Undefined when it would not be smaller, or one of the two is no longer what it was. @throws the signal's reason. */
+  /** Returns undefined when it would not be smaller, or one of the two files has changed. @throws the signal's reason. */
   async encodeDifference(file: LocalFile, base: LocalFile, signal: AbortSignal): Promise<Uint8Array | undefined> {
     if (!(await this.#isUnchanged(base, signal))) return undefined;
     try {
@@ -45,7 +48,7 @@ export class SentBefore {
       return now && before && (await encodeAsDelta(await createSide(file, now), await createSide(base, before), signal));
     } catch (error) {
       signal.throwIfAborted();
-      // Sent as it is, it will be seen what is wrong with it.
+      // Sending it whole will show what is wrong with it.
       if (error instanceof MusterError) return undefined;
       throw error;
     }

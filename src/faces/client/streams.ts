@@ -19,12 +19,12 @@ const eventSchema = z.object({
 });
 export type FollowedEvent = z.infer<typeof eventSchema>;
 
-/** The server says something every 15 s, be it that nothing has happened: a connection that is silent for longer has broken. */
+/** The server sends something every 15 s, at least a heartbeat: a connection that is silent for longer has broken. */
 const SILENCE_MILLISECONDS = 45_000;
 
 const lastSchema = z.object({ state: z.enum(['finished', 'cancelled', 'failed']) });
 
-/** All that happens after an event, once each, until it is over; through connections that break and servers that start anew. */
+/** All events after one, once each, until it is over, across broken connections and restarts of the server. */
 export async function* streamEvents(calls: Calls, id: string, after: number, signal: AbortSignal): AsyncGenerator<FollowedEvent> {
   const patience = new Patience(calls.options);
   let last = after;
@@ -47,7 +47,7 @@ export async function* streamEvents(calls: Calls, id: string, after: number, sig
   }
 }
 
-/** Episodes that are settled, by index. A stream that breaks is taken up where it broke. */
+/** Settled episodes, by index. A broken stream continues where it broke. */
 export async function* streamEpisodes(
   calls: Calls,
   id: string,
@@ -75,10 +75,10 @@ export async function* streamEpisodes(
 }
 
 /**
- * Changes of all evaluations and pools, twice a second at most, until the signal is aborted. The first message behind a connection that broke says
- * that changes were left out.
+ * Changes of all evaluations and pools, at most twice a second, until the signal is aborted. The first message after a reconnection says that changes
+ * were left out.
  *
- * @param onLost called when a connection has broken, before the next one is tried; not when the signal has ended it.
+ * @param onLost called when a connection has broken, before the next attempt; not when the signal has ended it.
  */
 export async function* streamLive(calls: Calls, onLost: () => void, signal: AbortSignal): AsyncGenerator<LiveMessage> {
   const patience = new Patience(calls.options);
@@ -108,7 +108,7 @@ export function buildEvaluationPath(id: string): string {
 
 async function openStream(calls: Calls, call: Call, signal: AbortSignal): Promise<IncomingMessage> {
   const { clock, url } = calls.options;
-  // Beyond its head the answer is watched line by line.
+  // After its head the answer has a deadline for each line.
   using head = new Deadline(clock, SILENCE_MILLISECONDS, () => createSilenceError(url));
   const connection = AbortSignal.any([head.signal, signal]);
   return await calls.open(call, connection);
@@ -118,7 +118,7 @@ function readAnswerLines(calls: Calls, answer: IncomingMessage, signal: AbortSig
   return readLines(readWithDeadline(calls, answer, signal), createTooLongError);
 }
 
-/** @throws UnavailableError when nothing comes for too long. */
+/** @throws UnavailableError when nothing arrives for too long. */
 async function* readWithDeadline(calls: Calls, answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const { clock, url } = calls.options;
   const chunks = readChunks(answer, url, signal);
@@ -133,7 +133,7 @@ async function* readWithDeadline(calls: Calls, answer: IncomingMessage, signal: 
   }
 }
 
-/** The data of server-sent events. @param onLine called whenever something came, also a heartbeat. */
+/** The data of server-sent events. @param onLine called for every line, also for a heartbeat. */
 async function* readData(lines: AsyncIterable<string>, onLine: () => void): AsyncGenerator<string> {
   let found: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => void found.push(data) });

@@ -19,20 +19,20 @@ import {
 import { RolloutsClient, type RolloutTerms } from './rollouts-client.ts';
 import { Uploader } from './uploads.ts';
 
-/** A name that the server knows; a path that ends in .yaml, .yml or .json; or a suite as such a file has it. */
+/** The name of a suite on the server; a path that ends in .yaml, .yml or .json; or the content of such a file. */
 export type SuiteLike = NewEvaluation['suite'];
 
 export interface SubmissionOptions {
   /** Reads the checkpoints of this machine. */
   readonly source: CheckpointSource;
-  /** Reads the suite of a file. @throws InputError when it is none that may be sent. */
+  /** Reads the suite of a file. @throws InputError when it cannot be sent. */
   readonly readSuite: (path: string) => Promise<SuiteLike>;
 }
 
 const SUITE_FILE = /\.(ya?ml|json)$/;
 const NEVER = new AbortController().signal;
 
-/** Reads suites and brings checkpoints, then submits evaluations of them. */
+/** Reads suites, uploads checkpoints, and submits evaluations of them. */
 export class Submissions {
   readonly #calls: Calls;
   readonly #rollouts: RolloutsClient;
@@ -76,7 +76,7 @@ export class Submissions {
     return this.#rollouts.begin({ ...terms, suite: written, agent: reference }, how.signal);
   }
 
-  /** Sends a checkpoint that the server does not have. @returns its digest. */
+  /** Uploads a checkpoint that the server does not have. @returns its digest. */
   upload(path: string, { signal = NEVER, onUpload, base }: Pick<Submitting, 'signal' | 'onUpload' | 'base'>): Promise<Digest> {
     return this.#uploader.bring(path, { signal, onProgress: onUpload, base });
   }
@@ -101,7 +101,7 @@ export class Submissions {
   }
 }
 
-/** An agent's file is brought like a checkpoint. What is wrong with it is not said of a checkpoint. */
+/** An agent's file is uploaded like a checkpoint, but errors must not call it one. */
 function blameAgent(error: unknown): unknown {
   if (!(error instanceof InputError) || !error.message.startsWith('checkpoint')) return error;
   return new InputError(error.code, error.message.replace(/^checkpoint/, 'agent'), { cause: error });

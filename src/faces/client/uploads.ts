@@ -9,45 +9,45 @@ import { readCheckpoint, type LocalCheckpoint, type LocalFile } from './local-ch
 import { Patience } from './patience.ts';
 import { SentBefore } from './sent-before.ts';
 
-/** How bringing a checkpoint goes. `reading` finds out its name; `sending` what the server does not have. */
+/** Progress of an upload. `reading` computes the digest; `sending` sends what the server does not have. */
 export interface UploadProgress {
   readonly phase: 'reading' | 'sending';
   readonly bytes: number;
-  /** Of the phase. */
+  /** Total of the phase. */
   readonly allBytes: number;
 }
 
 export interface UploadOptions {
   readonly signal: AbortSignal;
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined;
-  /** Path of one that the server may have, the run's previous one, say: only what differs from it is sent, where that is less. */
+  /** Path of a checkpoint that the server may have, for example the run's previous one: only the difference is sent, where that is smaller. */
   readonly base?: string | undefined;
 }
 
-/** Held in memory while it is sent. Smaller ones would wait for more answers, larger ones repeat more when a connection breaks early. */
+/** In memory while it is sent. Smaller parts would wait for more answers, larger ones repeat more when a connection breaks early. */
 const PART_BYTES = 16 * 2 ** 20;
 
-/** The header that says how many bytes have come. */
+/** The header with the number of received bytes. */
 const OFFSET = 'upload-offset';
-/** The server has more of the upload, or less, than this client thinks: ask, and go on from there. */
+/** The server has another part of the upload than this client thinks: ask, and continue from there. */
 const ELSEWHERE = new Set(['upload.offset', 'upload.stalled', 'upload.superseded']);
 
-/** After these the whole file may be of use: its base is gone, or the server takes no deltas. */
+/** After these, sending the whole file may succeed: its base is gone, or the server accepts no deltas. */
 const TAKES_NO_DELTA: ReadonlySet<RefusalReason> = new Set(['bad-request', 'not-found', 'conflict']);
 
 /** Something that is sent under its digest. */
 interface Content {
   readonly digest: Digest;
   readonly kind: 'file' | 'delta' | 'manifest';
-  /** Of a file, or the file that a delta tells. */
+  /** Name of the file, also when a delta is sent. */
   readonly name?: string;
   readonly size: number;
   readonly readFrom: (offset: number) => Promise<Uint8Array>;
 }
 
 /**
- * Brings checkpoints to a server: only what it does not have, piece by piece, from where it was broken off. Of a file that is like one that was
- * brought before only what differs is sent, where that is less, and the whole file when the server cannot use it.
+ * Uploads checkpoints to a server: only what it does not have, in parts, continuing where an upload was interrupted. Of a file that is similar to an
+ * earlier one only the difference is sent, where that is smaller, and the whole file when the server cannot use it.
  */
 export class Uploader {
   readonly #calls: Calls;
@@ -90,10 +90,10 @@ export class Uploader {
     await this.#send({ digest: file.digest, kind: 'file', name: getFileName(file), size: file.size, readFrom: readFrom }, signal, onSent);
   }
 
-  /** @returns whether the server has the file by it. */
+  /** @returns whether the server has the file now. */
   async #tryDelta(file: LocalFile, signal: AbortSignal): Promise<boolean> {
     const bases = this.#before.listSimilar(file);
-    // An upload that was begun is gone on with; what the server has is not sent.
+    // A begun upload is continued; what the server has is not sent.
     if (bases.length === 0 || (await this.#readOffset(file.digest, signal)) !== 0) return false;
     for (const base of bases) {
       if ((await this.#readOffset(base.digest, signal)) !== undefined) continue;
@@ -114,7 +114,7 @@ export class Uploader {
     }
   }
 
-  /** The last of a directory: the server puts it together. */
+  /** The last file of a directory, after which the server assembles it. */
   async #uploadManifest({ digest, manifest }: LocalCheckpoint, signal: AbortSignal): Promise<void> {
     if (!manifest) return;
     const from = async (offset: number): Promise<Uint8Array> => manifest.subarray(offset, offset + this.#partBytes);
@@ -162,7 +162,7 @@ function createPartCall({ digest, kind, name, size }: Content, begin: number, pa
 }
 
 function getRange(begin: number, length: number, size: number): Readonly<Record<string, string>> {
-  // All of it had come before the connection broke.
+  // The server had received all of it before the connection broke.
   if (length === 0 && size > 0) return { 'content-range': `bytes */${size}` };
   return length < size ? { 'content-range': `bytes ${begin}-${begin + length - 1}/${size}` } : {};
 }
@@ -177,7 +177,7 @@ function parseOffset({ headers }: Answer, otherwise: number): number {
   return typeof text === 'string' && /^\d{1,16}$/.test(text) ? Number(text) : otherwise;
 }
 
-/** Turns a refusal that may pass into an UnavailableError, which is retried. */
+/** Turns a temporary refusal into an UnavailableError, which is retried. */
 function toRetryable(error: unknown): unknown {
   return error instanceof RefusedError && ELSEWHERE.has(error.code)
     ? new UnavailableError(error.code, error.message, { cause: error })

@@ -14,10 +14,13 @@ export interface WireRequest {
   readonly signal: AbortSignal;
 }
 
-/** More than any answer has that is not a stream: what is longer comes from something else, and must not fill the memory. */
+/** More than any answer that is not a stream: longer ones come from something else, and must not fill the memory. */
 const MOST_ANSWER_BYTES = 64 * 2 ** 20;
 
-/** The head of the answer; read its body, or destroy it. @throws UnavailableError when the connection fails; the signal's reason. */
+/**
+ * Resolves with the answer's head; the caller reads its body, or destroys it. @throws UnavailableError when the connection fails; the signal's
+ * reason.
+ */
 export function openAnswer(url: string, { method, headers, body, signal }: WireRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const send = url.startsWith('https:') ? secureRequest : plainRequest;
@@ -28,7 +31,7 @@ export function openAnswer(url: string, { method, headers, body, signal }: WireR
   return promise;
 }
 
-/** @throws as `openAnswer` does, and UnavailableError when it is longer than any answer is. */
+/** @throws as `openAnswer` does, and UnavailableError when it is longer than any answer of Muster. */
 export async function readText(answer: IncomingMessage, url: string, signal: AbortSignal): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -41,7 +44,7 @@ export async function readText(answer: IncomingMessage, url: string, signal: Abo
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The body of an answer as it comes. Leaving it early closes the connection. @throws as `openAnswer` does. */
+/** The body of an answer in chunks. Leaving early closes the connection. @throws as `openAnswer` does. */
 export async function* readChunks(answer: IncomingMessage, url: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of answer) if (chunk instanceof Uint8Array) yield chunk;
@@ -62,19 +65,19 @@ function createUnreachableError(url: string, error: unknown, signal: AbortSignal
   });
 }
 
-/** When a name has several addresses, each has failed in a way of its own. */
+/** For a name with several addresses, each has failed in its own way. */
 function getReason(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(getMessage).join(', ');
   return getMessage(error);
 }
 
-/** Far more than an event, an episode or a call has: what is longer comes from something else, and must not fill the memory. */
+/** Far more than an event, an episode or a call has: longer lines come from something else, and must not fill the memory. */
 const MOST_LINE_CHARACTERS = 16 * 2 ** 20;
 
 /**
- * Text as it comes, in lines without their ends. What follows the last end is left out: a broken connection has cut it off.
+ * Text in lines without their ends. Text after the last end is dropped: a broken connection has cut it off.
  *
- * @throws what `createTooLongError` makes, for a line of more characters than it is given.
+ * @throws the error of `createTooLongError` for a line of more characters than the limit.
  */
 export async function* readLines(chunks: AsyncIterable<Uint8Array>, createTooLongError: (most: number) => Error): AsyncGenerator<string> {
   const decoder = new TextDecoder();

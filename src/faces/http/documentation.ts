@@ -24,7 +24,7 @@ function registerSchemas(): z.core.$ZodRegistry<{ id: string }> {
   return registry;
 }
 
-/** Names are kept apart from descriptions, which stand with the schemas themselves. */
+/** Names are separate from descriptions, which are in the schemas themselves. */
 const CONVERSION: Pick<z.core.ToJSONSchemaParams, 'unrepresentable' | 'override'> = {
   unrepresentable: 'any',
   override: ({ zodSchema, jsonSchema }) => {

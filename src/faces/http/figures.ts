@@ -10,7 +10,7 @@ import { formatRoute } from './problems/schema-compilers.ts';
 
 const FINAL_STATES: readonly FinalState[] = ['finished', 'cancelled', 'failed'];
 
-/** Figures of evaluations that have come to their end. */
+/** Counts evaluations that have ended. */
 export function createEndedCounter(registry: Registry): (state: FinalState) => void {
   const ended = new Counter({
     name: 'muster_evaluations_ended_total',
@@ -18,7 +18,7 @@ export function createEndedCounter(registry: Registry): (state: FinalState) => v
     labelNames: ['state'],
     registers: [registry],
   });
-  // A series that begins with its first event shows no increase by it.
+  // A series that begins with its first event would not show an increase for it.
   for (const state of FINAL_STATES) ended.inc({ state }, 0);
   return (state) => ended.inc({ state });
 }
@@ -31,13 +31,13 @@ export interface Measured {
 }
 
 export interface Delivered {
-  /** Of all that they were sent. */
+  /** Of everything that they were sent. */
   readonly bytes: number;
-  /** The bytes among them of files that came as deltas. */
+  /** Of these bytes, those of files that were sent as deltas. */
   readonly deltaBytes: number;
 }
 
-/** Figures that are looked up on request. */
+/** Figures that are computed on request. */
 export function measure(registry: Registry, { service, pools, delivered }: Measured): void {
   addGauge(registry, 'muster_evaluations_playing', 'Evaluations and comparisons that this process plays', [], (set) => {
     set({}, service.playing.length);
@@ -78,7 +78,7 @@ export function measure(registry: Registry, { service, pools, delivered }: Measu
   bytes.reset();
 }
 
-/** The figures in Prometheus' text format, those of requests among them. */
+/** The figures in Prometheus' text format, including those of requests. */
 export function addFigureRoutes(instance: FastifyInstance, registry: Registry): void {
   const seconds = new Histogram({
     name: 'muster_http_request_seconds',

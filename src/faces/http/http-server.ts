@@ -45,27 +45,27 @@ export interface HttpServerOptions {
   readonly version: string;
   readonly maxBodyBytes: number;
   readonly maxWaitSeconds: number;
-  /** Everybody on this machine is the operator when left out. */
+  /** When left out, everyone on this machine is an operator. */
   readonly identify?: Identify;
   /** Of one principal; undefined for any number. */
   readonly requestsPerMinute?: number | undefined;
   /** Any number when left out. */
   readonly streams?: StreamLimits;
   readonly readiness: Readiness;
-  /** Where checkpoints are brought; nowhere when left out. */
+  /** Uploads of checkpoints; not offered when left out. */
   readonly checkpoints?: CheckpointService;
-  /** Episodes of agents; none are played when it is left out. */
+  /** Agents' episodes; not offered when left out. */
   readonly arena?: EpisodeCalls;
-  /** Streams of groups for trainings; none when it is left out. */
+  /** Streams of groups for trainings; not offered when left out. */
   readonly rollouts?: RolloutCalls;
   /** Further routes: of pools, figures, checkpoints. */
   readonly more?: readonly ((app: FastifyInstance, room: StreamRoom) => void)[];
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Of a part of an address, as it is sent: the id of a task has up to 260 characters, of up to twelve each. Each route checks its own. */
+/** Of a path parameter as it is sent: the id of a task has up to 260 characters, of up to twelve each. Each route checks its own. */
 const MAX_PARAMETER_LENGTH = 8 * 1024;
-/** For the headers of a request to arrive; the route decides how long the body may take. */
+/** Time for a request's headers to arrive; the route decides the time for the body. */
 const HEADERS_MILLISECONDS = 60_000;
 
 /** The HTTP face of a service. It listens once `listen` is called, and is closed with `close`. */
@@ -75,10 +75,10 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     bodyLimit: options.maxBodyBytes,
     // Uploads take hours.
     requestTimeout: 0,
-    // Ten seconds otherwise, in which a busy machine does not always read the pages of the documentation.
+    // The default is ten seconds, in which a busy machine does not always load the pages of the documentation.
     pluginTimeout: 0,
     http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MILLISECONDS, shouldUpgradeCallback: isSocketRequest },
-    // Streams of events end with the service; what is idle by then is closed.
+    // Streams of events end with the service; connections that are idle by then are closed.
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
   });
@@ -123,7 +123,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   return app;
 }
 
-/** By this header a client warns of a server of another version. The guard has answered callers that may not know it. */
+/** Clients use this header to warn of a server of another version. Callers that may not know it have been answered by the guard before. */
 function sayVersion(app: FastifyInstance, version: string): void {
   app.addHook('onRequest', async (_, reply) => {
     reply.header(VERSION_HEADER, version);
@@ -157,7 +157,7 @@ function handleErrors(app: FastifyInstance, log: Log): void {
   });
 }
 
-/** Before anything else is looked at: what a request brings to where there is nothing is of no interest. */
+/** Checked before everything else: the content of a request to an unknown route does not matter. */
 function refuseUnknown(app: FastifyInstance, methods: AllowedMethods): void {
   app.addHook('onRequest', async ({ is404, method, url }) => {
     if (!is404) return;

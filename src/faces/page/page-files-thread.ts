@@ -18,7 +18,7 @@ export interface PageFile {
 }
 
 export interface PageFiles {
-  /** Of all files: another one with any change. */
+  /** Digest of all files. */
   readonly digest: string;
   /** The module to begin with. */
   readonly entry: string;
@@ -35,7 +35,7 @@ const { entry, root } = z.object({ data: z.object({ entry: z.string(), root: z.s
 const require = createRequire(entry);
 void collect().then((files) => parentPort?.postMessage(files));
 
-/** All modules that the page's first one imports, and nothing else: what is not in here is not served. */
+/** All modules that the page's first one imports, and nothing else: other files are not served. */
 async function collect(): Promise<PageFiles> {
   const modules = new Map<string, string>();
   const waiting = [entry];
@@ -60,7 +60,7 @@ async function collect(): Promise<PageFiles> {
   };
 }
 
-/** It lies beside the page's first module where that is bundled with all that it imports. */
+/** Bundled, it is one file in the directory of the page's first module. */
 function readCurveStyle(): Promise<string> {
   const bundled = join(dirname(entry), 'uPlot.min.css');
   return readFile(existsSync(bundled) ? bundled : require.resolve('uplot/dist/uPlot.min.css'), 'utf8');
@@ -81,7 +81,7 @@ async function read(file: string): Promise<{ readonly text: string; readonly imp
   return { text, imported };
 }
 
-/** Undefined for words that look like an import in a text. */
+/** Returns undefined for words in a text that look like an import. */
 function getTarget(name: string, file: string): string | undefined {
   if (name.startsWith('.')) return join(dirname(file), name);
   const library = Object.entries(LIBRARIES).find(([known]) => name === known || name.startsWith(`${known}/`));
@@ -97,7 +97,7 @@ function getPackage(library: string): string {
   return file.slice(0, file.lastIndexOf(name) + name.length);
 }
 
-/** Files keep their places relative to one another, so that relative imports hold. */
+/** Files keep their relative paths, so that relative imports work. */
 function buildUrlPath(file: string): string {
   const at = file.lastIndexOf('node_modules/');
   const isLibrary = Object.keys(LIBRARIES).some((name) => file.startsWith(`node_modules/${name}/`, at));

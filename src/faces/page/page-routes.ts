@@ -24,7 +24,7 @@ const ADDRESSES = [
   '/batches/:name',
 ] as const;
 
-/** Nothing inline, nothing from elsewhere, in no frame of another site. */
+/** No inline code, nothing from elsewhere, and no frame of another site. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -33,7 +33,7 @@ interface Page {
   readonly files: ReadonlyMap<string, PageFile>;
 }
 
-/** The live page. Its files are collected at the first request: most servers are asked by programs alone. */
+/** The live page. Its files are collected at the first request: most servers are used by programs alone. */
 export function addPageRoutes(app: FastifyInstance): void {
   addPageFrom(app, join(import.meta.dirname, 'browser'));
 }
@@ -55,7 +55,7 @@ export function addPageFrom(app: FastifyInstance, directory: string): void {
       .header('cache-control', 'public, max-age=31536000, immutable')
       .header('vary', 'accept-encoding')
       .type(file.type);
-    // All browsers take it; some programs do not.
+    // All browsers accept it; some programs do not.
     if (!/\bgzip\b/.test(headers['accept-encoding'] ?? '')) return answer.send(await promisify(gunzip)(file.gzipped));
     return answer.header('content-encoding', 'gzip').send(Buffer.from(file.gzipped));
   });
@@ -72,7 +72,7 @@ function setSecurityHeaders(reply: FastifyReply): FastifyReply {
 async function collectPage(directory: string): Promise<Page> {
   const { digest, entry, style, files } = await collectFiles(directory);
   const base = `/page/${digest}`;
-  // A browser would learn of modules from those that import them, one round trip after the other.
+  // Otherwise a browser would discover modules from their importers, one round trip after the other.
   const more = files.filter(({ path }) => path !== entry && path !== style);
   return {
     html: `<!doctype html>

@@ -24,9 +24,9 @@ export interface NamedCandidate {
   readonly statistics: CandidateStatistics;
   readonly position: number;
   readonly name: string;
-  /** Where the checkpoint came from. */
+  /** The checkpoint's origin. */
   readonly line: Content;
-  /** Where the statistics stand in the document. */
+  /** Path of the statistics in the document. */
   readonly source: string;
 }
 

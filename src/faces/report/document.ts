@@ -4,7 +4,7 @@ import type { Summary } from '../../orchestrator/results/summary.ts';
 import type { Preparation } from '../../agents/preparation/preparation-report.ts';
 import type { CheckedTask, GradedSubmission } from './grading/graded-submission.ts';
 
-/** What a page can be made of. */
+/** The documents that a page can show. */
 export type ReportDocument =
   | { readonly kind: 'evaluation'; readonly summary: Summary }
   /** Several checkpoints on one suite; shown in the order of their means. */
@@ -14,5 +14,5 @@ export type ReportDocument =
   /** Tasks that were checked with their own submissions. */
   | { readonly kind: 'check'; readonly tasks: readonly CheckedTask[] }
   | { readonly kind: 'replay'; readonly replay: ReplayDocument }
-  /** What became of the candidates of a repository. */
+  /** The results of a repository's candidates. */
   | { readonly kind: 'preparation'; readonly preparation: Preparation };

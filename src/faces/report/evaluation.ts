@@ -17,7 +17,7 @@ import { renderWarningList } from './text/warnings.ts';
 /**
  * One checkpoint's evaluation, the answer first.
  *
- * @param position among the evaluations of the page. @param source where the summary stands in the document: empty, or `summaries.1.`
+ * @param position among the evaluations of the page. @param source path of the summary in the document: empty, or `summaries.1.`
  */
 export function renderEvaluation(summary: Summary, name: string, position: number, source: string): Markup {
   const { official, checkpoint, run } = summary;
@@ -39,7 +39,7 @@ ${renderProvenance(summary)}
 
 type Metric = Summary['official']['metrics'][number];
 
-/** What the environments measured beside the return. */
+/** What the environments measured besides the return. */
 function renderMetricTable(metrics: readonly Metric[], source: string): Markup {
   return markup`<section class="card"><h3>Metrics</h3>
 <div class="scroll wide" role="region" aria-label="Metrics" tabindex="0"><table>
@@ -54,7 +54,7 @@ function renderMetricRow({ name, mean, standardDeviation, min, max, count: episo
 `;
 }
 
-/** What to request to play the same again. */
+/** What is needed to repeat the evaluation. */
 function renderProvenance({ official, checkpoint }: Summary): Markup {
   const { suite, stop, budgetEpisodes } = official;
   const rows = [

@@ -7,12 +7,12 @@ import { formatCause } from './text/wording.ts';
 
 type Official = Summary['official'];
 
-/** Whether there is more to say of failures than a sentence. */
+/** Whether failures need more than a sentence. */
 export function hasFailed({ failures, unresolved }: Official): boolean {
   return unresolved > 0 || FAILURE_CAUSES.some((cause) => failures[cause] > 0);
 }
 
-/** Which episodes failed, and what the missing ones could change at most. */
+/** Which episodes failed, and how much the missing ones could change at most. */
 export function renderFailures(official: Official, run: Summary['run'], source: string): Markup {
   return markup`<section class="card"><h3>Failed and unresolved episodes</h3>
 ${renderFailureTable(official, source)}

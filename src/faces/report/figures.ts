@@ -20,7 +20,7 @@ import { formatMethod } from './text/wording.ts';
 type Official = Summary['official'];
 type Interval = NonNullable<Official['interval']>;
 
-/** Everything that describes the returns beside their mean. */
+/** Everything that describes the returns besides their mean. */
 export function renderFigures(official: Official, source: string): Markup {
   const groups = [renderSpread, renderRobust, renderSuccess, renderEstimands, renderCertainty].map((group): RowGroup =>
     group(official, source),
@@ -166,7 +166,7 @@ function renderCertainty({ certainty, episodes }: Official, source: string): Row
   };
 }
 
-/** @param source of the estimate; its ends stand in `interval` there unless `endsSource` says otherwise. */
+/** @param source path of the estimate; its ends are in `interval` there unless `endsSource` says otherwise. */
 function estimate(
   value: number | null,
   interval: { readonly low: number; readonly high: number } | null,

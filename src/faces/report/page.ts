@@ -21,8 +21,8 @@ import { STYLE } from './text/style.ts';
 import { renderWarningList } from './text/warnings.ts';
 
 /**
- * A document as one HTML page for people. The page stands alone: no script, and nothing is fetched from anywhere, which its content
- * security policy holds it to. Whatever the document says is shown as text.
+ * A document as one HTML page for people. The page is self-contained: it has no script and fetches nothing, which its content security policy
+ * enforces. All of the document's texts are escaped.
  */
 export function reportPage(document: ReportDocument): string {
   return getPage(document).toString();

@@ -15,7 +15,7 @@ export interface Ranked {
   readonly name: string;
 }
 
-/** The highest mean first; those without one last, in the order given. */
+/** The highest mean first; those without one last, in the given order. */
 export function rankSummaries(summaries: readonly Summary[]): Ranked[] {
   const getMean = ({ summary }: Ranked): number => summary.official.mean ?? -Infinity;
   const names = nameCheckpoints(summaries.map(({ checkpoint }) => checkpoint));

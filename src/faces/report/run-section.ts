@@ -6,10 +6,10 @@ import { count, renderData, renderDuration, renderSpreadFigure } from './text/nu
 import { renderFigureTable, joinContent } from './text/rows.ts';
 import type { FigureRow } from './text/rows.ts';
 
-/** Indices of episodes that are named one by one, before it is said how many more there are. */
+/** Indices of episodes that are listed before the rest is counted. */
 const NAMED = 20;
 
-/** What the run took, and what its sandboxes were: facts of time and place. */
+/** What the run cost, and its sandboxes: facts that depend on time and machine. */
 export function runSection(run: RunFacts, source: string): Markup {
   return markup`<section class="card"><h3>How it ran</h3>
 ${renderFigureTable([
@@ -54,7 +54,7 @@ function renderTimeRows(
   return rows;
 }
 
-/** To the minute, as the summary has it: in UTC. */
+/** To the minute, in UTC as in the summary. */
 export function startTime(startedAt: string): Markup {
   return markup`<time datetime="${startedAt}">${startedAt.slice(0, 10)} ${startedAt.slice(11, 16)} UTC</time>`;
 }

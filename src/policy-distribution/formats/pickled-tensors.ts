@@ -47,7 +47,7 @@ export function readPickledTensors(pickle: Uint8Array): readonly PickledTensor[]
   return search.found;
 }
 
-/** Goes through all that a pickle comes to. */
+/** Visits everything in a pickle's result. */
 class Search {
   readonly found: PickledTensor[] = [];
   #left = MOST_VALUES;
@@ -78,7 +78,7 @@ class Search {
   }
 }
 
-/** Not of a list: one of lists of itself would never end. */
+/** Not for a list: one that contains itself would never end. */
 function formatKey(key: unknown): string {
   return typeof key === 'string' || typeof key === 'number' || typeof key === 'boolean' ? String(key) : '?';
 }

@@ -20,7 +20,10 @@ export class Named {
   }
 }
 
-/** A call that the pickle asks for and Muster does not make. Its entries are what the pickle sets on the result: those of a mapping, or of a TorchScript module. */
+/**
+ * A call that the pickle would make and Muster does not. Its entries are what the pickle sets on the result: those of a mapping, or of a TorchScript
+ * module.
+ */
 export class Called {
   readonly callee: unknown;
   readonly with: readonly unknown[];

@@ -1,24 +1,24 @@
 import type { ReadAt } from './read-at.ts';
 
-/** Read at once: most of what is looked at lies together, and what is passed over may be gigabytes. */
+/** Read at once: most fields of interest are close together, and skipped ones may have gigabytes. */
 const WINDOW_BYTES = 64 * 1024;
 /** Bytes of a varint, at most. */
 const MOST_VARINT_BYTES = 10;
 
-/** A field of a message: its number, and its value or where that lies. */
+/** A field of a message: its number, and its value or the value's position. */
 export type Field =
   | { readonly number: number; readonly kind: 'varint'; readonly value: bigint }
   /** @see FieldReader.fields, FieldReader.text */
   | { readonly number: number; readonly kind: 'bytes'; readonly begin: number; readonly end: number }
   | { readonly number: number; readonly kind: 'fixed' };
 
-/** What was to be a protobuf message is none. */
+/** The data is no protobuf message. */
 export class MalformedMessage extends Error {
   override readonly name = 'MalformedMessage';
 }
 
 /**
- * Goes through the fields of protobuf messages (protobuf.dev/programming-guides/encoding) in a file, without reading the ones that are not needed. Nothing in
+ * Visits the fields of protobuf messages (protobuf.dev/programming-guides/encoding) in a file, without reading fields that are not needed. Nothing in
  * the file is trusted.
  */
 export class FieldReader {
@@ -68,7 +68,7 @@ export class FieldReader {
     return new TextDecoder().decode(await this.#readAt(begin, end - begin));
   }
 
-  /** Numbers one after the other, as repeated ones are packed. */
+  /** Consecutive numbers, as repeated fields are packed. */
   async readVarints(begin: number, end: number): Promise<readonly bigint[]> {
     const values: bigint[] = [];
     for (let at = begin; at < end;) {

@@ -13,7 +13,7 @@ export interface SafetensorsHeader {
   /** In the order of their bytes in the file. */
   readonly tensors: readonly Tensor[];
   readonly metadata: Readonly<Record<string, string>>;
-  /** Where in the file the first tensor's bytes begin. */
+  /** Position of the first tensor's bytes in the file. */
   readonly dataStart: number;
 }
 

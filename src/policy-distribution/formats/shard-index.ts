@@ -3,12 +3,12 @@ import { JsonProblem, parseText, type JsonBounds } from '../../kernel/json-bound
 import { readJsonText } from './json-in-file.ts';
 import type { ReadAt } from './read-at.ts';
 
-/** The index of a checkpoint that lies in several files, as Hugging Face writes it: which tensor is in which. */
+/** The index of a checkpoint in several files, as Hugging Face writes it: which tensor is in which. */
 
 const INDEX = /\.(safetensors|bin)\.index\.json$/;
 /** Some hundred thousand tensors: beyond all models. */
 const INDEX_BOUNDS: JsonBounds = { bytes: 32 * 2 ** 20, depth: 64, values: 1_000_000 };
-/** Enough to see what is wrong. */
+/** Enough to show what is wrong. */
 const MISSING_SHOWN = 5;
 
 export function isShardIndex(path: string): boolean {

@@ -14,9 +14,9 @@ export interface ZipEntry {
   readonly packed: number;
 }
 
-/** One that can be read. */
+/** An entry that can be read. */
 export interface LocatedEntry extends ZipEntry {
-  /** Of what stands before its bytes. */
+  /** Of the header before its bytes. */
   readonly offset: number;
   readonly method: number;
 }
@@ -30,7 +30,7 @@ const MOST_COMMENT_BYTES = 0xffff;
 const MOST_DIRECTORY_BYTES = 32 * 1024 * 1024;
 const MOST_ENTRIES = 200_000;
 const MOST_NAME_BYTES = 4096;
-/** Nothing that deflate packs is smaller by more, and a little stands before it. */
+/** Deflate shrinks nothing by more, and a header comes before the data. */
 const MOST_RATIO = 1032;
 const PACKED_OVERHEAD_BYTES = 16;
 const ZIP64_FIELD = 1;
@@ -48,7 +48,9 @@ export async function readZipDirectory(file: string, size: number, readAt: ReadA
   return parseDirectory(file, createView(await readAt(offset, length)));
 }
 
-/** An entry's bytes, unpacked. @throws InputError `checkpoint.zip` also when it has more than `mostBytes`, or is packed in another way than deflated. */
+/**
+ * An entry's bytes, unpacked. @throws InputError `checkpoint.zip` also when it has more than `mostBytes`, or is packed in another way than deflated.
+ */
 export async function readZipEntry(file: string, entry: LocatedEntry, readAt: ReadAt, mostBytes: number): Promise<Uint8Array> {
   const { name, size, packed, offset, method } = entry;
   if (Math.max(size, packed) > mostBytes) throw createRefusalError(file, `its entry ${name} has ${size} bytes`, `at most ${mostBytes}`);
@@ -122,7 +124,7 @@ function parseDirectory(file: string, directory: DataView): readonly LocatedEntr
   return entries;
 }
 
-/** What does not fit into 32 bits stands in an extra field, in this order. */
+/** Numbers that do not fit into 32 bits are in an extra field, in this order. */
 function readNumbers(file: string, written: readonly number[], extra: DataView): Pick<LocatedEntry, 'size' | 'packed' | 'offset'> {
   const large = written.filter((value) => value === IN_ZIP64).length;
   if (large === 0) return toSizes(written);

@@ -4,7 +4,7 @@ import { assertShards, isShardIndex } from '../formats/shard-index.ts';
 import type { ReadAt } from '../formats/read-at.ts';
 import { readSafetensorsHeader } from '../formats/safetensors.ts';
 
-/** What every checkpoint has to be, however it comes. */
+/** What every checkpoint has to satisfy, wherever it comes from. */
 
 export interface CheckpointLimits {
   /** For all files of one checkpoint together. */
@@ -42,7 +42,7 @@ export function assertSize(uri: string, bytes: number, maxBytes: number): void {
   throw new InputError('checkpoint.too-large', message);
 }
 
-/** Of a checkpoint's only file. @throws InputError `checkpoint.path` */
+/** For a checkpoint's only file. @throws InputError `checkpoint.path` */
 export function assertFileName(name: string): void {
   assertCheckpointPath(name);
   if (name.includes('/'))
@@ -53,11 +53,10 @@ export function assertFileName(name: string): void {
 }
 
 /**
- * Looks into a file whose name says what it is.
+ * Checks a file in the format of its suffix.
  *
- * @param address of the file, for people.
- * @param beside paths of all files of its checkpoint; undefined while they are not known.
- * @throws InputError `checkpoint.safetensors`, `checkpoint.shards`
+ * @param address of the file, for people. @param beside paths of all files of its checkpoint; undefined while they are not known. @throws InputError
+ * `checkpoint.safetensors`, `checkpoint.shards`
  */
 export async function inspect(path: string, address: string, size: number, readAt: ReadAt, beside?: ReadonlySet<string>): Promise<void> {
   if (beside && isShardIndex(path)) await assertShards(path, address, size, readAt, beside);

@@ -8,12 +8,12 @@ import type { FileContents } from '../formats/file-contents.ts';
 import type { ReadAt } from '../formats/read-at.ts';
 import { untrustedFiles } from './untrusted-files.ts';
 
-/** What a checkpoint holds, without loading any of it. */
+/** The content of a checkpoint, without loading it. */
 export interface CheckpointInspection {
-  /** Undefined when not all of it was read. */
+  /** Undefined when it was not read completely. */
   readonly digest?: Digest | undefined;
   readonly kind: CheckpointKind;
-  /** Of all files. */
+  /** Over all files. */
   readonly bytes: number;
   readonly files: readonly InspectedFile[];
 }
@@ -28,7 +28,7 @@ export interface InspectionPorts {
   readonly limits: CheckpointLimits;
   /** Opens a listed file for reads anywhere in it. */
   readonly open: (file: ListedFile) => Promise<AsyncDisposable & { readonly readAt: ReadAt }>;
-  /** Whether all of it is read, for its digest; what stands at the beginning or the end of a file is read in any case. */
+  /** Whether all of it is read, for its digest; the beginning and the end of a file are read in any case. */
   readonly readsAll: boolean;
 }
 
@@ -47,7 +47,7 @@ export async function inspectCheckpoint(
     await using opened = await open(listed);
     const { path, address, size } = listed;
     const contents = await untrustedFiles.read('contents', { path, address, size }, opened.readAt);
-    // Last: whatever was looked at is what was listed.
+    // Checked last: the inspected files are the listed ones.
     const digest = readsAll ? await digestStream(readWholeFile(listed, source.read(listed, signal))) : undefined;
     files.push({ path, size, digest, contents });
   }

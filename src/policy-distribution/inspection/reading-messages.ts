@@ -2,14 +2,14 @@ import type { Answer, Order, ReadingKind } from './readings.ts';
 
 /** The messages between a process and the thread that reads one file for it. */
 
-/** With this the thread begins. */
+/** Starts the thread. */
 export interface ThreadOrder<Kind extends ReadingKind> {
   readonly kind: Kind;
   readonly order: Order<Kind>;
 }
 
 export type ThreadReply<Kind extends ReadingKind> =
-  /** It waits for these bytes of the file: they are the next message to it. */
+  /** The thread waits for these bytes of the file: they are the next message to it. */
   | { readonly says: 'wants'; readonly position: number; readonly length: number }
   | { readonly says: 'read'; readonly answer: Answer<Kind> }
   /** An InputError of the reader. */

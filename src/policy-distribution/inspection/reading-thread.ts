@@ -7,7 +7,7 @@ import type { ThreadOrder, ThreadReply } from './reading-messages.ts';
 import { readHere, type ReadingKind } from './readings.ts';
 import type { ReadAt } from '../formats/read-at.ts';
 
-/** A thread that reads one file for its process, and ends. It opens nothing itself: it asks for each stretch. */
+/** A thread that reads one file for its process, and ends. It opens nothing itself: it requests each stretch. */
 
 const port = parentPort;
 if (port === null) throw new Error('this module is a thread');

@@ -9,7 +9,7 @@ import type { ReadAt } from '../formats/read-at.ts';
 
 /** Questions about untrusted bytes, and their answers. All of it can be sent between threads. */
 export interface Readings {
-  /** Whether it is what its name says: see `inspect`. */
+  /** Whether the file has the format of its suffix: see `inspect`. */
   readonly check: { readonly order: NamedFile & { readonly beside?: ReadonlySet<string> | undefined }; readonly answer: void };
   /** See `readLayout`. */
   readonly layout: { readonly order: NamedFile; readonly answer: readonly Segment[] };

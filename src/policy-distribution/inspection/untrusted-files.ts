@@ -9,21 +9,21 @@ import { resolveBeside } from '../../kernel/package-root.ts';
 import { Thread } from '../../kernel/thread.ts';
 import { hasErrno } from '../../kernel/errno.ts';
 
-/** A reader that asks for more of a file does its work in a thread. */
+/** A reader that requests more of a file runs in a thread. */
 const MOST_HERE_BYTES = 2 ** 20;
-/** Of the thread's own time; what the file's source takes does not count. What is within all bounds takes a second or two. */
+/** The thread's own time, without that of the file's source. A file within all bounds takes a second or two. */
 const DEADLINE_MILLISECONDS = 60_000;
-/** So that many large files at a time take no more memory than one. */
+/** One at a time, so that many large files take no more memory than one. */
 const MOST_THREADS = 1;
 /**
- * What is within the bounds takes a quarter of it. It is no wall: V8 looks at it too late while it parses, and may end the process where it does. What
- * holds is that readers measure before they parse.
+ * A file within the bounds takes a quarter of it. This limit alone does not protect: V8 checks it too late while it parses, and may end the process
+ * then. Protection comes from readers that measure before they parse.
  */
 const HEAP = { maxOldGenerationSizeMb: 1024, maxYoungGenerationSizeMb: 64 };
 
 /**
- * Reads untrusted files. What takes up to a megabyte of the file is read here; the rest in a thread, one at a time, that is given up after
- * a time. Whatever a file holds, the event loop goes on.
+ * Reads untrusted files. Readers that need up to a megabyte of a file run here; others run in a thread, one at a time, with a time limit. So no file
+ * can block the event loop.
  */
 export class UntrustedFiles {
   readonly #clock: Clock;
@@ -82,7 +82,7 @@ export class UntrustedFiles {
   }
 }
 
-/** One for the process: what it bounds is the memory of all threads together. */
+/** One for the process: it bounds the memory of all threads together. */
 export const untrustedFiles = new UntrustedFiles(systemClock);
 
 /** Counts what a reader takes of a file and unpacks, and stops it beyond the bound. */
@@ -93,7 +93,7 @@ class Meter {
 
   constructor(readAt: ReadAt) {
     this.readAt = async (position, length) => {
-      // Not even read.
+      // Refused without reading.
       if (length > this.#left) this.take(length);
       const bytes = await readAt(position, length);
       this.take(bytes.length);
@@ -108,7 +108,7 @@ class Meter {
   };
 }
 
-/** A deadline that stands still while the thread waits for the file. */
+/** A deadline that is paused while the thread waits for the file. */
 class WorkingTime implements Disposable {
   readonly #clock: Clock;
   readonly #onPassed: () => void;

@@ -9,7 +9,7 @@ import { readWholeFile } from '../files/listed-files.ts';
 import { isShardIndex } from '../formats/shard-index.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
 
-/** Files as sources list them, brought into the store: one that was read is not read again as long as it stays as it is. */
+/** Stores files as sources list them: an unchanged file is not read again. */
 export class BroughtFiles {
   readonly #content: ContentStore;
   readonly #known = new KnownFiles();
@@ -18,7 +18,7 @@ export class BroughtFiles {
     this.#content = content;
   }
 
-  /** What was in the files when they were read, in the order of their paths; undefined unless they are all known. */
+  /** The files' content as last read, in order of their paths; undefined unless all are known. */
   recall(files: CheckpointListing['files']): readonly CheckpointFile[] | undefined {
     const recalled: CheckpointFile[] = [];
     for (const file of sortByPath(files)) {

@@ -28,8 +28,8 @@ const recordSchema = z.object({
 });
 
 /**
- * Which checkpoints are on this machine, what they consist of, when each was last used (the time of its record's last write), and which are in
- * use (files in `holds/`, named by the process whose they are: they end with it). Any number of processes may share the directory.
+ * Which checkpoints are on this machine, their files, when each was last used (the time of its record's last write), and which are in use (files in
+ * `holds/`, named by their process: they end with it). Any number of processes may share the directory.
  */
 export class CheckpointRecords {
   readonly #directory: string;
@@ -62,7 +62,7 @@ export class CheckpointRecords {
     return records;
   }
 
-  /** Also when there is one: a file's name may have changed. It counts as used. */
+  /** Also when there is one: a file's name may have changed. Counts as a use. */
   async write({ digest, kind, files }: RecordedCheckpoint): Promise<void> {
     const incoming = join(this.#incoming, this.#names.next());
     const text = JSON.stringify({
@@ -71,7 +71,7 @@ export class CheckpointRecords {
     });
     await translateErrors(incoming, async () => {
       try {
-        // Not synced: what a power cut takes is brought anew.
+        // Not synced: a record that a power cut removes is made again.
         await writeFile(incoming, text, { flag: 'wx', mode: 0o600 });
         await rename(incoming, this.#getPath(digest));
         await this.#touchNow(digest);
@@ -81,7 +81,7 @@ export class CheckpointRecords {
     });
   }
 
-  /** Undefined when there is none, or none that can be read: then it has to be brought again. */
+  /** Undefined when there is none, or an unreadable one: the checkpoint then has to be brought again. */
   async read(digest: Digest): Promise<RecordedCheckpoint | undefined> {
     const path = this.#getPath(digest);
     const text = await translateErrors(path, () => readFile(path, 'utf8').catch(ignoreMissing));
@@ -89,7 +89,7 @@ export class CheckpointRecords {
     return record.success ? { digest, ...record.data } : undefined;
   }
 
-  /** It is used now. Where this process has said so a moment ago, that is enough. */
+  /** Records a use. If this process has just recorded one, that is enough. */
   async touch(digest: Digest): Promise<void> {
     if (!this.isFresh(digest)) await this.#touchNow(digest);
   }
@@ -99,7 +99,7 @@ export class CheckpointRecords {
     return this.#touched.has(digest);
   }
 
-  /** Until it is disposed, or this process ends, the checkpoint is not removed. */
+  /** Protects the checkpoint from removal until it is disposed, or this process ends. */
   async hold(digest: Digest): Promise<Hold> {
     const path = join(this.#holds, `${this.#names.next()}.${getDigestHex(digest)}`);
     await translateErrors(path, () => writeFile(path, '', { flag: 'wx', mode: 0o600 }));
@@ -111,12 +111,12 @@ export class CheckpointRecords {
     };
   }
 
-  /** What was on its way out in processes that have ended. @throws InfrastructureError `store.unusable` */
+  /** Puts back what ended processes were removing. @throws InfrastructureError `store.unusable` */
   async putBackAbandoned(): Promise<void> {
     await this.#withdrawn.putBackAbandoned();
   }
 
-  /** All that are recorded. */
+  /** All recorded checkpoints. */
   async listDigests(): Promise<readonly Digest[]> {
     return (await translateErrors(this.#directory, () => readdir(this.#directory))).map((name) => `sha256:${name}`).filter(isDigest);
   }
@@ -127,21 +127,20 @@ export class CheckpointRecords {
     return facts?.touchedMs;
   }
 
-  /** Those that some living process uses. */
+  /** Checkpoints that living processes use. */
   async listHeld(): Promise<ReadonlySet<Digest>> {
     return translateErrors(this.#holds, () => this.#listHeld());
   }
 
   /**
-   * Forgets a checkpoint, unless it is in use or has been used since.
+   * Removes a checkpoint's record, unless it is in use or has been used since.
    *
-   * @param unusedSinceMs milliseconds since 1970.
-   * @returns whether it is forgotten.
+   * @param unusedSinceMs milliseconds since 1970. @returns whether it was removed.
    */
   async forget(digest: Digest, unusedSinceMs: number): Promise<boolean> {
     const path = this.#getPath(digest);
     return translateErrors(path, async () => {
-      // Out of reach first: who holds it from now on finds it gone. Who found it before has said so, and is seen now.
+      // Moved out of reach first: whoever wants to hold it from now on finds it gone, and whoever found it before has a hold that is visible now.
       const removed = await this.#withdrawn.withdraw(getDigestHex(digest));
       if (!removed) return false;
       const usedMs = (await readFacts(removed.path))?.touchedMs ?? 0;

@@ -26,16 +26,16 @@ export interface CheckpointStoreOptions {
   readonly directory: string;
   readonly limits: CheckpointLimits;
   readonly clock: Clock;
-  /** Of what `add` brings; `before` when left out. */
+  /** Limits on what `add` stores; `before` when left out. */
   readonly syncing?: Syncing;
 }
 
 /**
- * Brings checkpoints onto this machine, each byte once, and names them. Nothing that is incomplete, changing or malformed gets a
- * name: the error says which file, and no sandbox has seen any of it.
+ * Stores checkpoints on this machine, each byte once, and names them by digest. An incomplete, changing or malformed file gets no name: the error
+ * names it, and no sandbox has seen any of it.
  *
- * The file is long because it is the one entrance: each way in (added, uploaded, as a delta, as a manifest) ends in the same record. The ways
- * themselves, and what becomes of stored files, are in the files that it imports.
+ * The file is long because it is the only entrance: each way in (added, uploaded, as a delta, as a manifest) ends in the same record. The ways
+ * themselves, and the management of stored files, are in the files that it imports.
  */
 export class CheckpointStore {
   readonly #content: ContentStore;
@@ -78,10 +78,10 @@ export class CheckpointStore {
   }
 
   /**
-   * A directory that a suite ships, kept and named as a checkpoint is.
+   * A directory that a suite ships, stored and named like a checkpoint.
    *
-   * @param ignores of Python modules, what Python itself writes between them, so that running them does not change their name.
-   * @throws InputError `checkpoint.not-a-directory`, and the errors of `add`.
+   * @param ignores for Python modules, the files that Python itself writes, so that running them does not change their digest. @throws InputError
+   * `checkpoint.not-a-directory`, and the errors of `add`.
    */
   async addDirectory(
     source: CheckpointSource,
@@ -96,14 +96,14 @@ export class CheckpointStore {
   }
 
   /**
-   * One that was added before, of which only the names of its contents were kept.
+   * A checkpoint that was added before, of which only the digests are known.
    *
-   * @throws InfrastructureError `store.content-missing` when a file of it is no longer there, or not whole.
+   * @throws InfrastructureError `store.content-missing` when a file of it is missing or incomplete.
    */
   async restore({ digest, kind, files, labels }: Checkpoint): Promise<StoredCheckpoint> {
     const stored = await listRestoredFiles(digest, files, this.#contents);
     const restored = { digest, kind, files: stored, labels };
-    // So that it can be held, also when its record was removed before its files were.
+    // So that it can be held even if its record was removed before its files were.
     if (this.#records.isFresh(digest)) return restored;
     if (await this.#records.read(digest)) await this.#records.touch(digest);
     else await this.#record(restored);
@@ -126,13 +126,11 @@ export class CheckpointStore {
   }
 
   /**
-   * A file that was brought here by other means, under a name that says what it is; it is no longer where it was then. Nothing of it is kept
-   * unless it is what it should be.
+   * Stores a file that came to this machine in another way, under a name that gives its format; it is moved. Nothing is stored unless it has its
+   * digest.
    *
-   * @param path of the file, which has no other writer.
-   * @param name of the checkpoint's one file.
-   * @throws InputError `checkpoint.digest`, `checkpoint.path`, `checkpoint.too-large`, `checkpoint.safetensors`; InfrastructureError
-   * `store.full`, `store.unusable`.
+   * @param path of the file, which has no other writer. @param name of the checkpoint's only file. @throws InputError `checkpoint.digest`,
+   * `checkpoint.path`, `checkpoint.too-large`, `checkpoint.safetensors`; InfrastructureError `store.full`, `store.unusable`.
    */
   async adopt(path: string, name: string, expected: Digest, signal: AbortSignal): Promise<StoredCheckpoint> {
     assertFileName(name);
@@ -174,10 +172,10 @@ export class CheckpointStore {
   }
 
   /**
-   * A checkpoint that is here, whole. It counts as used. Hold it to keep it for longer than an hour.
+   * A stored, complete checkpoint. Counts as a use. Hold it to keep it for longer than an hour.
    *
-   * @param name that the one file of a checkpoint is to have, when another was brought under the same digest.
-   * @returns undefined when it is not here, or not all of it.
+   * @param name for the file of a checkpoint with one file, when another name was stored for the same digest. @returns undefined when it is not
+   * stored, or not completely.
    */
   async find(digest: Digest, name?: string): Promise<StoredCheckpoint | undefined> {
     const record = await this.#records.read(digest);
@@ -195,19 +193,19 @@ export class CheckpointStore {
     return (await this.#records.read(checkpoint))?.files.find(({ digest }) => digest === file)?.bucketObject;
   }
 
-  /** A file of whatever checkpoint that is here, by its own digest. @throws InfrastructureError `store.damaged`, `store.unusable` */
+  /** A stored file of any checkpoint, by its own digest. @throws InfrastructureError `store.damaged`, `store.unusable` */
   findFile(digest: Digest): Promise<StoredObject | undefined> {
     return this.#contents.find(digest);
   }
 
-  /** Until it is disposed the checkpoint stays. @returns undefined when it is no longer recorded: what was found of it may be gone. */
+  /** Keeps the checkpoint until disposed. @returns undefined when it is no longer recorded, so that its files may be gone. */
   hold(digest: Digest): Promise<Hold | undefined> {
     return this.#holds.hold(digest);
   }
 
   /**
-   * Keeps what is not in use as deltas where that is smaller, and removes what was least recently used until the rest fits, and files that belong
-   * to no checkpoint. Nothing that is held, by whatever process, needed, or was used within the last hour.
+   * Stores unused files as deltas where that is smaller, and removes the least recently used checkpoints until the rest fits, and files without a
+   * checkpoint. Keeps everything that any process holds, that is needed, or that was used within the last hour.
    *
    * @throws InfrastructureError `store.full`, `store.unusable`
    */
@@ -215,7 +213,7 @@ export class CheckpointStore {
     return this.#retention.retain(retention, signal);
   }
 
-  /** When all that this process has brought is on the disk. @throws InfrastructureError `store.full`, `store.unusable` */
+  /** Resolves when everything that this process has stored is on the disk. @throws InfrastructureError `store.full`, `store.unusable` */
   waitUntilSynced(): Promise<void> {
     return this.#content.waitUntilSynced();
   }
@@ -249,7 +247,7 @@ export class CheckpointStore {
     throw new InfrastructureError('store.removed', `store: files of ${stored.digest} were removed while it was brought; bring it again`);
   }
 
-  /** One of which every file is as it was when this process kept it a moment ago, and is still here; undefined when it has to be looked at anew. */
+  /** A checkpoint all of whose files are unchanged since this process stored it, and still stored; undefined when it has to be examined again. */
   async #findMarked({ kind, files: listed }: CheckpointListing): Promise<StoredCheckpoint | undefined> {
     const files = this.#brought.recall(listed);
     if (files === undefined) return undefined;
@@ -263,7 +261,7 @@ export class CheckpointStore {
   }
 }
 
-/** With the names of its files, which its digest may not tell. */
+/** With the names of its files, which its digest may not determine. */
 function buildMark({ digest, files }: RecordedCheckpoint): string {
   return JSON.stringify([digest, ...files.map(({ path }) => path)]);
 }

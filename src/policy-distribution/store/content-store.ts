@@ -21,16 +21,16 @@ const BYTES_BETWEEN_TOUCHES = 2 ** 30;
  */
 export type Syncing = 'before' | 'behind';
 
-/** Less is on the disk as soon as a note that it is not would be, and never has one. In bytes. */
+/** In bytes. Smaller files are on the disk as soon as a note about them would be, so they never have one. */
 const WORTH_NOTING_BYTES = 2 ** 24;
 
 /**
- * Files kept under the sha256 of their content, each once: `objects/<hex>`, read-only. A file grows under a name of its own in
- * `incoming/` and takes its final name in one step: whatever stands under `objects/` is whole, also after a crash, and any number of processes may
- * share the directory without locks. What has its name before it is synced is noted in `unsynced/`, and read again by the next process that opens
- * the store should the writer be gone by then.
+ * Files stored under the sha256 of their content, each once: `objects/<hex>`, read-only. A file is written under a temporary name in `incoming/` and
+ * gets its final name in one step: every file in `objects/` is complete, even after a crash, and any number of processes may share the directory
+ * without locks. A file that gets its name before it is synced is noted in `unsynced/`, and verified by the next process that opens the store if the
+ * writer is gone by then.
  *
- * An object's modification time is the last time that a caller brought it, whether it was there or not.
+ * An object's modification time is the last time that a caller brought it, whether it was stored already or not.
  */
 export class ContentStore {
   readonly #objects: string;
@@ -81,11 +81,10 @@ export class ContentStore {
   }
 
   /**
-   * Keeps the bytes and says their name. Errors of `bytes` and of `inspect` pass through as they are, and nothing is kept.
+   * Stores the bytes and returns their digest. Errors of `bytes` and of `inspect` pass through, and nothing is stored.
    *
-   * @param expectedSize of all bytes.
-   * @param inspect sees the whole file before it gets its final name, and may refuse it.
-   * @throws InfrastructureError `store.full`, `store.unusable`
+   * @param expectedSize of all bytes. @param inspect checks the whole file before it gets its final name, and may refuse it. @throws
+   * InfrastructureError `store.full`, `store.unusable`
    */
   async write(bytes: AsyncIterable<Uint8Array>, expectedSize: number, inspect: Inspect): Promise<StoredObject> {
     const incoming = this.#makeIncomingPath();
@@ -101,11 +100,10 @@ export class ContentStore {
   }
 
   /**
-   * Keeps a file that is on this disk already, when it is what it should be. What is hashed is what lies on the disk, and no copy of it is
-   * made. Unless it is kept it stays where it is.
+   * Moves a file on this disk into the store when it has the expected digest. It hashes the file on the disk and makes no copy. Otherwise the file
+   * stays where it is.
    *
-   * @param path of a file without another writer.
-   * @throws InputError `checkpoint.digest` when it is something else; and as `write` does.
+   * @param path of a file without another writer. @throws InputError `checkpoint.digest` when it is something else; and as `write` does.
    */
   async adopt(path: string, expected: Digest, signal: AbortSignal, inspect: Inspect): Promise<StoredObject> {
     await using handle = await translateErrors(path, () => open(path, 'r+'));
@@ -127,14 +125,14 @@ export class ContentStore {
     return this.#unsynced.waitUntilSynced();
   }
 
-  /** Undefined when it is not there. @throws InfrastructureError `store.full`, `store.unusable` */
+  /** Undefined when it is not stored. @throws InfrastructureError `store.full`, `store.unusable` */
   async find(digest: Digest): Promise<StoredObject | undefined> {
     const hostPath = this.#getPath(digest);
     const facts = await translateErrors(hostPath, () => readFacts(hostPath));
     return facts && (await this.#ensureSynced({ digest, size: facts.size, hostPath }));
   }
 
-  /** As if it had been brought again. Undefined when it is not there, or not all of it. */
+  /** Counts as bringing it again. Undefined when it is not stored, or not completely. */
   async renew({ digest, size }: Digested): Promise<StoredObject | undefined> {
     const hostPath = this.#getPath(digest);
     const isThere = await translateErrors(
@@ -149,12 +147,12 @@ export class ContentStore {
     await translateErrors(this.#getPath(digest), () => rm(this.#getPath(digest), { force: true }));
   }
 
-  /** What was on its way out in processes that have ended. @throws InfrastructureError `store.unusable` */
+  /** Puts back what ended processes were removing. @throws InfrastructureError `store.unusable` */
   async putBackAbandoned(): Promise<void> {
     await this.#withdrawn.putBackAbandoned();
   }
 
-  /** All that is kept. */
+  /** All stored objects. */
   async listDigests(): Promise<readonly Digest[]> {
     const names = await translateErrors(this.#objects, () => readdir(this.#objects));
     return names.map((name) => `sha256:${name}`).filter(isDigest);
@@ -163,9 +161,8 @@ export class ContentStore {
   /**
    * Removes an object unless a caller has brought it since, or a sandbox has it.
    *
-   * @param untouchedSinceMs milliseconds since 1970.
-   * @param isWanted called once the object is out of reach; if true, it is put back.
-   * @returns the bytes that were freed; undefined when it stays.
+   * @param untouchedSinceMs milliseconds since 1970. @param isWanted called once the object is out of reach; if true, it is put back. @returns the
+   * freed bytes; undefined when it stays.
    */
   async remove(digest: Digest, untouchedSinceMs: number, isWanted: () => Promise<boolean>): Promise<number | undefined> {
     const hostPath = this.#getPath(digest);
@@ -175,7 +172,7 @@ export class ContentStore {
     };
     return translateErrors(hostPath, async () => {
       if ((await isFree(hostPath)) === undefined) return undefined;
-      // Out of reach first: a caller that brings it from now on finds none and keeps its own. A caller that found it before has touched it.
+      // Moved out of reach first: a caller that brings it from now on finds none and stores its own. A caller that found it before has touched it.
       const removed = await this.#withdrawn.withdraw(getDigestHex(digest));
       if (!removed) return undefined;
       const size = (await isWanted()) ? undefined : await isFree(removed.path);
@@ -184,7 +181,7 @@ export class ContentStore {
     });
   }
 
-  /** A file of another size under the final name is damaged: the verified one takes its place. */
+  /** A file of another size under the final name is damaged: the verified one replaces it. */
   async #keep(handle: FileHandle, incoming: string, digest: Digest, size: number, isBehind = false): Promise<StoredObject> {
     const hostPath = this.#getPath(digest);
     if ((await readFacts(hostPath))?.size === size && (await this.#touch(hostPath))) return this.#ensureSynced({ digest, size, hostPath });
@@ -198,7 +195,7 @@ export class ContentStore {
     return { digest, size, hostPath };
   }
 
-  /** What another process has brought may wait for the disk yet: who syncs first has it there before any caller hears of it. */
+  /** An object of another process may not be on the disk yet: the first caller to sync it does so before anyone is told about it. */
   async #ensureSynced(object: StoredObject): Promise<StoredObject> {
     const { digest, size, hostPath } = object;
     if (this.#syncing === 'before' && size >= WORTH_NOTING_BYTES)

@@ -6,7 +6,7 @@ import { untrustedFiles } from '../inspection/untrusted-files.ts';
 import { applyChanges, applyDifferences } from '../delta/delta-words.ts';
 
 /**
- * Reads the index. All that it says of places and sizes is true afterwards.
+ * Reads the index, and verifies all positions and sizes in it.
  *
  * @param address for people. @throws MalformedDelta; InputError `checkpoint.bounds`
  */
@@ -29,7 +29,7 @@ export async function readIndex(delta: Stretches, address: string): Promise<Delt
 
 interface BlockPosition {
   readonly segment: DeltaSegment;
-  /** Of the block in the file, in its segment and of its payload in the delta. */
+  /** Positions of the block: in the file, in its segment, and of its payload in the delta. */
   readonly begin: number;
   readonly within: number;
   readonly payload: number;
@@ -39,8 +39,8 @@ interface BlockPosition {
 }
 
 /**
- * A file that is there as a delta only, read as if it were there: any stretch of it, with memory for a block. Its base may be such a file,
- * too. Nothing is taken for granted: the source of a stretch may be wrong, so a reader of the whole file verifies it (`pieces`).
+ * Reads any stretch of a file that is stored as a delta, with memory for a block. Its base may be such a file, too. Nothing is trusted: the source of
+ * a stretch may be wrong, so a reader of the whole file verifies it (`pieces`).
  */
 export class DeltaFile implements Stretches {
   readonly index: DeltaIndex;
@@ -72,9 +72,9 @@ export class DeltaFile implements Stretches {
   }
 
   /**
-   * From the first byte to the last. Each piece is good until the next one is asked for.
+   * From the first byte to the last. Each piece is valid until the next one is requested.
    *
-   * @throws MalformedDelta naming the segment that is not what it was.
+   * @throws MalformedDelta naming the segment that does not match.
    */
   async *readPieces(): AsyncGenerator<Uint8Array> {
     let checksum = 0;
@@ -121,7 +121,7 @@ export class DeltaFile implements Stretches {
       case BLOCK_KINDS.same:
         return payload.length === 0 ? undefined : 'a block that did not change has bytes';
       case BLOCK_KINDS.changes:
-        // The most that changes can take: each word, with the longest gap.
+        // The largest size of changes: each word, with the longest gap.
         return applyChanges(decompress(payload, 4 + 7 * length), words, length, wordBytes);
       case BLOCK_KINDS.differences:
         return applyDifferences(decompress(payload, length), words, length, wordBytes);

@@ -12,10 +12,10 @@ import { untrustedFiles } from '../inspection/untrusted-files.ts';
 import type { UsableFiles } from '../files/usable-files.ts';
 import type { StoredObject } from '../files/stored-object.ts';
 
-/** Some threads look for files, and take their time where the disk is far away. */
+/** Threads that look for files, which takes time where the disk is remote. */
 const LOOKED_FOR_AT_A_TIME = 16;
 
-/** The files of a checkpoint as they lie in the store; undefined when one of them is not there, or not whole. */
+/** The stored files of a checkpoint; undefined when one of them is missing or incomplete. */
 export async function findFilesHere(
   files: readonly CheckpointFile[],
   contents: StoredContents,
@@ -31,9 +31,9 @@ export async function findFilesHere(
 }
 
 /**
- * The files of a checkpoint that was here once.
+ * The files of a checkpoint that was stored once.
  *
- * @throws InfrastructureError `store.content-missing` when one of them is no longer there, or not whole; and as `StoredContents.find` does.
+ * @throws InfrastructureError `store.content-missing` when one of them is missing or incomplete; and as `StoredContents.find` does.
  */
 export async function listRestoredFiles(
   checkpoint: Digest,
@@ -77,8 +77,8 @@ async function listEntries(
 }
 
 /**
- * @param usable the files that the manifest's sender may name. Others are not looked for: the time that takes would reveal that they are here.
- * @throws InputError `checkpoint.manifest`, `checkpoint.too-many-files`, `checkpoint.digest`, and `checkpoint.incomplete` with the first digests that are not here.
+ * @param usable the files that the manifest's sender may name. Others are not looked up: the time for it would reveal that they are stored. @throws
+ * InputError `checkpoint.manifest`, `checkpoint.too-many-files`, `checkpoint.digest`, and `checkpoint.incomplete` with the first missing digests.
  */
 export async function readManifestFiles(
   manifest: { readonly path: string; readonly maxFiles: number },

@@ -12,7 +12,7 @@ import type { IncomingNames } from '../files/incoming-names.ts';
 import { readFacts, translateErrors, syncDirectory, writeAll } from '../files/store-files.ts';
 import { WithdrawnFiles } from '../files/withdrawn-files.ts';
 
-/** A file that is kept as a delta. */
+/** A file that is stored as a delta. */
 export interface PackedFile {
   readonly digest: Digest;
   /** The base of its delta. */
@@ -22,12 +22,10 @@ export interface PackedFile {
   readonly path: string;
 }
 
-/** A delta has to be smaller than so much of the file: rebuilding it takes longer than reading it. */
+/** A delta has to be smaller than this share of the file, since rebuilding the file takes longer than reading it. */
 const WORTH_PACKING = 0.75;
 
-/**
- * Files kept as deltas: `packed/<hex>.<hex of the base>`. As in `objects/`, what has its name is whole, and never changes.
- */
+/** Files stored as deltas: `packed/<hex>.<hex of the base>`. As in `objects/`, a file with its final name is complete and never changes. */
 export class PackedFiles {
   readonly #directory: string;
   readonly #incoming: string;
@@ -60,7 +58,7 @@ export class PackedFiles {
     return (await Promise.all(files)).flat();
   }
 
-  /** What was on its way out in processes that have ended. @throws InfrastructureError `store.unusable` */
+  /** Puts back what ended processes were removing. @throws InfrastructureError `store.unusable` */
   async putBackAbandoned(): Promise<void> {
     await this.#withdrawn.putBackAbandoned();
   }
@@ -69,7 +67,7 @@ export class PackedFiles {
     return (await this.listAll()).find((file) => file.digest === digest);
   }
 
-  /** @returns false when its delta would not be smaller, and then nothing is kept. @throws InfrastructureError `store.full`, `store.unusable` */
+  /** @returns false when its delta would not be smaller, and then nothing is stored. @throws InfrastructureError `store.full`, `store.unusable` */
   async pack(file: DeltaSide, base: DeltaSide, signal: AbortSignal): Promise<boolean> {
     const incoming = join(this.#incoming, this.#names.next());
     try {
@@ -131,7 +129,7 @@ export class PackedFiles {
 
 export interface ReadFile extends AsyncDisposable {
   readonly bytes: Stretches;
-  /** From the first byte to the last. Each piece is good until the next one is asked for. @throws MalformedDelta */
+  /** From the first byte to the last. Each piece is valid until the next one is requested. @throws MalformedDelta */
   pieces(): AsyncIterable<Uint8Array>;
 }
 
@@ -144,7 +142,7 @@ async function* cutBlocks(bytes: Stretches): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** @param deltas the first on `base`, each further one on the one before it. */
+/** @param deltas the first on `base`, each further one on the previous one. */
 async function applyDeltas(base: FileStretches, deltas: readonly FileStretches[]): Promise<Stretches> {
   let bytes: Stretches = base;
   for (const delta of deltas) {
@@ -164,7 +162,7 @@ export function toDamage(path: string, error: unknown): unknown {
   return new InfrastructureError('store.damaged', `store: ${path} is damaged: ${error.message}; ${remedy}`, { cause: error });
 }
 
-/** Whether it says that something in the store is not what it was. */
+/** Whether the error says that something in the store has changed. */
 export function isDamage(error: unknown): boolean {
   return error instanceof MalformedDelta || (error instanceof InfrastructureError && error.code === 'store.damaged');
 }

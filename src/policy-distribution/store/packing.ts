@@ -2,29 +2,29 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { RetainedCheckpoint } from './retention.ts';
 import type { StoredContent } from './stored-contents.ts';
 
-/** A file that could be kept as a delta. */
+/** A file that could be stored as a delta. */
 export interface Packable {
   readonly digest: Digest;
-  /** In its checkpoint: its ending says what it is. */
+  /** Path in its checkpoint: the suffix gives the format. */
   readonly path: string;
   readonly checkpoint: Digest;
   /** Candidates for its base, the likeliest first; empty when it has a delta already. */
   readonly bases: readonly { readonly digest: Digest; readonly path: string }[];
 }
 
-/** Of what is smaller, a delta saves little and costs a file. */
+/** For smaller files a delta saves little and costs a file. */
 const WORTH_PACKING_BYTES = 2 ** 16;
-/** The next newer ones of its size: of several runs, one is likely the same. */
+/** The next newer files of its size that are tried: of several runs, one is likely the same. */
 const MOST_BASES = 3;
 /**
- * Deltas that a file is read through, at most. Each costs reading and applying it; a file in so many is kept as it is, and is the anchor of those
+ * Most deltas through which a file is read. Each costs reading and applying it; a file that would need more is stored whole, and is the base of those
  * before it.
  */
 export const MOST_DELTAS = 16;
 
 /**
- * Which files could be kept as deltas, those of the least recently used checkpoint first. The base of each is one that was used later: what is used now
- * is there as it is, and what is removed first is nothing that another needs.
+ * Which files could be stored as deltas, those of the least recently used checkpoint first. The base of each is a file that was used later: recently
+ * used files stay whole, and a file that is removed early is no other file's base.
  */
 export function findPackable(kept: readonly RetainedCheckpoint[], contents: ReadonlyMap<Digest, StoredContent>): readonly Packable[] {
   const byUse = [...kept].sort((a, b) => a.usedMs - b.usedMs);
@@ -43,7 +43,7 @@ export function findPackable(kept: readonly RetainedCheckpoint[], contents: Read
   );
 }
 
-/** Whether none would be read through too many deltas, and none through itself, if the one became the base of the other. */
+/** Whether the one can become the base of the other without any file being read through too many deltas, or through itself. */
 export function mayBePacked(digest: Digest, base: Digest, contents: ReadonlyMap<Digest, StoredContent>): boolean {
   const way = findWayDown(base, contents);
   return way !== undefined && !way.includes(digest) && countDeltasAbove(digest, contents) + way.length <= MOST_DELTAS;

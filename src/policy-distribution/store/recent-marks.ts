@@ -1,7 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../kernel/clock.ts';
 
-/** What was used is safe from removal for an hour. A mark of this age still counts, which loses little of the hour and saves most of the marking. */
+/**
+ * A used checkpoint is safe from removal for an hour. A mark of this age still counts, which loses little of the hour and saves most of the marking.
+ */
 const RECENT_MILLISECONDS = 60_000;
 /** A few hundred bytes each. */
 const MOST = 1000;

@@ -13,8 +13,8 @@ export interface RetainedCheckpoint {
 }
 
 /**
- * Chooses the checkpoints to remove so that the files of all others fit: the least recently used ones that are not needed. Checkpoints that are
- * needed stay, also when they do not fit.
+ * Chooses the checkpoints to remove so that the files of all others fit: the least recently used ones that are not needed. Needed checkpoints stay
+ * even if they do not fit.
  */
 export function chooseCheckpointsToRemove(
   kept: readonly RetainedCheckpoint[],
@@ -41,7 +41,7 @@ export function chooseCheckpointsToRemove(
   return forgotten;
 }
 
-/** Files, and the bases of those that are kept as deltas. */
+/** Files, and the bases of those that are stored as deltas. */
 export function listContents(
   files: readonly { readonly digest: Digest }[],
   contents: ReadonlyMap<Digest, Pick<StoredContent, 'base'>>,

@@ -14,7 +14,7 @@ import type { UsableFiles } from '../files/usable-files.ts';
 export interface SentDelta {
   /** Its path. No other writer is left. */
   readonly path: string;
-  /** Of the file that it tells. */
+  /** Of the file that the delta encodes. */
   readonly name: string;
   readonly expected: Digest;
   /** For that file. */
@@ -24,10 +24,10 @@ export interface SentDelta {
 }
 
 /**
- * Makes the file that a delta tells and keeps it, when it is what it should be.
+ * Rebuilds the file that a delta encodes and stores it, when it has its digest.
  *
- * @throws InputError `checkpoint.delta`, `checkpoint.base` when its base is not here, or not for the sender, `checkpoint.digest`, `checkpoint.too-large`,
- * `checkpoint.safetensors`; InfrastructureError `store.full`, `store.unusable`; the signal's reason.
+ * @throws InputError `checkpoint.delta`, `checkpoint.base` when its base is not stored, or not for the sender, `checkpoint.digest`,
+ * `checkpoint.too-large`, `checkpoint.safetensors`; InfrastructureError `store.full`, `store.unusable`; the signal's reason.
  */
 export async function keepDelta(
   { path, name, expected, maxBytes, usable }: SentDelta,
@@ -57,7 +57,7 @@ export async function keepDelta(
 }
 
 async function openBase({ base }: DeltaIndex, contents: StoredContents, usable: UsableFiles): Promise<FileStretches> {
-  // Not even looked for: how long that takes would tell that it is here.
+  // Not looked up: the time for it would reveal that it is stored.
   const object = (await usable([base.digest])).has(base.digest) ? await contents.find(base.digest) : undefined;
   const file = object && (await FileStretches.open(object.hostPath));
   if (file) return file;

@@ -7,14 +7,14 @@ interface Shared {
 }
 
 /**
- * Holds of this process, one for each checkpoint however many want it held: it lasts until the last of them lets go. Hundreds of evaluations
- * of one checkpoint write and remove one file.
+ * Holds of this process, one for each checkpoint however many callers want it: it lasts until the last of them releases it. So hundreds of
+ * evaluations of one checkpoint write and remove one file.
  */
 export class SharedHolds {
   readonly #make: (digest: Digest) => Promise<Hold | undefined>;
   readonly #shared = new Map<Digest, Shared>();
 
-  /** @param make a hold of its own; undefined when there is nothing to hold. */
+  /** @param make makes a hold; returns undefined when there is nothing to hold. */
   constructor(make: (digest: Digest) => Promise<Hold | undefined>) {
     this.#make = make;
   }
@@ -27,7 +27,7 @@ export class SharedHolds {
     try {
       hold = await shared.made;
     } finally {
-      // The next caller tries anew.
+      // The next caller tries again.
       if (!hold) this.#forget(digest, shared);
     }
     return hold && this.#makeHold(digest, shared, hold);

@@ -19,11 +19,11 @@ export interface Retention {
 
 export interface Retained {
   readonly forgotten: readonly Digest[];
-  /** Files: that of a checkpoint of one file bears its digest. */
+  /** The only file of a checkpoint has the checkpoint's digest. */
   readonly removed: readonly Digest[];
-  /** Files that are kept as deltas from now on. */
+  /** Files that are stored as deltas from now on. */
   readonly packed: readonly Digest[];
-  /** That are free now. */
+  /** Bytes that are free now. */
   readonly bytes: number;
 }
 
@@ -38,10 +38,10 @@ export interface RetentionParts {
 /** Time that a caller has to hold a checkpoint after bringing it or looking it up, before it may be removed. */
 const RECENT_MS = 60 * 60 * 1000;
 
-/** Makes room in the store: what is not in use is kept as deltas where that is smaller, and what still does not fit is removed. */
+/** Makes room in the store: stores unused files as deltas where that is smaller, and removes what still does not fit. */
 export class StoreRetention {
   readonly #parts: RetentionParts;
-  /** Pairs of which a delta is not worth it, as `<file> <base>`. */
+  /** Pairs whose delta is not smaller, as `<file> <base>`. */
   readonly #unlike = new Set<string>();
 
   constructor(parts: RetentionParts) {
@@ -92,7 +92,7 @@ export class StoreRetention {
     return { packed, bytes };
   }
 
-  /** Called when the file is out of reach: whether a caller has asked for it since, or another process has made its delta useless. */
+  /** Called when the file is out of reach: whether a caller has requested it since, or another process has made its delta useless. */
   async #isWanted({ digest, checkpoint }: Packable, unusedSinceMs: number): Promise<boolean> {
     const { records, contents } = this.#parts;
     if ((await this.#readLastUse(checkpoint)) >= unusedSinceMs || (await records.listHeld()).has(checkpoint)) return true;
@@ -119,20 +119,20 @@ export class StoreRetention {
       if (!file || !stored) return false;
       return await this.#parts.packed.pack(await createSide(digest, path, file), await createSide(base.digest, base.path, stored), signal);
     } catch (error) {
-      // Of the base: then another one may do. "muster checkpoints verify" tells of it.
+      // The base is damaged, so another one may do. "muster checkpoints verify" reports it.
       if (isDamage(error)) return false;
       throw error;
     }
   }
 
-  /** Otherwise its delta goes: it is damaged, or another process has removed its base meanwhile. */
+  /** Otherwise its delta is removed: it is damaged, or another process has removed its base meanwhile. */
   async #isRebuilt(digest: Digest): Promise<boolean> {
     const { packed, plain } = this.#parts;
     const findPlainPath = async (each: Digest): Promise<string | undefined> =>
       each === digest ? undefined : (await plain.find(each))?.hostPath;
     if (await isIntact(await packed.read(digest, findPlainPath).catch(ignoreDamage), digest)) return true;
     const delta = await packed.find(digest);
-    // Another process may have come to rely on it.
+    // Another process may rely on it by now.
     if (delta) await packed.remove(delta, async () => (await plain.find(digest)) === undefined);
     return false;
   }

@@ -5,7 +5,7 @@ import { digestObject, type StoredObject } from '../files/stored-object.ts';
 import type { PackedFile } from './packed-files.ts';
 import type { RetentionParts } from './store-retention.ts';
 
-/** A file of the store that is not what its name says. */
+/** A file of the store whose content does not match its name. */
 export interface Damage {
   readonly path: string;
   /** The digest that it should have, or that of its base. */
@@ -15,7 +15,7 @@ export interface Damage {
 }
 
 export interface VerifiedStore {
-  /** Files that are what their names say. */
+  /** Files whose content matches their names. */
   readonly intact: number;
   /** Of all files that were looked at, on the disk. */
   readonly bytes: number;

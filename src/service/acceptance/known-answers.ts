@@ -5,8 +5,8 @@ import type { AnswerCache, GivenAnswer, Question } from '../../evaluation-store/
 const MOST_KNOWN = 200;
 
 /**
- * The answers that were last given again, so that the store is not asked for them once more. It has the last word: it repeats none that has been
- * forgotten meanwhile, and then this one is forgotten here, too.
+ * Recent repeated answers, cached to spare the store. The store decides: when it has forgotten an answer, it repeats nothing, and the entry is
+ * removed here, too.
  */
 export class KnownAnswers implements AnswerCache {
   readonly #store: AnswerCache;

@@ -15,15 +15,15 @@ export interface QuotaGateOptions {
 interface PendingRequest {
   readonly principal: string;
   readonly evaluations: number;
-  /** Of an upload, that are still to come. */
+  /** Missing bytes of an upload. */
   readonly bytes: number;
-  /** Which upload: several streams of it bring the same bytes. */
+  /** Identifies an upload, of which several streams may send the same bytes. */
   readonly digest?: Digest;
 }
 
 /**
- * Lets requests in as far as their principal's quota goes. What was let in counts until it is disposed of, by which time the store counts it:
- * of many requests at the same moment no more get in than there is room for. Another Muster on the store may let in as many.
+ * Admits requests within their principal's quota. An admission counts until it is disposed, by which time the store counts it: so simultaneous
+ * requests cannot exceed the quota together. Another Muster on the store may admit as many.
  */
 export class QuotaGate {
   readonly #options: QuotaGateOptions;
@@ -50,10 +50,9 @@ export class QuotaGate {
   }
 
   /**
-   * Room for what is still to come of an upload.
+   * Reserves room for the rest of an upload.
    *
-   * @param bytes that are missing. @param pendingBytes what the principal's unfinished uploads hold.
-   * @throws QuotaError `quota.checkpoint-bytes`
+   * @param bytes that are missing. @param pendingBytes of the principal's unfinished uploads. @throws QuotaError `quota.checkpoint-bytes`
    */
   async upload(principal: string, digest: Digest, bytes: number, pendingBytes: () => Promise<number>): Promise<Disposable> {
     const { usage, quotaOf } = this.#options;
@@ -68,7 +67,7 @@ export class QuotaGate {
   /** @param check gets what the principal was admitted for so far, and refuses. */
   async #enter(wanted: PendingRequest, check: (others: readonly PendingRequest[]) => Promise<void>): Promise<Disposable> {
     const others = [...this.#asked].filter(({ principal }) => principal === wanted.principal);
-    // Counted before it is known whether there is room: who asks meanwhile sees it.
+    // Counted before it is known whether there is room, so that simultaneous requests see it.
     this.#asked.add(wanted);
     try {
       await check(others);
@@ -85,7 +84,7 @@ export class QuotaGate {
   }
 }
 
-/** Each upload once, however many streams of it there are. */
+/** Each upload once, however many streams it has. */
 function countBytesOfOthers(others: readonly PendingRequest[], than: Digest): number {
   const byDigest = new Map<Digest, number>();
   for (const { digest, bytes } of others)
@@ -93,15 +92,18 @@ function countBytesOfOthers(others: readonly PendingRequest[], than: Digest): nu
   return [...byDigest.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** As long a count is added to before the store is asked for another. */
+/** How long requests are added to a count before the store is queried again. */
 const GOOD_MILLISECONDS = 1000;
-/** Beyond this share of what is allowed each request is counted anew: what ended meanwhile makes room, and other Musters may have let in more. */
+/**
+ * Above this share of the quota, each request queries the store: evaluations that ended meanwhile make room, and other Musters may have admitted
+ * more.
+ */
 const FAR_FROM_LIMIT = 0.5;
 /** Some hundred bytes each. */
 const MOST_PRINCIPALS = 1000;
 
 interface Count {
-  /** Evaluations that waited, and those that were on their way to. */
+  /** Waiting evaluations, and those that were being submitted. */
   readonly waiting: number;
   /** Milliseconds on the clock. */
   readonly at: number;
@@ -110,8 +112,8 @@ interface Count {
 }
 
 /**
- * How many evaluations of principals wait. Far from what is allowed, the requests since the last count are added to it, so that the store is
- * asked once a second and not for each.
+ * How many evaluations of principals wait. Far below the quota, requests since the last count are added to it, so that the store is queried once a
+ * second and not for each.
  */
 export class WaitingCounts {
   readonly #usage: Pick<UsageLedger, 'countWaiting'>;
@@ -127,8 +129,8 @@ export class WaitingCounts {
   /**
    * For one more request.
    *
-   * @param limit that is allowed. @param asked evaluations that were let in and that the store does not count yet.
-   * @returns as many as wait, or more where that is far below the limit.
+   * @param limit of the quota. @param asked evaluations that were admitted and that the store does not count yet. @returns the number that waits, or
+   * more where that is far below the limit.
    */
   async of(principal: string, limit: number, asked: number): Promise<number> {
     const before = this.#requests;
@@ -136,7 +138,7 @@ export class WaitingCounts {
     const known = this.#counts.get(principal);
     const now = this.#clock.now();
     if (known && now - known.at < GOOD_MILLISECONDS) {
-      // Those of others are among them: it is no more than a bound.
+      // Includes other principals' evaluations, so it is only an upper bound.
       const most = known.waiting + before - known.before;
       if (most < FAR_FROM_LIMIT * limit) return most;
     }

@@ -6,7 +6,7 @@ import type { EvaluationOrder } from '../orders/evaluation-order.ts';
 import type { Answer, Player } from '../orders/player.ts';
 import type { OrderedEvaluation } from './submission.ts';
 
-/** An answer is copied with its episodes in one transaction, for which every other use of the store waits: some milliseconds for this many. */
+/** An answer is copied with its episodes in one transaction, which blocks the store: some milliseconds for this many. */
 const MOST_EPISODES = 2000;
 
 export interface RepetitionOptions {
@@ -16,9 +16,9 @@ export interface RepetitionOptions {
 }
 
 /**
- * Accepts an evaluation together with its answer, when one was given to the same question.
+ * Accepts an evaluation together with its answer, when the same question was answered before.
  *
- * @returns undefined, and nothing is accepted, when it has to be played, or put together of the episodes that there are.
+ * @returns undefined, and accepts nothing, when it has to be played or assembled from known episodes.
  */
 export async function acceptRepeated(
   { answers, player, clock }: RepetitionOptions,
@@ -38,7 +38,7 @@ export async function acceptRepeated(
   return answers.repeat(evaluation, { given, summary, webhooks }, idempotency);
 }
 
-/** The answer for another caller with the same question; undefined when the answer is not to be had without playing again, or is too large to be copied at once. */
+/** The answer for another caller with the same question; undefined when that needs episodes to be played, or is too large to be copied at once. */
 export function getAnsweredQuestion(
   player: Pick<Player, 'buildQuestion'>,
   order: EvaluationOrder,

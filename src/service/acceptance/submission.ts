@@ -6,7 +6,7 @@ import { listCheckpoints, type EvaluationOrder, type OrderedContent } from '../o
 import type { CheckpointReference, Library, SuiteReference } from '../orders/library.ts';
 import { runSideBySide } from './side-by-side.ts';
 
-/** What a caller asks for, as it was asked. */
+/** A caller's submission, as it was sent. */
 export interface Submission {
   readonly suite: SuiteReference;
   /** In place of the suite's own rule. */
@@ -38,9 +38,9 @@ export interface OrderedEvaluation extends NewEvaluation {
 }
 
 /**
- * Brings everything that the submission names to where it is kept: what is accepted no longer depends on files that may change.
+ * Stores everything that the submission names: an accepted evaluation no longer depends on files that may change.
  *
- * @throws InputError when something of it is wrong.
+ * @throws InputError when a part of it is wrong.
  */
 export async function createOrder(
   submission: Submission,

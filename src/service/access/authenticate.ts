@@ -11,13 +11,13 @@ export type Authentication =
 export type RefusedToken = 'missing' | 'malformed' | 'unknown' | 'expired' | 'revoked';
 
 const SCHEME = /^bearer +(?<token>\S+) *$/i;
-/** Compared with when there is no such token, so that the answer takes the same time. */
+/** Compared when there is no such token, so that the answer takes the same time. */
 const UNKNOWN_SECRET = digestBytes('');
 
 /**
- * Looks the token up each time: one that was revoked is refused from that moment on, by every Muster on the store.
+ * Looks the token up each time: a revoked token is refused at once, by every Muster on the store.
  *
- * @param authorization the header's value. @throws InfrastructureError when the store cannot be asked.
+ * @param authorization the header's value. @throws InfrastructureError when the store cannot be queried.
  */
 export async function authenticate(tokens: Pick<Tokens, 'find'>, clock: Clock, authorization: string | undefined): Promise<Authentication> {
   if (authorization === undefined) return refuse('missing');
@@ -35,7 +35,7 @@ function refuse(why: RefusedToken): Authentication {
   return { kind: 'refused', why };
 }
 
-/** What a refused caller can do. */
+/** What a refused caller can do about it. */
 export function describeRemedy(why: RefusedToken): string {
   switch (why) {
     case 'missing':

@@ -3,14 +3,13 @@ import { digestBytes } from '../../kernel/canonical-json.ts';
 import { parseTokenId, type Digest, type TokenId } from '../../kernel/ids.ts';
 
 /**
- * `muster_<id>_<secret>`: a prefix that scanners for leaked secrets can look for, 64 random bits to find the token by, and 256 random bits that
- * prove it. What is kept is the SHA-256 of the secret: it has nothing to guess, as a password has, so there is nothing that a slow hash would
- * slow down but the requests.
+ * `muster_<id>_<secret>`: a prefix that scanners for leaked secrets recognise, 64 random bits to find the token by, and 256 random bits that prove
+ * it. The store has the SHA-256 of the secret: unlike a password it cannot be guessed, so a slow hash would only slow down requests.
  */
 export interface BearerToken {
   readonly id: TokenId;
   readonly secretDigest: Digest;
-  /** What the caller presents. It is shown once and not kept. */
+  /** The token's text. It is shown once and not stored. */
   readonly text: string;
 }
 
@@ -29,13 +28,13 @@ export interface PresentedToken {
   readonly secret: string;
 }
 
-/** Undefined when the text has not the form of a token. */
+/** Returns undefined when the text does not have the form of a token. */
 export function readBearerToken(text: string): PresentedToken | undefined {
   const { id, secret } = FORM.exec(text)?.groups ?? {};
   return id === undefined || secret === undefined ? undefined : { id: parseTokenId(id), secret };
 }
 
-/** Takes as long for a near miss as for a far one. */
+/** Takes the same time for every wrong token. */
 export function isSecretOf(secret: string, digest: Digest): boolean {
   return timingSafeEqual(Buffer.from(digestBytes(secret)), Buffer.from(digest));
 }

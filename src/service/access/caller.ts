@@ -1,9 +1,9 @@
 import type { Role } from '../../evaluation-store/tokens.ts';
 import type { TokenId } from '../../kernel/ids.ts';
 
-/** Who speaks. */
+/** The authenticated caller. */
 export interface Caller {
-  /** Whose evaluations, quotas and entries in the audit these are. */
+  /** Owner of the caller's evaluations, quotas and entries in the audit. */
   readonly principal: string;
   readonly role: Role;
   /** The token it was recognised by; undefined where access is off. */

@@ -4,7 +4,7 @@ import { InputError } from '../../kernel/errors.ts';
 
 /** The hosts and networks to which this machine may send requests on behalf of a caller. */
 export interface EgressPolicy {
-  /** Hosts that may be named: exact, `*.example.com` for all below one, `*` for all. */
+  /** Allowed hosts: exact, `*.example.com` for all below one, `*` for all. */
   readonly hosts: readonly string[];
   /** In CIDR notation: what may be reached though it is not public. */
   readonly networks: readonly string[];
@@ -13,8 +13,8 @@ export interface EgressPolicy {
 }
 
 /**
- * Decides about each request before it is made, about each redirection, and about each address before it is connected to: a name says nothing
- * of where it leads, and may lead elsewhere the next time.
+ * Checks each request before it is made, each redirection, and each address before a connection to it: a name does not show which address it resolves
+ * to, and that may change.
  */
 export class Egress {
   readonly #policy: EgressPolicy;
@@ -46,7 +46,7 @@ export class Egress {
         'egress.host',
         `${describeUrl(text)}: ${host} is not among the hosts of ${this.#setting}.hosts; ask an operator to add it`,
       );
-    // A name is looked up when it is connected to, an address never.
+    // Names are checked when they are resolved; addresses are never resolved.
     if (isIP(host) !== 0) this.assertAddress(host, host);
     return url;
   }
@@ -61,7 +61,7 @@ export class Egress {
     return isPublicAddress(address) || isWithin(address, this.#policy.networks);
   }
 
-  /** It does not say which address: that would tell a stranger what names there are inside. */
+  /** Does not name the address, which would reveal internal names to outsiders. */
   createRefusal(host: string): InputError {
     return new InputError(
       'egress.address',
@@ -75,27 +75,27 @@ function matchesHost(pattern: string, host: string): boolean {
   return pattern.startsWith('*.') && host.endsWith(pattern.slice(1)) && host.length > pattern.length - 1;
 }
 
-/** Without the brackets of IPv6, and the dot at the end of a name that is whole. */
+/** Without the brackets of IPv6 and the final dot of a fully qualified name. */
 function stripBrackets(hostname: string): string {
   return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
 }
 
-/** What may stand in a message: query and user may be secrets. */
+/** The part that may appear in a message: query and user may be secrets. */
 export function describeUrl(url: string | URL): string {
   const parsed = typeof url === 'string' ? URL.parse(url) : url;
   if (!parsed) return JSON.stringify(String(url).slice(0, 200));
   return parsed.host === '' ? `${parsed.protocol}…` : `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
 }
 
-/** Where a service of the cloud answers on an address that is public by its number: Azure's, with the machine's identity. */
+/** Cloud services at addresses with public numbers: Azure's, which knows the machine's identity. */
 const PUBLIC_BY_NUMBER_ALONE: ReadonlySet<string> = new Set(['168.63.129.16']);
 
 /** Global unicast; the rest of IPv6 is unassigned, or maps to something else. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
- * Whether an address is one of the public internet: not of this machine, its networks, its provider's network or services, and none that stands
- * for another address. What is unknown is not.
+ * Whether an address is one of the public internet: not of this machine, its networks, its provider's network or services, and none that represents
+ * another address. Unknown addresses are not public.
  *
  * @param address as DNS or a URL has it, without brackets.
  */
@@ -105,7 +105,7 @@ export function isPublicAddress(address: string): boolean {
   return parsed instanceof ipaddr.IPv6 ? parsed.match(GLOBAL_IPV6) : !PUBLIC_BY_NUMBER_ALONE.has(parsed.toString());
 }
 
-/** @param networks in CIDR notation. @throws Error when one of them is none. */
+/** @param networks in CIDR notation. @throws Error when one of them is invalid. */
 export function isWithin(address: string, networks: readonly string[]): boolean {
   const parsed = parse(address);
   if (parsed === undefined) return false;

@@ -4,8 +4,8 @@ import type { Digest } from '../../kernel/ids.ts';
 const MOST = 10_000;
 
 /**
- * Which tokens were good when they were last shown. They are looked up all the same: this only tells who speaks with a token of ours from who guesses
- * at the same address, such as that of a proxy.
+ * Tokens that were valid when they were last used. They are looked up all the same: this only tells owners of tokens from attackers at the same
+ * address, for example that of a proxy.
  */
 export class KnownTokens {
   readonly #digests = new Set<Digest>();
@@ -17,7 +17,7 @@ export class KnownTokens {
 
   remember(authorization: string): void {
     const digest = digestBytes(authorization);
-    // The one that was shown longest ago goes.
+    // Removes the one that was used longest ago.
     this.#digests.delete(digest);
     this.#digests.add(digest);
     const [oldest] = this.#digests;

@@ -4,7 +4,7 @@ import { InputError } from '../../kernel/errors.ts';
 /** `tokens`: every call needs one, except the public ones. `off`: every caller that reaches the server is its operator. */
 export type AccessMode = 'tokens' | 'off';
 
-/** @param host that a server listens on. @throws InputError `access.off` when others than this machine would be let in. */
+/** @param host that a server listens on. @throws InputError `access.off` when other machines could reach it. */
 export function assertAccessFits(mode: AccessMode, host: string): void {
   if (mode === 'tokens' || isLoopback(host)) return;
   throw new InputError(
@@ -13,7 +13,7 @@ export function assertAccessFits(mode: AccessMode, host: string): void {
   );
 }
 
-/** What of a request says where it comes from. */
+/** The headers and addresses that show where a request comes from. */
 export interface RequestOrigin {
   /** Address of the other end of the connection. */
   readonly remoteAddress: string | undefined;
@@ -24,8 +24,8 @@ export interface RequestOrigin {
 }
 
 /**
- * Where access is off, whether a request is this machine's own. A page in a browser here can reach loopback for a stranger: its `Origin`, or the
- * `Host` that it made resolve to loopback, tells. And behind a proxy the other end is always near.
+ * Whether a request comes from this machine itself, where access is off. A web page of a stranger in a local browser can reach loopback: its
+ * `Origin`, or the `Host` that it made resolve to loopback, reveals it. Behind a proxy, every peer looks local.
  *
  * @returns what is wrong, for people; undefined when nothing is.
  */

@@ -5,16 +5,16 @@ import type { Caller } from './caller.ts';
 export type Need = 'anyone' | Role | { readonly own: Role; readonly others: Role };
 
 /**
- * What each call needs. A call that is not listed here is refused. Every token may read the evaluations of all principals, so that results can be
- * compared.
+ * The role that each call needs. A call that is not listed here is refused. Every token may read the evaluations of all principals, so that results
+ * can be compared.
  */
 export const NEEDS = {
-  // For load balancers and for people who look for the way in. None of it tells of evaluations.
+  // For load balancers, and for people before they sign in. None of it reveals evaluations.
   'GET /healthz': 'anyone',
   'GET /readyz': 'anyone',
   'GET /openapi.json': 'anyone',
   'GET /docs': 'anyone',
-  // The page itself holds no data: it asks for them as its reader.
+  // The page itself holds no data: it requests them as its reader.
   'GET /': 'anyone',
   'DELETE /v1/session': 'anyone',
   'GET /v1/session': 'viewer',
@@ -51,14 +51,14 @@ export const NEEDS = {
   'GET /v1/episodes/{id}/files': 'viewer',
   'GET /v1/episodes/{id}/files/content': 'viewer',
   'GET /v1/episodes/{id}/diff': 'viewer',
-  // Streams are their principal's alone, too, and so are the policies whose versions it tells.
+  // Streams belong to their principal alone, and so do the policies whose versions it reports.
   'POST /v1/rollouts': 'submitter',
   'GET /v1/rollouts': 'viewer',
   'GET /v1/rollouts/{id}': 'viewer',
   'GET /v1/rollouts/{id}/board': 'viewer',
   'GET /v1/rollouts/{id}/events': 'viewer',
   'DELETE /v1/rollouts/{id}': 'submitter',
-  // It leases: no other gets the group meanwhile.
+  // It leases a group, which no other caller gets meanwhile.
   'GET /v1/rollouts/{id}/groups': 'submitter',
   'POST /v1/rollouts/{id}/ack': 'submitter',
   'POST /v1/policies/{name}/versions': 'submitter',
@@ -90,20 +90,19 @@ export const NEEDS = {
 export type Call = keyof typeof NEEDS;
 
 /**
- * The call that a route of the server is, for its table of routes to be held against this one.
+ * The call of a route, so that routes can be checked against this table.
  *
- * @param route as fastify writes it: `/v1/evaluations/:id`.
- * @returns undefined when there is no such call.
+ * @param route as fastify writes it: `/v1/evaluations/:id`. @returns undefined when there is no such call.
  */
 export function findCall(method: string, route: string): Call | undefined {
   const path = isOfPage(route) ? '/' : /^\/docs(\/|$)/.test(route) ? '/docs' : route.replace(/:(\w+)/g, '{$1}');
   const call = `${method} ${path}`;
   if (isCall(call)) return call;
-  // What may be read may be asked for without its body.
+  // What may be read may be requested without its body.
   return method === 'HEAD' ? findCall('GET', route) : undefined;
 }
 
-/** The page shows what its address says, and is the same at each. */
+/** The page is the same at each address and shows what its address says. */
 function isOfPage(route: string): boolean {
   return /^\/(page|evaluations|runs|compare|pools|access|agents|batches|rollouts)(\/|$)/.test(route);
 }
@@ -119,10 +118,7 @@ export type Permission =
   /** The caller is known, and this takes more. */
   | { readonly kind: 'forbidden'; readonly needed: Role };
 
-/**
- * @param caller undefined when the caller is unknown.
- * @param owner principal whose thing it is; others' unless it is said.
- */
+/** @param caller undefined when the caller is unknown. @param owner principal that owns the resource; another one when left out. */
 export function decidePermission(call: Call, caller: Caller | undefined, owner?: string): Permission {
   const need: Need = NEEDS[call];
   if (need === 'anyone') return { kind: 'allowed' };

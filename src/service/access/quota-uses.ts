@@ -3,7 +3,7 @@ import type { UsageLedger } from '../../evaluation-store/usage-ledger.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { findStartOfDay, type Quota } from './quota.ts';
 
-/** How much of one quota is used; `most` is undefined where there is no bound. */
+/** How much of one quota is used; `most` is undefined where there is no limit. */
 export interface QuotaUse {
   readonly used: number;
   readonly most: number | undefined;
@@ -27,10 +27,10 @@ export interface QuotaUsesOptions {
   readonly clock: Clock;
 }
 
-/** Tokens that are looked at for the names of principals, the latest. */
+/** Latest tokens from which the names of principals are collected. */
 const TOKENS = 200;
 
-/** Who uses how much of which quota: the principals of the latest tokens, and those that a quota was written for. */
+/** The quotas of principals and their use: the principals of the latest tokens, and those with a configured quota. */
 export async function listQuotaUses(options: QuotaUsesOptions, caller: string): Promise<readonly PrincipalUse[]> {
   const { items } = await options.tokens.list({ limit: TOKENS, after: undefined });
   const names = new Set([caller, ...options.named().filter((name) => name !== 'default'), ...items.map(({ principal }) => principal)]);

@@ -1,10 +1,10 @@
-/** What a principal may use at most; undefined where there is no bound. */
+/** A principal's quota; undefined where there is no limit. */
 export interface Quota {
   /** Episodes that are played at the same time. */
   readonly concurrentEpisodes: number | undefined;
   /** Evaluations that are accepted and have not begun. */
   readonly waitingEvaluations: number | undefined;
-  /** Bytes of the uploaded checkpoints that are kept. */
+  /** Bytes of uploaded checkpoints that are stored. */
   readonly checkpointBytes: number | undefined;
   /** Episodes that are played from midnight to midnight UTC. */
   readonly episodesPerDay: number | undefined;
@@ -12,11 +12,11 @@ export interface Quota {
   readonly openEpisodes: number | undefined;
 }
 
-/** What a principal uses, as far as the request needs it to be known. */
+/** What a principal uses, as far as the request depends on it. */
 export type QuotaRequest =
   | {
       readonly kind: 'submit';
-      /** How many evaluations are asked for. */
+      /** Requested evaluations. */
       readonly evaluations: number;
       /** Evaluations of the principal that wait already. */
       readonly waiting: number;
@@ -27,7 +27,7 @@ export type QuotaRequest =
       readonly kind: 'upload';
       /** Of the checkpoint. */
       readonly bytes: number;
-      /** Charged to the principal already, and those that unfinished uploads hold. */
+      /** Charged to the principal already, or in unfinished uploads. */
       readonly kept: number;
     };
 
@@ -48,7 +48,7 @@ const DAY_MS = 86_400_000;
 /** When the next evaluation begins cannot be known. */
 const WAITING_RETRY_SECONDS = 30;
 
-/** Whether a principal may have what it asks for. Asking for nothing is always allowed. @param now decides when the day ends. */
+/** Whether the quota allows a request. Requesting nothing is always allowed. @param now decides when the day ends. */
 export function decide(quota: Quota, request: QuotaRequest, now: Date): Decision {
   switch (request.kind) {
     case 'submit':
@@ -92,7 +92,7 @@ function decideUpload({ checkpointBytes: most = Infinity }: Quota, { bytes, kept
   };
 }
 
-/** How many of `wanted` more episodes a principal may have played at the same time, with `playing` under way. */
+/** How many of `wanted` more episodes a principal may play at the same time, with `playing` under way. */
 export function countAllowedEpisodes(
   { concurrentEpisodes = Infinity }: Pick<Quota, 'concurrentEpisodes'>,
   playing: number,
@@ -112,7 +112,7 @@ function countSecondsLeftInDay(now: Date): number {
   return Math.ceil((findStartOfDay(now).getTime() + DAY_MS - now.getTime()) / 1000);
 }
 
-/** As a configuration has it. */
+/** As in the configuration. */
 export type WrittenQuota = { readonly [Setting in keyof Quota]: number | 'unlimited' };
 
 /** The quota of a principal: its own, or the default. */
@@ -127,7 +127,7 @@ export function findQuota(quotas: Readonly<Record<string, WrittenQuota>>, princi
   };
 }
 
-/** Undefined for no bound. */
+/** Undefined for no limit. */
 export function toBound(written: number | 'unlimited' | undefined): number | undefined {
   return written === 'unlimited' ? undefined : written;
 }

@@ -10,15 +10,15 @@ interface Attempts {
 }
 
 /**
- * Counts the tokens from each address that were not found valid, within a minute from the first one on. A token counts from its arrival,
- * so concurrent attempts are limited like successive ones.
+ * Counts the tokens from each address that were not found valid, within a minute from the first one. A token counts from its arrival, so concurrent
+ * attempts are limited like successive ones.
  */
 export class TokenAttempts {
   readonly most: number;
   readonly #clock: Clock;
   readonly #attempts = new Map<string, Attempts>();
 
-  /** @param most of one address within a minute. */
+  /** @param most attempts of one address within a minute. */
   constructor(clock: Clock, most: number) {
     this.#clock = clock;
     this.most = most;

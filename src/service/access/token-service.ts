@@ -16,14 +16,14 @@ export interface TokenRequest {
 
 export interface IssuedToken {
   readonly token: ListedToken;
-  /** To be shown once: it is kept nowhere. */
+  /** Shown once: it is stored nowhere. */
   readonly text: string;
 }
 
 /** A token without what it is recognised by. */
 export type ListedToken = Omit<StoredToken, 'secretDigest'>;
 
-/** Where tokens are created and revoked: here, or at a server. */
+/** Creates and revokes tokens, here or at a server. */
 export type TokenActions = Pick<TokenService, 'issue' | 'list' | 'revoke'>;
 
 /** Gives tokens out and takes them back; the audit has each of both. */

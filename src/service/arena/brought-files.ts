@@ -5,10 +5,10 @@ import type { TaskDigest } from '../../agents/tasks/task-ids.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import type { PlayableTask } from './playable-task.ts';
 
-/** Of all tasks whose files are kept in memory. */
+/** For all tasks whose files are in memory. */
 const MOST_BYTES = 256 * 2 ** 20;
 
-/** What tasks bring into their workspaces, read once for many episodes of a task. */
+/** The files that tasks put into their workspaces, read once for many episodes of a task. */
 export class BroughtFiles {
   readonly #getSandboxes: (open: PlayableTask) => GradingSandboxes;
   readonly #known = new LRUCache<TaskDigest, readonly WorkspaceFile[]>({

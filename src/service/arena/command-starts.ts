@@ -1,12 +1,12 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { Permits } from '../../pool/permits.ts';
 
-/** A command that has not ended by then leaves its place to the next one: it may run for hours, or wait for something. */
+/** A command that runs longer gives its permit to the next one: it may run for hours, or wait for something. */
 export const PLACE_MS = 25;
 
 /**
- * Lets a few commands begin at a time, in the order in which they were asked for. When more short commands run side by side than there are processors, each
- * of them takes as long as all of them, and the unluckiest much longer.
+ * Lets a few commands begin at a time, in order of arrival. When more short commands than processors run side by side, each takes as long as all of
+ * them together, and some take much longer.
  */
 export class CommandStarts {
   readonly #clock: Clock;
@@ -18,7 +18,7 @@ export class CommandStarts {
     this.#places = new Permits(most);
   }
 
-  /** @returns a place, once there is one, to be disposed of when the command has ended. @throws the signal's reason. */
+  /** @returns a permit, once there is one, to be disposed when the command has ended. @throws the signal's reason. */
   async enter(signal: AbortSignal): Promise<Disposable> {
     const leaving = new DisposableStack();
     for (const place of await this.#places.acquire(1, signal)) leaving.use(place);

@@ -4,7 +4,7 @@ import { createEpisodeState } from '../../agents/arena/plan-episode.ts';
 import type { StepDelta } from '../../agents/arena/step-files.ts';
 import type { StoredAgentEpisode, StoredStep } from '../../agents/arena/trajectories.ts';
 
-/** What came of an action. */
+/** The result of an action. */
 export interface Acted {
   readonly observation: Observation;
   readonly delta: StepDelta | undefined;
@@ -28,13 +28,13 @@ export function takesSteps({ phase }: EpisodeState): boolean {
   return phase.kind === 'created' || phase.kind === 'ready' || phase.kind === 'stepping';
 }
 
-/** Undefined when one of them was not kept. */
+/** Undefined when one of them was not stored. */
 export function listDeltas(steps: readonly StoredStep[]): readonly StepDelta[] | undefined {
   const kept = steps.flatMap(({ delta }) => (delta === undefined ? [] : [delta]));
   return kept.length === steps.length ? kept : undefined;
 }
 
-/** The state that follows from what is stored. What was under way has to be done again. */
+/** The state that follows from the stored records. Work that was under way has to be repeated. */
 export function deriveState(episode: StoredAgentEpisode, steps: readonly StoredStep[]): EpisodeState {
   const answered = steps.map(({ digest }) => digest);
   const base = { ...createEpisodeState(episode.touchedAt.getTime()), answered, spent: episode.spent };

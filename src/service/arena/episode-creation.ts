@@ -29,10 +29,10 @@ export interface NewEpisode {
 }
 
 export interface ForkRequest {
-  /** Behind which step; undefined for the last one. */
+  /** The step after which the forks begin; undefined for the last one. */
   readonly at: number | undefined;
   readonly n: number;
-  /** Undefined for that of the episode. */
+  /** Undefined for the episode's own label. */
   readonly agent: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export class EpisodeCreation {
     throw new QuotaError({ kind: 'refuse', code: 'quota.open-episodes', reason, retryAfterSeconds: 30 });
   }
 
-  /** An episode from the beginning of a task of one step. */
+  /** An episode from the beginning of a task with one step. */
   async start({ id: taskId, digest, steps, arena }: Task, { principal, agent, seed }: NewEpisode): Promise<StoredAgentEpisode> {
     const { trajectories, audit, limits: defaults, newId } = this.#parts;
     const limits = defaults();

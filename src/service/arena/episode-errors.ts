@@ -2,7 +2,7 @@ import { suggestNames } from '../../kernel/documents/did-you-mean.ts';
 import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import { InputError } from '../../kernel/errors.ts';
 
-/** A step has another number than the next one, or another body than the one that has this number. */
+/** A step has another number than the next one, or another body than the stored step with this number. */
 export class StepNumberError extends InputError {
   readonly expected: number;
 

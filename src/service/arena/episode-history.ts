@@ -11,7 +11,7 @@ import { EpisodeStateError } from './episode-errors.ts';
 export interface HistoryParts {
   readonly trajectories: Trajectories;
   readonly contents: FileContents;
-  /** What the task brings, as it was when the episode began; undefined when the task is another one by now. */
+  /** The task's files as they were when the episode began; undefined when the task has changed since. */
   readonly broughtFiles: (episode: StoredAgentEpisode) => Promise<readonly WorkspaceFile[] | undefined>;
 }
 
@@ -30,7 +30,7 @@ export class EpisodeHistory {
     this.#parts = parts;
   }
 
-  /** @param at step, 0 for the beginning; the last one when it is left out. */
+  /** @param at step, 0 for the beginning; the last one when left out. */
   async files(episode: StoredAgentEpisode, at: number | undefined): Promise<readonly FileAtStep[]> {
     const step = requireStep(episode, 'query.at', at);
     return [...(await this.#files(episode, step)).at(step).values()];

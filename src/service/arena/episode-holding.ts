@@ -16,7 +16,7 @@ export interface HoldingParts {
   readonly holder: OwnerId;
   /** How long a holder that is gone keeps an episode from others. A hold is renewed after a third of it. */
   readonly holdMilliseconds: number;
-  /** Aborted when Muster ends: what is under way is left to the next one. */
+  /** Aborted when Muster ends: unfinished work is left to the next process. */
   readonly closing: AbortSignal;
 }
 
@@ -35,8 +35,9 @@ const ALL_STEPS = 100_000;
 const NO_FENCE = 0;
 
 /**
- * The hold of this process on one episode, which is the right to write it, and what is stored of it. While the hold is fresh, no other process can
- * have written, so a step reads nothing. An older hold is renewed first; if another process has held the episode meanwhile, everything is read again.
+ * The hold of this process on one episode, which is the right to write it, and the episode's stored records. While the hold is fresh, no other
+ * process can have written, so a step reads nothing. An older hold is renewed first; if another process has held the episode meanwhile, everything is
+ * read again.
  */
 export class EpisodeHolding {
   readonly #id: AgentEpisodeId;
@@ -54,12 +55,12 @@ export class EpisodeHolding {
     return this.#parts.holdMilliseconds / 3;
   }
 
-  /** What is known without asking. */
+  /** What is known without a query. */
   get known(): StoredAgentEpisode | undefined {
     return this.#held?.episode;
   }
 
-  /** Takes the hold on an episode that was just made, unless another process has held it since. */
+  /** Takes the hold on an episode that was just created, unless another process has held it since. */
   async begin(episode: StoredAgentEpisode): Promise<void> {
     const hold = await this.#takeHold(0);
     if (hold.fence === 1) this.#held = { episode, hold, state: createEpisodeState(episode.touchedAt.getTime()) };
@@ -93,7 +94,7 @@ export class EpisodeHolding {
     return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
 
-  /** What was begun may not be what is stored. */
+  /** Work that was begun may not be stored. */
   forget(): void {
     this.#held = undefined;
     this.#renewedAt = -Infinity;
@@ -111,7 +112,7 @@ export class EpisodeHolding {
     return readSteps(this.#parts.trajectories, episode, 0, ALL_STEPS);
   }
 
-  /** Never rejects: what cannot be renewed now is asked for when it is needed. */
+  /** Never rejects: a failed renewal is repeated when the hold is needed. */
   async #renew(): Promise<void> {
     try {
       const { fence } = await this.#takeHold(0);
@@ -142,7 +143,7 @@ export class EpisodeHolding {
     return episode;
   }
 
-  /** The live tier's state, unless that knows less than is stored. */
+  /** The live tier's state, unless the store knows more. */
   async #load(hold: Hold): Promise<HeldEpisode> {
     const episode = await this.#findStored();
     const known = await this.#parts.live.get(this.#id);

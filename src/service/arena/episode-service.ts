@@ -26,7 +26,7 @@ export interface EpisodeServiceOptions extends Omit<OpenEpisodeParts, 'closing' 
   readonly log: Log;
   /** How long episodes are kept after their end. */
   readonly retentionDays: () => number;
-  /** Those that can be read, by id. */
+  /** The readable ones, by id. */
   readonly listTasks: () => Promise<readonly Task[]>;
 }
 
@@ -43,7 +43,7 @@ export interface StartedEpisode {
 
 export type EpisodeReward = { readonly kind: 'closed'; readonly document: string } | { readonly kind: 'grading' };
 
-/** What callers ask for. */
+/** Requests of callers. */
 export type EpisodeCalls = Pick<
   EpisodeService,
   | 'task'
@@ -95,7 +95,7 @@ export class EpisodeService {
     this.#sweep = new Chore(options.clock, (signal) => upkeep.sweep(signal).then(() => SWEEP_MS));
   }
 
-  /** Begins to look after episodes: those that another process has left are graded, those that are idle end. */
+  /** Begins the upkeep of episodes: grades those that another process has left, and ends idle ones. */
   open(): void {
     this.#sweep.open();
   }
@@ -107,7 +107,7 @@ export class EpisodeService {
     await this.#open.close();
   }
 
-  /** What an episode would play now. @throws InputError `task.not-found`, `task.steps` */
+  /** The task that an episode would play now. @throws InputError `task.not-found`, `task.steps` */
   async task(name: string): Promise<PlayableTask> {
     const task = await this.#options.findTask(name);
     if (task === undefined)
@@ -145,7 +145,7 @@ export class EpisodeService {
     return await this.#creation.fork(await this.find(id, caller), request, caller.principal);
   }
 
-  /** What is in the workspace after a step; the last one when it is left out. @throws as EpisodeHistory does. */
+  /** The files in the workspace after a step; the last one when left out. @throws as EpisodeHistory does. */
   async files(id: string, caller: Caller, at: number | undefined): ReturnType<EpisodeHistory['files']> {
     return await this.#history.files(await this.find(id, caller), at);
   }
@@ -196,13 +196,13 @@ export class EpisodeService {
         throw new EpisodeStateError('episode.open', `episode ${id} takes steps; its reward is there once the action submit is sent`);
       await this.#open.open(episode.id).submit();
     }
-    // Also of one that another process has ended, and may have left: the sweep looks only now and then.
+    // Also grades an episode that another process has ended and may have left: the sweep runs only now and then.
     if (episode.closed === undefined) this.#open.finish(episode.id);
     const closed = (await this.#watch.waitUntilClosed(episode, milliseconds, gone))?.closed;
     return closed === undefined ? { kind: 'grading' } : { kind: 'closed', document: closed.document };
   }
 
-  /** Gives it up: it is closed as void, unless it was closed before, or its task says that a given-up episode is graded. */
+  /** Gives the episode up: it is closed as void, unless it was closed before, or its task has given-up episodes graded. */
   async cancel(id: string, caller: Caller): Promise<StoredAgentEpisode> {
     const { id: known, closed } = await this.find(id, caller);
     if (closed !== undefined) return await this.find(id, caller);

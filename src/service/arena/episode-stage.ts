@@ -17,25 +17,25 @@ import type { PlayableTask } from './playable-task.ts';
 export interface StageParts extends WorkspaceParts {
   readonly clock: Clock;
   readonly closing: AbortSignal;
-  /** @returns undefined when there is no such task any more. */
+  /** @returns undefined when the task no longer exists. */
   readonly findTask: (name: string) => Promise<PlayableTask | undefined>;
   readonly starts: CommandStarts;
 }
 
-/** What an episode is played with: undefined deltas when the files of some step were not kept. */
+/** The task and the file changes of an episode; undefined when the files of a step were not stored. */
 export interface Restorable {
   readonly episode: StoredAgentEpisode;
   readonly deltas: () => Promise<readonly StepDelta[] | undefined>;
 }
 
-/** The files of an episode cannot be had any more, or its task is another one by now. */
+/** The files of an episode are no longer available, or its task has changed. */
 export class UnrestorableError extends InfrastructureError {
   constructor() {
     super('episode.unrestorable', 'its workspace is lost, and its files were not kept, or its task has changed');
   }
 }
 
-/** How often one step is carried out whose workspace is lost under it. */
+/** How often a step is carried out whose workspace is lost meanwhile. */
 const ATTEMPTS = 3;
 const NOTHING_CHANGED: StepDelta = { changed: [], removed: [] };
 const PROCESSES_GONE = 'The workspace was made again from the files of the last step: processes that ran in it are gone.';
@@ -76,7 +76,7 @@ export class EpisodeStage implements AsyncDisposable {
     }
   }
 
-  /** The task is looked at only where no action of Muster is named. */
+  /** The task is read only where the action is none of Muster's own. */
   async #read(episode: StoredAgentEpisode, body: unknown): Promise<ReadAction | ReadToolCall> {
     const read = readAction(body, episode.actions);
     if (read.kind === 'action' || read.misfit.reason === 'malformed') return read;
@@ -92,9 +92,9 @@ export class EpisodeStage implements AsyncDisposable {
   }
 
   /**
-   * The workspace that there is, or one as the steps have left it.
+   * The present workspace, or a new one in the state after the steps.
    *
-   * @param known the episode's task, where it has just been read. @throws UnrestorableError; InfrastructureError.
+   * @param known the episode's task, if it has just been read. @throws UnrestorableError; InfrastructureError.
    */
   async open({ episode, deltas }: Restorable, known?: PlayableTask): Promise<EpisodeWorkspace> {
     if (this.#workspace && !this.#workspace.isLost) return this.#workspace;
@@ -128,7 +128,7 @@ export class EpisodeStage implements AsyncDisposable {
     await this.leave();
   }
 
-  /** The task as it was when the episode began; undefined when it is another one by now. */
+  /** The task as it was when the episode began; undefined when it has changed since. */
   async task({ task, taskDigest }: StoredAgentEpisode): Promise<PlayableTask | undefined> {
     const found = await this.#parts.findTask(task);
     return found?.task.digest === taskDigest ? found : undefined;

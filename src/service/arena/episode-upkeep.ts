@@ -18,9 +18,9 @@ export interface UpkeepParts {
   readonly endIdle: (id: AgentEpisodeId) => Promise<void>;
 }
 
-/** Episodes looked at in one sweep. */
+/** Episodes that are checked in one sweep. */
 const SWEPT = 1000;
-/** Trees forgotten in one sweep: each takes a write, and none is urgent. */
+/** Trees removed in one sweep: each takes a write, and none is urgent. */
 const FORGOTTEN = 100;
 const DAY_MS = 86_400_000;
 

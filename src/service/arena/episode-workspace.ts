@@ -30,16 +30,16 @@ export interface WorkspaceParts {
   readonly brought: BroughtFiles;
 }
 
-/** What an action came to, in a workspace. */
+/** The result of an action in a workspace. */
 export interface Performed {
   readonly observation: Observation;
-  /** By the action itself; what a command writes is bounded by the sandbox. */
+  /** Applies to the action itself; the sandbox bounds what a command writes. */
   readonly bytesWritten: number;
-  /** What it did to the files; undefined where that cannot be kept. */
+  /** The action's changes of files; undefined where they cannot be stored. */
   readonly delta: StepDelta | undefined;
 }
 
-/** What to make an episode's workspace of. */
+/** What an episode's workspace is made of. */
 export interface WorkspaceState {
   readonly open: PlayableTask;
   readonly deltas: readonly StepDelta[];
@@ -48,7 +48,7 @@ export interface WorkspaceState {
 
 const NOTHING: WorkspaceDelta = { entries: [], removed: [] };
 
-/** The workspace of one episode while this process has it. */
+/** The workspace of one episode while this process holds it. */
 export class EpisodeWorkspace implements AsyncDisposable {
   readonly #sandbox: GradingSandbox;
   readonly #signal: AbortSignal;
@@ -77,11 +77,10 @@ export class EpisodeWorkspace implements AsyncDisposable {
   }
 
   /**
-   * A workspace as the steps of the episode have left it.
+   * Makes a workspace in the state after the episode's steps.
    *
-   * @param signal ends what is done in it, at any time.
-   * @returns undefined when some of its files are not kept any more.
-   * @throws InputError when the task's workspace cannot be made; InfrastructureError; the signal's reason.
+   * @param signal ends its work at any time. @returns undefined when some of its files are no longer stored. @throws InputError when the task's
+   * workspace cannot be made; InfrastructureError; the signal's reason.
    */
   static async open(
     state: WorkspaceState,
@@ -139,7 +138,7 @@ export class EpisodeWorkspace implements AsyncDisposable {
     await this.#sandbox[Symbol.asyncDispose]();
   }
 
-  /** The workspace is looked through only where programs have run in it. */
+  /** The workspace is scanned only where programs have run in it. */
   async #changes({ delta, isOpen, changes: read }: Effect): Promise<WorkspaceDelta | undefined> {
     const own = this.#selectKept(delta);
     if (!isOpen) return own;

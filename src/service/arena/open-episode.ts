@@ -30,10 +30,10 @@ export interface StepTaken {
 const NOT_MEASURED: Measured = { baseline: undefined, style: null };
 
 /**
- * An episode that this process has. Requests are served one after the other.
+ * An episode that this process holds. Requests are served one after the other.
  *
- * The file is long because each request may move the episode to its next state, under one hold. The states are in plan-episode.ts, the
- * workspace is in episode-stage.ts.
+ * The file is long because each request may move the episode to its next state, under one hold. The states are in plan-episode.ts, the workspace is
+ * in episode-stage.ts.
  */
 export class OpenEpisode {
   readonly id: AgentEpisodeId;
@@ -56,7 +56,7 @@ export class OpenEpisode {
     return this.#holding.known;
   }
 
-  /** Whether nothing is known of it, and nothing is asked of it. */
+  /** Whether nothing of it is in memory, and no request is under way. */
   get isUnused(): boolean {
     return this.known === undefined && this.#turns === 0;
   }
@@ -114,12 +114,12 @@ export class OpenEpisode {
     await this.#runInTurn(true, (held) => this.#closeBy(held, 'cancel', 'it was given up'));
   }
 
-  /** The same when nothing was asked of it for too long. */
+  /** The same when it has had no request for too long. */
   async lookAtTime(): Promise<void> {
     await this.#runInTurn(false, (held) => this.#closeBy(held, 'time-passed', 'nothing was asked of it for too long'));
   }
 
-  /** Takes the verdict of an episode that has ended, and closes it. What is asked of it meanwhile need not wait. */
+  /** Takes the verdict of an episode that has ended, and closes it. Other requests need not wait meanwhile. */
   async finish(): Promise<void> {
     using _kept = this.#holding.keep();
     const ended = await this.#runInTurn(false, (held) => this.#exportSubmission(held));
@@ -181,7 +181,7 @@ export class OpenEpisode {
       if (error instanceof HoldLostError) await this.#stage.leave();
       throw error;
     });
-    // Another process has had it meanwhile, and the workspace may be behind it.
+    // Another process has held it meanwhile, and the workspace may be out of date.
     if (before !== undefined && held.episode !== before) await this.#stage.leave();
     return held;
   }

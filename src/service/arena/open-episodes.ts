@@ -10,7 +10,7 @@ export interface OpenEpisodesParts extends OpenEpisodeParts {
   readonly log: Log;
 }
 
-/** The episodes that this process has open, and the verdicts that it takes in the background. */
+/** The episodes that this process holds, and the verdicts that it takes in the background. */
 export class OpenEpisodes {
   readonly #parts: OpenEpisodesParts;
   readonly #open = new Map<AgentEpisodeId, OpenEpisode>();
@@ -44,12 +44,12 @@ export class OpenEpisodes {
     }
   }
 
-  /** One that is not remembered, to answer for an episode that is closed. */
+  /** Not remembered: it only answers for a closed episode. */
   create(id: AgentEpisodeId): OpenEpisode {
     return new OpenEpisode(id, this.#parts);
   }
 
-  /** Undefined for one that this process does not have. */
+  /** Undefined when this process does not hold it. */
   find(id: AgentEpisodeId): OpenEpisode | undefined {
     return this.#open.get(id);
   }
@@ -63,7 +63,7 @@ export class OpenEpisodes {
       .then(
         () => void this.#open.delete(id),
         (error: unknown) => {
-          // Another process has it, and grades it.
+          // Another process holds it, and grades it.
           if (error instanceof HoldLostError) return this.#forgetUnused(id);
           if (!closing.aborted) log.warn({ episode: id, error: getMessage(error) }, 'an episode could not be graded');
         },
@@ -91,7 +91,7 @@ export class OpenEpisodes {
     if (this.#open.get(id)?.isUnused === true) this.#open.delete(id);
   }
 
-  /** Has an episode graded that has ended without a reward, and forgets one that is closed. */
+  /** Grades an episode that has ended without a reward, and forgets a closed one. */
   async #settle(id: AgentEpisodeId): Promise<StoredAgentEpisode> {
     const episode = await this.#parts.trajectories.find(id);
     if (episode === undefined) throw createUnknownEpisodeError(id);

@@ -3,11 +3,11 @@ import type { Caller } from '../access/caller.ts';
 import { EpisodeStateError } from './episode-errors.ts';
 import type { EpisodeCalls } from './episode-service.ts';
 
-/** What a step came to, for callers that expect the reward with the last step. */
+/** The result of a step, for callers that expect the reward with the last step. */
 export interface StepToReward {
-  /** Of the last step when the episode had ended before; undefined when it ended without one. */
+  /** Of the last step when the episode had ended before; undefined when it ended without a step. */
   readonly answer: StepAnswer | undefined;
-  /** Undefined while the episode takes steps. grading: its verdict takes longer than the caller waits. */
+  /** Undefined while the episode takes steps. grading: the verdict takes longer than the caller waits. */
   readonly reward: RewardAnswer | 'grading' | undefined;
 }
 

@@ -24,7 +24,7 @@ export interface MeasurementParts {
   readonly closing: AbortSignal;
 }
 
-/** Measures what a verdict does not say. A task's baseline is taken once for the task and its verifier, when it is needed first. */
+/** Measures what a verdict does not contain. A task's baseline is measured once for the task and its verifier, on first use. */
 export class SubmissionMeasurements {
   readonly #parts: MeasurementParts;
   readonly #defined = new Map<TaskDigest, Promise<void>>();
@@ -117,7 +117,7 @@ export class SubmissionMeasurements {
   }
 }
 
-/** The fewest that do the same: one for each file, or one that runs the script, and the submission. */
+/** The fewest steps with the same effect: one for each file, or one that runs the script, and the submission. */
 function countSteps({ files }: Task, { kind, directory }: KnownSubmission): number {
   return 1 + (kind === 'script' ? 1 : files.filter(({ path }) => path.startsWith(`${directory}/`)).length);
 }

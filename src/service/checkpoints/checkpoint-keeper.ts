@@ -20,13 +20,12 @@ export interface CheckpointKeeperOptions {
   readonly maxBytes: () => number | undefined;
 }
 
-/** What was used within the last hour stays anyway. */
+/** Checkpoints that were used within the last hour stay anyway. */
 const EVERY_MILLISECONDS = 3_600_000;
 const EVALUATIONS_AT_A_TIME = 200;
 
 /**
- * Makes room, every hour: removes uploads that were not continued, keeps as deltas what is not in use, and removes beyond the bound the checkpoints
- * that were least recently used.
+ * Makes room every hour: removes abandoned uploads, stores unused files as deltas, and removes the least recently used checkpoints beyond the limit.
  */
 export function createCheckpointKeeper(options: CheckpointKeeperOptions): Chore {
   const { store, checkpoints, uploads, clock, log, maxBytes } = options;
@@ -47,7 +46,7 @@ export function createCheckpointKeeper(options: CheckpointKeeperOptions): Chore 
   });
 }
 
-/** Of evaluations and streams that are not over, which could not be played without them. */
+/** Checkpoints of evaluations and streams that are not over, which need them. */
 async function findNeeded({ store, alsoNeeded }: CheckpointKeeperOptions): Promise<ReadonlySet<Digest>> {
   const needed = new Set(await alsoNeeded());
   let after: string | undefined;

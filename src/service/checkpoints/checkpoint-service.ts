@@ -14,7 +14,7 @@ export interface CheckpointServiceOptions {
   readonly use: CheckpointUse;
 }
 
-/** Where callers bring checkpoints, and ask which are here. */
+/** Receives uploads of checkpoints, and tells which are stored. */
 export class CheckpointService {
   readonly #options: CheckpointServiceOptions;
 
@@ -22,7 +22,7 @@ export class CheckpointService {
     this.#options = options;
   }
 
-  /** Undefined when it is not here, or not all of it, or not for this principal. It counts as used. */
+  /** Returns undefined when it is not stored, or not completely, or not for this principal. Counts as a use. */
   async find(digest: Digest, principal: string): Promise<StoredCheckpoint | undefined> {
     const { use, checkpoints } = this.#options;
     const usable = await use.find(principal, digest);
@@ -30,7 +30,7 @@ export class CheckpointService {
     return usable?.kind === undefined || usable.kind === found?.kind ? found : undefined;
   }
 
-  /** Bytes that have come of a principal's upload. */
+  /** Received bytes of a principal's upload. */
   countReceived(digest: Digest, principal: string, kind: UploadContent['kind']): Promise<number> {
     return this.#options.uploads.countReceived(digest, principal, kind);
   }
@@ -47,7 +47,7 @@ export class CheckpointService {
     const missing = Math.max(0, size - (await uploads.countReceived(digest, uploader, content.kind)));
     using _room = await gate.upload(uploader, digest, missing, () => uploads.sumPendingBytes(uploader));
     const uploaded = await uploads.append({ ...part, usable: (digests) => use.findUsableFiles(uploader, digests) }, signal);
-    // The file's own size, also when it came as a delta: it may have to be kept as it is.
+    // The file's own size, even when it came as a delta: it may have to be stored whole.
     const [file] = uploaded.kind === 'stored' && content.kind !== 'manifest' ? uploaded.checkpoint.files : [];
     if (file) await usage.chargeCheckpoint(uploader, digest, file.size);
     if (uploaded.kind === 'stored') await use.bring(uploader, [uploaded.checkpoint]);

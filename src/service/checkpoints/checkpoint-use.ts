@@ -7,7 +7,7 @@ export interface CheckpointUseOptions {
   readonly rights: CheckpointRights;
   /** Whether the configuration grants a principal the use of a checkpoint. */
   readonly isGranted: (principal: string, digest: Digest) => boolean;
-  /** Where access is off, all callers are one principal, and what is here is theirs. */
+  /** Where access is off, all callers are one principal, which may use everything that is stored. */
   readonly isEveryones: boolean;
 }
 
@@ -22,8 +22,8 @@ export interface UsableAs {
 const MOST_REMEMBERED = 10_000;
 
 /**
- * Decides which checkpoints a principal may use: those that it brought, and those that a principal that brought them, an operator or the
- * configuration. All others are, for this principal, not there.
+ * Decides which checkpoints a principal may use: those that it brought, and those that were granted to it by a principal that brought them, an
+ * operator or the configuration. All others do not exist for this principal.
  */
 export class CheckpointUse {
   readonly #options: CheckpointUseOptions;
@@ -34,7 +34,7 @@ export class CheckpointUse {
     this.#options = options;
   }
 
-  /** Undefined when the principal may not use it. */
+  /** Returns undefined when the principal may not use it. */
   async find(principal: string, digest: Digest): Promise<UsableAs | undefined> {
     const { rights, isGranted, isEveryones } = this.#options;
     if (isEveryones) return { kind: undefined, name: undefined };
@@ -59,7 +59,7 @@ export class CheckpointUse {
     return new Set(digests.filter((digest) => isUsable({ digest, kind: 'file' })));
   }
 
-  /** Has the principal be one who brought these. Durable once it resolves. */
+  /** Records that the principal brought these. Durable once it resolves. */
   async bring(principal: string, checkpoints: readonly Pick<Checkpoint, 'digest' | 'kind' | 'files'>[]): Promise<void> {
     const brought = checkpoints.map(({ digest, kind, files: [first] }) => {
       const name = kind === 'file' ? first?.path : undefined;

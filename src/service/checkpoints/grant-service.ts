@@ -11,12 +11,12 @@ export interface GrantServiceOptions {
   readonly audit: Pick<AuditTrail, 'record'>;
 }
 
-/** Grants of one checkpoint, by all principals together. A line of the configuration grants it to more. */
+/** Most grants of one checkpoint, by all principals together. A line of the configuration grants it to more. */
 const MOST_GRANTS = 1000;
 
 /**
- * Lets other principals use a checkpoint, and revokes that. The principals that brought the checkpoint may do so, and operators. A principal that
- * was granted it may not: revoking its grant would otherwise leave the grants that it made.
+ * Grants and revokes the use of checkpoints. Principals that brought the checkpoint may do so, and operators. A principal that was granted it may
+ * not: otherwise its own grants would survive the revocation of its grant.
  */
 export class GrantService {
   readonly #options: GrantServiceOptions;
@@ -58,9 +58,10 @@ export class GrantService {
   }
 
   /**
-   * The caller's grants of a checkpoint; for an operator, those of all.
+   * The caller's grants of a checkpoint; for an operator, all grants.
    *
-   * @throws InputError `checkpoint.not-found` when it is not there for the caller, `grant.not-yours` when the caller may use it without having brought it.
+   * @throws InputError `checkpoint.not-found` when it does not exist for the caller, `grant.not-yours` when the caller may use it without having
+   * brought it.
    */
   async list(digest: Digest, caller: Caller): Promise<readonly StoredGrant[]> {
     await this.#assertMay(digest, caller);
@@ -82,7 +83,7 @@ export class GrantService {
   }
 }
 
-/** Whose grants a caller has to do with; undefined for all. */
+/** The principal whose grants a caller manages; undefined for all. */
 function getGranter({ principal, role }: Caller): string | undefined {
   return role === 'operator' ? undefined : principal;
 }

@@ -20,7 +20,7 @@ export async function findReadable(
   const isOwn = (evaluation: Looked): boolean => role === 'operator' || evaluation.principal === principal;
   const readable = new Set(evaluations.filter(isOwn).map(({ id }) => id));
   const asked = evaluations.flatMap(({ id, request }) => {
-    // What another version of Muster has accepted names checkpoints that this one cannot read.
+    // An order of another version of Muster may name checkpoints that this version cannot read.
     const order = readable.has(id) ? undefined : orderSchema.safeParse(request).data;
     return order ? [{ id, checkpoints: listCheckpoints(order) }] : [];
   });

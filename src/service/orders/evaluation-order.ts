@@ -6,8 +6,8 @@ import { InfrastructureError } from '../../kernel/errors.ts';
 import { parseDigest } from '../../kernel/ids.ts';
 
 /**
- * What was accepted, with everything in it that decides the answer: of files only names are left, of contents that this machine keeps. So
- * it can be played, and resumed, whatever becomes of the files that it was made of.
+ * The accepted order, with everything in it that decides the answer. Instead of files it names stored contents, so it can be played and resumed
+ * whatever happens to the original files.
  */
 
 export const digestSchema = z
@@ -16,9 +16,9 @@ export const digestSchema = z
   .transform(parseDigest);
 
 export const contentSchema = z.strictObject({
-  /** As the caller gave it. */
+  /** As the caller wrote it. */
   uri: z.string(),
-  /** As the caller called it, for people. */
+  /** The caller's own name for it, for people. */
   name: z.string().exactOptional(),
   digest: digestSchema,
   kind: z.enum(['file', 'directory']),
@@ -28,14 +28,14 @@ export const contentSchema = z.strictObject({
 
 const common = {
   schema: z.literal('muster.order/1'),
-  /** What makes the figures; see `STATISTICS_VERSION`. */
+  /** Version of the code that computes the figures; see `STATISTICS_VERSION`. */
   statistics: z.int().default(1),
-  /** As parsed, with its defaults: the rule of the request in place of its own. */
+  /** As parsed, with its defaults: the request's rule replaces the suite's own. */
   suite: z.looseObject({ name: z.string(), template: z.string() }),
-  /** What the suite's definition came to. A Muster that would make another one of it does not play it. */
+  /** Digest of the suite's definition. A Muster that would derive another one does not play it. */
   suiteDigest: digestSchema,
   suiteFiles: contentSchema.exactOptional(),
-  /** Whether episodes of others may stand in for playing them. */
+  /** Whether known episodes of other evaluations may be used instead of playing them. */
   cache: z.boolean(),
   /** When it has to end at the latest. */
   deadline: z.iso.datetime().pipe(z.coerce.date()).exactOptional(),
@@ -63,7 +63,7 @@ export type EvaluationOrder = z.infer<typeof orderSchema>;
 /** A checkpoint, or the files of a suite, that the content store has. */
 export type OrderedContent = z.infer<typeof contentSchema>;
 
-/** All that has to be there for it to be played. */
+/** All contents that are needed to play it. */
 export function listContents(order: EvaluationOrder): readonly OrderedContent[] {
   return order.suiteFiles ? [...listCheckpoints(order), order.suiteFiles] : listCheckpoints(order);
 }
@@ -78,7 +78,10 @@ export function listCheckpoints(order: EvaluationOrder): readonly OrderedContent
   }
 }
 
-/** To be played, or to go on. @throws InfrastructureError `store.order` when this Muster does not know it, or would make other figures of it. */
+/**
+ * Parses an order that is to be played or resumed. @throws InfrastructureError `store.order` when this version of Muster does not know it, or would
+ * compute other figures.
+ */
 export function parsePlayableOrder(stored: Pick<StoredEvaluation, 'id' | 'request'>): EvaluationOrder {
   const order = parseOrder(stored);
   if (order.statistics === STATISTICS_VERSION) return order;
@@ -98,7 +101,7 @@ export function parseOrder({ id, request }: Pick<StoredEvaluation, 'id' | 'reque
   );
 }
 
-/** Of a document that a program wrote: which fields are not what was expected. */
+/** The unexpected fields of a document that a program wrote. */
 function formatProblemsInOneLine(error: z.ZodError): string {
   return error.issues.map(({ path, message }) => `${formatPath(path.map(toKey))}: ${message}`).join('; ');
 }

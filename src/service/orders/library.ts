@@ -10,7 +10,7 @@ export type CheckpointReference = ({ readonly uri: string } | { readonly sha256:
   readonly version?: number | undefined;
 };
 
-/** A suite that the configuration has a name for, or one that is written out. */
+/** A suite that the configuration names, or one that is written out. */
 export type SuiteReference = string | Readonly<Record<string, unknown>>;
 
 export interface OrderedSuite {
@@ -20,13 +20,13 @@ export interface OrderedSuite {
   readonly files: OrderedContent | undefined;
 }
 
-/** Brings what callers name to where it is kept under the name of its content. */
+/** Stores what callers name, under the digest of its content. */
 export interface Library {
   /** @param stop a stopping rule in place of the suite's own. @throws InputError `suite.…` */
   orderSuite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite>;
 
   /**
-   * @param principal who names it. @throws InputError `checkpoint.…`, `egress.…` when it is not to be had, or not by callers, or not by this one.
+   * @param principal who names it. @throws InputError `checkpoint.…`, `egress.…` when it is not available, or not for callers, or not for this one.
    */
   orderCheckpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent>;
 

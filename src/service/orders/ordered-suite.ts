@@ -2,7 +2,7 @@ import { InfrastructureError } from '../../kernel/errors.ts';
 import { defineSuite, createInlineLayer, parseSuite, type SuiteDefinition } from '../../orchestrator/suite/suite-definition.ts';
 import type { EvaluationOrder } from './evaluation-order.ts';
 
-/** @throws InfrastructureError `store.order` when this Muster would play another suite than the one that was accepted. */
+/** @throws InfrastructureError `store.order` when this Muster would play another suite than the accepted one. */
 export function readOrderedSuite({
   suite,
   suiteFiles,

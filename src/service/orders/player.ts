@@ -14,12 +14,11 @@ import type { RunningFigures } from './running-figures.ts';
 
 export type Answer = Summary | ComparisonSummary;
 
-/** Plays what was ordered. Orders are whole, so playing one twice, or going on with it elsewhere, gives the same official answer. */
+/** Plays orders. Orders are complete, so playing one twice, or resuming it elsewhere, gives the same official answer. */
 export interface Player {
   /**
-   * @returns the answer; a partial one when the signal is aborted first.
-   * @throws InputError when the parts of the order do not fit together; RunFailedError, with a partial answer, when the infrastructure gave
-   * out; InfrastructureError when nothing could be played.
+   * @returns the answer; a partial one when the signal is aborted first. @throws InputError when the parts of the order do not fit together;
+   * RunFailedError, with a partial answer, when the infrastructure failed; InfrastructureError when nothing could be played.
    */
   play(order: EvaluationOrder, course: PlayCourse): Promise<Answer>;
 
@@ -32,7 +31,7 @@ export interface Player {
   replay(order: EvaluationOrder, episode: RecordedEpisode, course: ReplayCourse): Promise<ReplayDocument>;
 
   /**
-   * What the order asks: playing orders of one question gives the same official answer. Where code runs, each principal has questions of its own.
+   * The order's question: orders with the same question have the same official answer. Where code runs, each principal has its own questions.
    *
    * @throws InputError when it cannot be played.
    */
@@ -55,17 +54,17 @@ export interface RecordedEpisode {
 export type ReplayCourse = Pick<PlayCourse, 'principal' | 'share' | 'turns' | 'signal'>;
 
 export interface PlayCourse {
-  /** Whose order it is. */
+  /** The order's principal. */
   readonly principal: string;
-  /** Where the episodes of an arm are kept. */
+  /** The journal of an arm's episodes. */
   openJournal(arm: number, parts: CacheKeyParts): EpisodeJournal;
-  /** What the order may have of the sandboxes of a template. */
+  /** The order's share of a template's sandboxes. */
   share(template: string): SlotShare;
-  /** One is waited for before each longer step. */
+  /** Awaited before each longer step. */
   readonly turns: Turns;
   readonly signal: AbortSignal;
   /** Takes in what the journals know, and plays nothing. */
   readonly recallOnly: boolean;
-  /** @param look at more of it, at any later time. */
+  /** @param look a closer look, which may be taken at any later time. */
   onProgress(figures: RunningFigures, look: RunLook): void;
 }

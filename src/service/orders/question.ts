@@ -4,18 +4,18 @@ import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts
 import type { Digest } from '../../kernel/ids.ts';
 import { listContents, type EvaluationOrder } from './evaluation-order.ts';
 
-/** What decides an answer beside what was ordered. */
+/** What decides an answer besides the order. */
 export interface QuestionContext {
-  /** Of the sandbox template's definition. */
+  /** Digest of the sandbox template's definition. */
   readonly template: Digest;
-  /** Of Muster: another one may tell of the same episodes in another way. */
+  /** Version of Muster: another one may describe the same episodes differently. */
   readonly version: string;
   /** What runs in the sandboxes. */
   readonly runs: 'data' | 'code';
   readonly principal: string;
 }
 
-/** Where checkpoints come from, and by when the answer is wanted, has no part in it; who asks has one where code runs. */
+/** Excludes the origin of checkpoints and the deadline; includes the principal only where code runs. */
 export function buildQuestion(order: EvaluationOrder, { template, version, runs, principal }: QuestionContext): Question {
   const { kind, suite, suiteDigest, statistics } = order;
   const contents = listContents(order).map(({ digest }) => digest);

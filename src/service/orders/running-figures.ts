@@ -3,7 +3,7 @@ import type { RunningCandidate } from '../../aggregation/comparison/candidate-co
 import type { RunningComparison } from '../../aggregation/comparison/paired-fold.ts';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
 
-/** How an evaluation goes, for those who watch it. What is not known yet is null. */
+/** The progress of an evaluation, for people who watch it. Unknown figures are null. */
 const shared = {
   outcomes: z.int().describe('episodes that came to an end in this process, counted in the result or not'),
   inFlight: z.int().describe('episodes that are being played'),
@@ -12,7 +12,7 @@ const shared = {
   secondsLeft: z.number().nullable().describe('until it is likely to be over'),
 };
 
-/** Left out where the figures were stored before these were. */
+/** Left out where the figures were stored before these existed. */
 const ends = {
   low: z.number().nullable().exactOptional().describe('of the interval, which need not be centred on the estimate'),
   high: z.number().nullable().exactOptional(),

@@ -14,7 +14,7 @@ export class ArrivalQueue {
     this.#clock = clock;
   }
 
-  /** Taken when a request arrives, however long the reading of its suite takes. */
+  /** Taken when a request arrives, however long reading its suite takes. */
   takePosition(): number {
     return (this.#positions += 1);
   }

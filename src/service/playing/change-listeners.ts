@@ -1,6 +1,6 @@
 import { Listener } from './news.ts';
 
-/** Wakes those that wait for a change of one thing among many. Changes by other processes are not announced: a wait looks again by itself. */
+/** Wakes waits for a change of one thing among many. Changes by other processes are not announced, so a wait also checks by itself. */
 export class ChangeListeners<Id extends string> {
   readonly #listeners = new Map<Id, Set<() => void>>();
 

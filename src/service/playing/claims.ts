@@ -4,23 +4,23 @@ import type { EvaluationId } from '../../kernel/ids.ts';
 export interface ClaimsState {
   /** Evaluations that this process plays at a time. */
   readonly slots: number;
-  /** Those that it plays now. */
+  /** Evaluations that it plays now. */
   readonly active: readonly Urgency[];
-  /** Those of each principal by falling priority, then by age. */
+  /** By principal: by falling priority, then by age. */
   readonly claimable: readonly Claimable[];
 }
 
 type Urgency = Pick<Claimable, 'principal' | 'priority'>;
 
-/** So many times the slots are never exceeded, however urgent. */
+/** The number of evaluations never exceeds the slots this many times, however urgent they are. */
 const MOST_OVER = 2;
 
 /**
- * Which evaluations to begin with. Pure.
+ * Which evaluations to begin. Pure.
  *
- * The principal that plays least comes first. When all slots are taken, one that is more urgent than everything that its principal plays begins all the
- * same (a principal that plays nothing has nothing as urgent): a batch of thousands keeps neither another caller waiting nor its own
- * caller's urgent evaluation. Sandboxes are shared out between all that have begun, so this costs memory alone.
+ * The principal that plays least comes first. When all slots are taken, an evaluation begins all the same if it is more urgent than everything that
+ * its principal plays (a principal that plays nothing has nothing as urgent): so a batch of thousands delays neither other callers nor its own
+ * caller's urgent evaluation. All evaluations that have begun share the sandboxes, so this only costs memory.
  */
 export function planClaims({ slots, active, claimable }: ClaimsState): readonly EvaluationId[] {
   const playing = [...active];

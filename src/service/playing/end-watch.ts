@@ -7,13 +7,13 @@ export interface EndWatchOptions {
   readonly evaluations: Pick<EvaluationCatalogue, 'findOver'>;
   readonly news: News;
   readonly clock: Clock;
-  /** How often the store is asked. */
+  /** How often the store is queried. */
   readonly everyMilliseconds: number;
 }
 
 /**
- * Announces the end of evaluations that other processes play: asks for all of them at once, however many wait. When the store gives no answer, those
- * who wait are woken: they look themselves, and get the error.
+ * Announces the end of evaluations that other processes play: queries all of them at once, however many wait. When the store fails, it wakes those
+ * who wait: they query by themselves, and get the error.
  */
 export class EndWatch {
   readonly #options: EndWatchOptions;
@@ -26,7 +26,7 @@ export class EndWatch {
     this.#options = options;
   }
 
-  /** Until it is disposed of, the end of the evaluation is announced. */
+  /** Announces the end of the evaluation, until disposed. */
   watch(evaluation: EvaluationId): Disposable {
     this.#awaited.set(evaluation, (this.#awaited.get(evaluation) ?? 0) + 1);
     if (!this.#isLooking) this.#timer ??= this.#scheduleLook();

@@ -1,11 +1,11 @@
 import { countAllowedEpisodes, type Quota } from '../access/quota.ts';
 
-/** What a principal may have played at the same time. */
+/** Most episodes of a principal at the same time. */
 export type EpisodeQuota = (principal: string) => Pick<Quota, 'concurrentEpisodes'>;
 
 /**
- * The episodes of each principal that are played at the same time, over all pools of this process: each slot in a pool plays one at a time.
- * Pools ask how far they may go, and are notified when a principal that is at its bound gives something back.
+ * The concurrent episodes of each principal over all pools of this process: each slot in a pool plays one at a time. Pools query how many they may
+ * play, and are notified when a principal that is at its limit returns a slot.
  */
 export class EpisodeBounds {
   readonly #quotaOf: EpisodeQuota;
@@ -22,7 +22,7 @@ export class EpisodeBounds {
     return { [Symbol.dispose]: () => void this.#pools.delete(onRoom) };
   }
 
-  /** @param here slots that the principal has in the pool that asks. @param wanted those that it could use there, these included. */
+  /** @param here the principal's slots in the pool that asks. @param wanted the slots that it could use there, these included. */
   computeMost(principal: string, here: number, wanted: number): number {
     const elsewhere = (this.#played.get(principal) ?? 0) - here;
     return countAllowedEpisodes(this.#quotaOf(principal), elsewhere, wanted);

@@ -4,7 +4,7 @@ import { getPartialComparison } from '../../orchestrator/compare.ts';
 import { getPartialSummary } from '../../orchestrator/evaluate.ts';
 import type { Answer } from '../orders/player.ts';
 
-/** Whether the store failed, and not the evaluation: such trouble passes, or an operator mends it. */
+/** Whether the store failed, and not the evaluation: such a failure passes, or an operator corrects it. */
 export function isStoreFailure(error: unknown): boolean {
   return error instanceof MusterError && error.kind === 'infrastructure' && /^store\.(?!episode-differs|order|content)/.test(error.code);
 }

@@ -1,10 +1,10 @@
-/** An evaluation that wants sandboxes of one pool. */
+/** An evaluation that needs sandboxes of one pool. */
 export interface Competitor<Id> {
   readonly id: Id;
   readonly principal: string;
   /** Higher ones of the same principal come first. */
   readonly priority: number;
-  /** Sandboxes that it could use now, those that it has included. */
+  /** Sandboxes that it could use now, including those that it has. */
   readonly wanted: number;
 }
 
@@ -13,25 +13,25 @@ export interface SharesState<Id> {
   readonly slots: number;
   /** In the order they came. */
   readonly competitors: readonly Competitor<Id>[];
-  /** What each principal has had of late, in any unit; 0 when left out. */
+  /** What each principal has had recently, in any unit; 0 when left out. */
   readonly served: ReadonlyMap<string, number>;
-  /** What each principal may have at most; any number when left out. */
+  /** Each principal's limit; unlimited when left out. */
   readonly most?: ReadonlyMap<string, number>;
 }
 
-/** One contender: how many it wants, and how much it had of late. */
+/** One claim: how many sandboxes it wants, and how much it had recently. */
 interface Claimant {
   readonly wanted: number;
   readonly served: number;
 }
 
 /**
- * Who may have how many sandboxes. Pure.
+ * Divides the sandboxes. Pure.
  *
- * Principals come first: the pool is divided between them so that none gets more while another that wants some has less (max-min
- * fairness). So no number of evaluations and no priority of one principal takes from what is another's due. Within a principal's share a
- * higher priority gets all that it wants before a lower one gets anything, and equals share alike. What cannot be divided goes to the
- * principals that were served least, and within one principal to the first that came.
+ * The pool is first divided between principals so that none gets more while another that wants some has less (max-min fairness). So a principal's
+ * share does not depend on how many evaluations or which priorities others have. Within a principal's share a higher priority gets all that it wants
+ * before a lower one gets anything, and equal priorities share equally. A remainder goes to the principals that were served least, and within one
+ * principal to the earliest evaluation.
  */
 export function plan<Id>({ slots, competitors, served, most }: SharesState<Id>): ReadonlyMap<Id, number> {
   const byPrincipal = Map.groupBy(competitors, ({ principal }) => principal);
@@ -71,7 +71,7 @@ function* divideAmongOwn<Id>(share: number, own: readonly Competitor<Id>[]): Gen
   }
 }
 
-/** Max-min fair: those who want least get it, the others share alike in what is left, and what cannot be divided goes by need of service. */
+/** Max-min fair: those who want least get all of it, the others share the rest equally, and a remainder goes to those that were served least. */
 function shareOut(slots: number, claimants: readonly Claimant[]): readonly number[] {
   const byWant = claimants.map(({ wanted }) => wanted).sort((a, b) => a - b);
   let left = slots;

@@ -9,7 +9,7 @@ type Notify = (kind: NewsKind) => void;
 /** @param running the figures, where they are all that has changed. */
 export type NotifyOfAll = (evaluation: EvaluationId, running: RunningFigures | undefined) => void;
 
-/** Wakes waits for a change of an evaluation. Changes by other processes are not announced here: waits look again by themselves. */
+/** Wakes waits for a change of an evaluation. Changes by other processes are not announced here, so waits also check by themselves. */
 export class News {
   readonly #waiting = new Map<EvaluationId, Set<Notify>>();
   readonly #listeningToAll = new Set<NotifyOfAll>();
@@ -41,7 +41,7 @@ export class News {
   }
 }
 
-/** One wait, which looks again each time that it is woken. */
+/** One wait, which checks again each time it is woken. */
 export class Listener implements Disposable {
   readonly #leave: () => void;
   #isNews = false;

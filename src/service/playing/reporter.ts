@@ -19,15 +19,15 @@ export interface ReporterOptions {
 }
 
 /**
- * `progress` events are kept for as long as the evaluation is. They come at a fiftieth of its age so that a long one has no more than some
- * hundreds of the first hour, and no further apart than anyone who watches would wait.
+ * `progress` events are kept as long as the evaluation. They come at a fiftieth of its age, so that a long one has at most some hundreds from its
+ * first hour, and at least as often as a watcher would expect.
  */
 const EVENT_SHARE_OF_AGE = 0.02;
 const LONGEST_BETWEEN_EVENTS_MILLISECONDS = 15_000;
 
 interface Unreported extends Report {
   readonly running: RunningFigures;
-  /** Of its events, those that must not get lost. */
+  /** Events that must not get lost. */
   readonly verdicts: readonly NewEvent[];
 }
 
@@ -48,7 +48,7 @@ export class Reporter implements AsyncDisposable {
     this.#startedAt = options.clock.now();
   }
 
-  /** Takes figures in; what was not written of those before is forgotten, but for verdicts. */
+  /** Adds figures; unwritten earlier ones are dropped, except verdicts. */
   update(figures: RunningFigures): void {
     if (this.#isClosed) return;
     this.#latest = figures;
@@ -77,14 +77,14 @@ export class Reporter implements AsyncDisposable {
     if (unreported) await this.#write(unreported);
   }
 
-  /** Nothing is taken in after it, nor written. */
+  /** Afterwards nothing is added or written. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     this.#timer?.[Symbol.dispose]();
     await this.#writing;
   }
 
-  /** What there is to write. */
+  /** What is still to be written. */
   #take(): Unreported | undefined {
     const running = this.#latest;
     if (!running) return undefined;
@@ -97,7 +97,7 @@ export class Reporter implements AsyncDisposable {
     return { running, events: [...verdicts, ...(isDue ? [{ type: 'progress', data: running }] : [])], verdicts };
   }
 
-  /** Figures are a convenience: when they cannot be written the evaluation goes on, and the next ones are tried. */
+  /** Figures are a convenience: when they cannot be written, the evaluation continues, and the next ones are tried. */
   async #write({ running, events, verdicts }: Unreported): Promise<void> {
     const { course, ownership, log, onReported, onLost } = this.#options;
     try {
@@ -105,7 +105,7 @@ export class Reporter implements AsyncDisposable {
       onReported(running);
     } catch (error) {
       if (error instanceof OwnershipLostError) return onLost(error);
-      // With the next ones, or the end.
+      // Written with the next ones, or at the end.
       this.#latest ??= running;
       this.#verdicts = [...verdicts, ...this.#verdicts];
       log.warn({ evaluation: ownership.evaluation, error: getMessage(error) }, 'running figures could not be stored');

@@ -28,24 +28,24 @@ export interface RunningEvaluationOptions {
   readonly player: Player;
   readonly clock: Clock;
   readonly log: Log;
-  /** Of all that this process plays. */
+  /** All evaluations that this process plays. */
   readonly turns: Turns;
   readonly ownershipMilliseconds: number;
   readonly reportMilliseconds: number;
-  /** It has come to its end, and that is durable. */
+  /** It has ended, and the end is durable. */
   readonly onConcluded?: ((state: FinalState) => void) | undefined;
   /** Something happened to the evaluation that others may be waiting for. */
   readonly onNews: (kind: NewsKind, running?: RunningFigures) => void;
-  /** What it may have of the sandboxes of a template. */
+  /** The evaluation's share of a template's sandboxes. */
   readonly share: (template: string) => SlotShare;
 }
 
 /**
- * One evaluation, from the moment that it is this process's to the moment that it no longer is.
+ * One evaluation, from the moment when this process owns it until it no longer does.
  *
- * It ends *concluded* (with its answer; cancelled, or past its deadline, with what there was of one; or failed), *given back* (the
- * process is to end: the process that claims it goes on), *left* (the store gave out: its ownership expires, and it is claimed again), or *lost*
- * (another owns it: nothing more is written).
+ * It ends *concluded* (with its answer; cancelled, or past its deadline, with a partial one; or failed), *given back* (the process ends: the process
+ * that claims it resumes it), *left* (the store failed: its ownership expires, and it is claimed again), or *lost* (another process owns it: nothing
+ * more is written).
  */
 export class RunningEvaluation {
   readonly #options: RunningEvaluationOptions;
@@ -73,7 +73,7 @@ export class RunningEvaluation {
     return this.#look;
   }
 
-  /** Never rejects: what goes wrong is part of what becomes of the evaluation. */
+  /** Never rejects: a failure is a part of the evaluation's end. */
   async run(): Promise<void> {
     const { store, log, turns } = this.#options;
     const { evaluation } = this.#ownership;
@@ -94,7 +94,7 @@ export class RunningEvaluation {
     }
   }
 
-  /** Undefined when it is not this process that says how it ends. @throws InfrastructureError of the store. */
+  /** Undefined when another process decides how it ends. @throws InfrastructureError of the store. */
   async #perform(): Promise<Conclusion | undefined> {
     const { store, clock, log, turns, ownershipMilliseconds } = this.#options;
     using stop = this.#stop;
@@ -117,7 +117,10 @@ export class RunningEvaluation {
     return await this.#play(order, stored.principal);
   }
 
-  /** It runs from its first sandbox on. What needs none, as all its episodes are known, runs when it concludes. @throws InfrastructureError of the store. */
+  /**
+   * It runs from its first sandbox on. When all its episodes are known, it needs none and runs when it concludes. @throws InfrastructureError of the
+   * store.
+   */
   async #begin(): Promise<void> {
     await this.#beginning.run();
     if (this.#hasBegun) return;
@@ -142,7 +145,7 @@ export class RunningEvaluation {
     };
   }
 
-  /** What cannot be read will not be readable the next time either. */
+  /** An unreadable order will not be readable the next time either. */
   #order(stored: StoredEvaluation): EvaluationOrder | Conclusion {
     try {
       return parsePlayableOrder(stored);
@@ -173,7 +176,7 @@ export class RunningEvaluation {
     return undefined;
   }
 
-  /** Undefined and @throws as `#perform`. */
+  /** Returns undefined and @throws as `#perform`. */
   async #playOrder(order: EvaluationOrder, principal: string, reporter: Reporter): Promise<Conclusion | undefined> {
     const { player, turns } = this.#options;
     try {
@@ -198,7 +201,7 @@ export class RunningEvaluation {
       },
       share: (template) => this.#getShare(template),
       turns,
-      // What was stored is still to be taken in when there is nothing left to play.
+      // Stored episodes have to be added even when there is nothing left to play.
       signal: isOver ? this.#stop.untilLost : this.#stop.signal,
       recallOnly: isOver,
       onProgress: (figures, look) => {
@@ -237,7 +240,7 @@ export class RunningEvaluation {
     if (this.#stop.reason !== undefined) return this.#concludeStopped(order, toPartial(error));
     const { evaluation } = this.#ownership;
     this.#options.log.warn({ evaluation, error: getMessage(error) }, 'the evaluation failed');
-    // What made every episode fail may be mended outside of suite and checkpoint: who asks again is not answered with these.
+    // The cause of the failures may be corrected outside of suite and checkpoint, so a repeated question is not answered with these.
     const withheld = error instanceof AllFailedError;
     return this.#conclude(order, { state: 'failed', summary: toPartial(error), failure: toFailure(error), withheld });
   }

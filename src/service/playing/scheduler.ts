@@ -21,7 +21,7 @@ export interface SchedulerConfig {
   readonly slots: number;
   readonly ownershipMilliseconds: number;
   readonly reportMilliseconds: number;
-  /** How often to look for evaluations that others have left; those that are accepted here are seen at once. */
+  /** How often to look for evaluations that other processes have left; evaluations that are accepted here are seen at once. */
   readonly pollMilliseconds: number;
 }
 
@@ -32,7 +32,7 @@ export interface SchedulerOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly news: News;
-  /** What is played, and what is not answered at once, leaves room for what is. */
+  /** Work that is played, or not answered at once, yields to quick answers. */
   readonly turns: Turns;
   readonly config: SchedulerConfig;
   readonly onConcluded?: ((state: FinalState) => void) | undefined;
@@ -47,7 +47,7 @@ interface Playing extends Claimable {
 
 /** Up to some hundred kilobytes each, of an evaluation on hundreds of sandboxes. */
 const LOOKS_KEPT = 50;
-/** So many claimable evaluations are looked at for each slot: enough to see a principal that would otherwise be behind others. */
+/** Claimable evaluations that are read for each slot: enough to include a principal that would otherwise come after others. */
 const SEEN_PER_SLOT = 4;
 
 /**
@@ -58,7 +58,7 @@ export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #playing = new Map<EvaluationId, Playing>();
   readonly #looking: Chore;
-  /** At the end of those that this process has played last. */
+  /** The latest priorities of evaluations that this process has played. */
   readonly #looks = new LRUCache<EvaluationId, RunLook>({ max: LOOKS_KEPT });
 
   constructor(options: SchedulerOptions) {
@@ -79,7 +79,7 @@ export class Scheduler {
     this.#looking.open();
   }
 
-  /** There may be something to claim. */
+  /** Looks soon: there may be something to claim. */
   look(): void {
     this.#looking.look();
   }

@@ -13,12 +13,12 @@ export interface Competing {
 export interface HeldShare extends SlotShare, Disposable {}
 
 /**
- * How often those come first who were served least. Shorter is fairer when there are more principals than sandboxes; each turn costs a
- * loading of the policy.
+ * How often the order of principals is updated by how much they were served. Shorter is fairer when there are more principals than sandboxes, but
+ * each change costs loading a policy.
  */
 const TURN_MILLISECONDS = 10_000;
 
-/** More than any two priorities differ by. */
+/** More than the largest difference of two priorities. */
 const BACK = 2 ** 40;
 
 interface Holding {
@@ -28,7 +28,7 @@ interface Holding {
   countedTo: number;
 }
 
-/** One evaluation among those that compete. */
+/** One of the competing evaluations. */
 class Member implements Competing {
   readonly principal: string;
   readonly priority: number;
@@ -41,7 +41,7 @@ class Member implements Competing {
     this.priority = priority;
   }
 
-  /** Slots where nothing is under way. */
+  /** Slots without work. */
   get spare(): number {
     return [...this.holdings].filter(({ isSpare }) => isSpare).length;
   }
@@ -52,10 +52,9 @@ class Member implements Competing {
 }
 
 /**
- * The sandboxes of one pool, shared out between the evaluations that play on it. Each takes a slot for every sandbox that it leases; one that
- * has more than its share is asked to give slots back, and does once what is under way there has been played. A slot where nothing is
- * under way goes to an evaluation that can use it, independent of the shares, so the next evaluation begins while the one before it plays its
- * last episodes.
+ * The sandboxes of one pool, divided between the evaluations that play on it. Each takes a slot for every sandbox that it leases. An evaluation with
+ * more than its share is asked to return slots, and does so once their work under way is played. A slot without work goes to an evaluation that can
+ * use it, whatever the shares, so the next evaluation begins while the previous one plays its last episodes.
  */
 export class Slots implements Disposable {
   readonly #clock: Clock;
@@ -77,7 +76,7 @@ export class Slots implements Disposable {
     this.#bounds = bounds;
   }
 
-  /** From now on there are so many. With none, everyone waits. */
+  /** Changes the number of slots. With none, all evaluations wait. */
   resize(total: number): void {
     this.#total = total;
     this.#share();
@@ -123,7 +122,7 @@ export class Slots implements Disposable {
     try {
       return await raceWithAbort(promise, signal);
     } catch (error) {
-      // It may have been granted in the moment of the abort: then it has no holder.
+      // It may have been granted in the moment of the abort, and then has no holder.
       if (!member.waiting.delete(resolve)) (await promise)[Symbol.dispose]();
       this.#share();
       throw error;
@@ -202,7 +201,7 @@ export class Slots implements Disposable {
     });
   }
 
-  /** What was had long ago counts less and less. */
+  /** Earlier service counts less and less. */
   #beginTurn(): void {
     for (const { principal, holdings } of this.#members) for (const holding of holdings) this.#count(principal, holding);
     this.#served.clear();
@@ -220,7 +219,7 @@ export class Slots implements Disposable {
   }
 }
 
-/** Where nothing is under way is asked back first, then the latest: they have done least with what they had to load. */
+/** Slots without work are recalled first, then the latest ones: they have done least with what they loaded. */
 function recallBeyond(member: Member, limit: number): void {
   const present = [...member.holdings].filter(({ recall }) => !recall.signal.aborted);
   const kept = [...present.filter(({ isSpare }) => !isSpare), ...present.filter(({ isSpare }) => isSpare)];

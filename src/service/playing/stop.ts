@@ -1,12 +1,12 @@
 import type { Clock } from '../../kernel/clock.ts';
 
 /**
- * Why an evaluation is not played to its end. `cancelled`: a caller wants no more of it. `deadline`: it should have been over. `drained`: this
- * process is to end. `lost`: another process plays it.
+ * Why an evaluation is not played to its end. `cancelled`: by a caller. `deadline`: its deadline has passed. `drained`: this process ends. `lost`:
+ * another process plays it.
  */
 export type StopReason = 'cancelled' | 'deadline' | 'drained' | 'lost';
 
-/** What stops an evaluation: the first reason counts, but for `lost`, after which nothing else matters. */
+/** Stops an evaluation: the first reason counts, except that `lost` overrides all others. */
 export class Stop implements Disposable {
   readonly #clock: Clock;
   readonly #any = new AbortController();
@@ -26,7 +26,7 @@ export class Stop implements Disposable {
     return this.#any.signal;
   }
 
-  /** Aborted only when another process plays it, or this one is to end. */
+  /** Aborted only when another process plays it, or this one ends. */
   get untilLost(): AbortSignal {
     return this.#lost.signal;
   }

@@ -5,7 +5,7 @@ export interface GroupsRequest {
   /** Groups after this cursor. */
   readonly after: number;
   readonly leaseSeconds: number;
-  /** Most groups that are leased. */
+  /** Most groups to lease. */
   readonly limit: number;
 }
 

@@ -16,7 +16,7 @@ export interface MemberPlaysOptions {
   readonly onLost: (detail: string) => void;
   /** A member has ended, or its agent has. */
   readonly onChange: () => void;
-  /** Nothing more can come of the stream here. */
+  /** The stream can make no more progress in this process. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -54,7 +54,7 @@ export class MemberPlays implements AsyncDisposable {
     return this.#groups.get(number)?.grading.size ?? 0;
   }
 
-  /** Begins the members from one position on to another that have not ended. */
+  /** Begins the members between two positions that have not ended. */
   begin(number: number, from: number, to: number): void {
     const group = this.#groups.get(number);
     if (group === undefined) return;
@@ -68,7 +68,7 @@ export class MemberPlays implements AsyncDisposable {
     }
   }
 
-  /** What runs of the group is ended. */
+  /** Ends the running members of the group. */
   drop(number: number): void {
     this.#groups.get(number)?.cancelled.abort(new DOMException('the group is not wanted any more', 'AbortError'));
     this.#groups.delete(number);

@@ -6,7 +6,7 @@ import type { CheckpointReference, SuiteReference } from '../orders/library.ts';
 import { contentSchema, digestSchema } from '../orders/evaluation-order.ts';
 import type { GivenTerms } from '../../agents/rollouts/streams/stream-order.ts';
 
-/** What a stream plays, with everything in it that decides a trajectory but the model's weights: of files only the names of contents that are kept. */
+/** What a stream plays, with everything in it that decides a trajectory except the model's weights: it names stored contents instead of files. */
 const rolloutOrderSchema = z.strictObject({
   schema: z.literal('muster.rollouts/1'),
   suite: z.looseObject({ name: z.string(), template: z.string() }),
@@ -17,7 +17,7 @@ const rolloutOrderSchema = z.strictObject({
 
 export type RolloutOrder = z.infer<typeof rolloutOrderSchema>;
 
-/** What a caller asks for. */
+/** A caller's request. */
 export interface RolloutRequest {
   readonly suite: SuiteReference;
   readonly agent: CheckpointReference;

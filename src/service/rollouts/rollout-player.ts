@@ -2,7 +2,7 @@ import type { Trajectory } from '../../agents/rollouts/record/trajectory.ts';
 import type { ReportedVersion } from '../../agents/rollouts/streams/policy-versions.ts';
 import type { RolloutOrder } from './rollout-order.ts';
 
-/** What the members of a group have in common. */
+/** What the members of a group share. */
 export interface GroupTask {
   readonly task: string;
   readonly taskDigest: string;
@@ -13,7 +13,7 @@ export interface GroupTask {
 export interface MemberIdentity {
   /** Id of the group. */
   readonly group: string;
-  /** Of the group: it decides task and seeds. */
+  /** Number of the group: it decides task and seeds. */
   readonly number: number;
   readonly rep: number;
 }
@@ -33,7 +33,7 @@ export interface PlayTerms {
 }
 
 export interface OpenRollout extends AsyncDisposable {
-  /** As its server calls it. */
+  /** As its server names it. */
   readonly model: string;
 
   group(number: number): Promise<GroupTask>;

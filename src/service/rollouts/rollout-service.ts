@@ -27,9 +27,9 @@ export interface RolloutServiceOptions extends Omit<StreamRunParts, 'changes'> {
   /** @throws InputError `agent.endpoint` when the configuration names none so. */
   readonly assertEndpoint: (name: string) => void;
   readonly newId: () => StreamId;
-  /** Of the members that are played. */
+  /** Of members that are being played. */
   readonly turns: Pick<StoredTurns, 'forgetOld'>;
-  /** For which streams are kept after their end, and go on while no trainer asks for their groups. */
+  /** How long streams are kept after their end, and continue while no trainer requests groups. */
   readonly retentionDays: () => number;
 }
 
@@ -38,7 +38,7 @@ export interface GivenAcknowledgement {
   readonly lease: number;
 }
 
-/** What callers ask for. */
+/** Requests of callers. */
 export type RolloutCalls = Pick<
   RolloutService,
   'start' | 'find' | 'list' | 'board' | 'watch' | 'cancel' | 'groups' | 'follow' | 'acknowledge' | 'reportVersion'
@@ -50,7 +50,7 @@ const FORGOTTEN = 20;
 const DAY_MS = 86_400_000;
 /** Changes by other processes are not announced: a wait looks again by itself. */
 const LOOK_AGAIN_MS = 1000;
-/** That a trainer waits. */
+/** Records that a trainer waits. */
 const NOTE_AGAIN_MS = 60_000;
 
 /** Streams of groups for trainings, for many callers. A stream is its principal's alone. */
@@ -125,7 +125,7 @@ export class RolloutService {
     return watchBoard(() => this.board(id, caller), this.#options.clock, AbortSignal.any([gone, this.#closing.signal]));
   }
 
-  /** What is over stays as it is. */
+  /** A stream that is over stays as it is. */
   async cancel(id: string, caller: Caller): Promise<StoredStream> {
     const { id: known, state } = await this.find(id, caller);
     if (state === 'running') {
@@ -162,7 +162,7 @@ export class RolloutService {
     }
   }
 
-  /** One group after the other, each leased when the last was taken. Ends with the stream, or with the signal. */
+  /** One group after the other, each leased when the previous one was consumed. Ends with the stream, or with the signal. */
   async *follow(id: string, caller: Caller, request: Omit<GroupsRequest, 'limit'>, gone: AbortSignal): AsyncGenerator<string> {
     const either = AbortSignal.any([gone, this.#closing.signal]);
     while (!either.aborted) {

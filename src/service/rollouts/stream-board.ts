@@ -3,10 +3,10 @@ import type { ListedGroup, RolloutStreams, StoredStream } from '../../agents/rol
 import { toStreamTerms } from '../../agents/rollouts/streams/stream-order.ts';
 import { type Clock, sleep } from '../../kernel/clock.ts';
 
-/** A stream for people to look at. Reading it leases no group. */
+/** A stream's state for people. Reading it leases no group. */
 export interface StreamBoard {
   readonly stream: StoredStream;
-  /** How many versions were announced since the stream began, and the last one. */
+  /** Number of versions that were reported since the stream began, and the last one. */
   readonly versions: { readonly reported: number; readonly last: number | null };
   readonly capacity: StreamCapacity;
   /** Latest first. */
@@ -28,7 +28,7 @@ export interface StreamCapacity {
 
 export interface BoardGroup {
   readonly listed: ListedGroup;
-  /** By how many versions the policy is newer than the oldest version in the group; null once no trainer can get the group. */
+  /** How many versions the policy is ahead of the oldest version in the group; null once no trainer can get the group. */
   readonly staleness: number | null;
 }
 
@@ -63,7 +63,7 @@ function computeStaleness({ state, head, begun }: ListedGroup, reported: number)
   return state === 'running' || state === 'ready' ? Math.max(0, reported - (head?.oldest ?? begun)) : null;
 }
 
-/** Yields what `look` returns, and again after each change, until the stream is over. */
+/** Yields the result of `look`, and again after each change, until the stream is over. */
 export async function* watchBoard(look: () => Promise<StreamBoard>, clock: Clock, signal: AbortSignal): AsyncGenerator<StreamBoard> {
   let shown: StreamBoard | undefined;
   while (!signal.aborted) {

@@ -26,7 +26,7 @@ export interface StreamRunParts {
 const LOOK_AGAIN_MS = 1000;
 
 /**
- * Plays one stream in this process: it reads the store, plans, and carries the plan out, in a loop. Its only state beside the store is which members
+ * Plays one stream in this process: it reads the store, plans, and carries the plan out, in a loop. Its only state besides the store is which members
  * it plays itself, so another process can continue at any time.
  */
 export class StreamRun {
@@ -34,7 +34,7 @@ export class StreamRun {
   readonly #parts: StreamRunParts;
   readonly #closing = new AbortController();
   #groups: readonly Omit<RunningGroup, 'ended'>[] = [];
-  /** Since the stream began, and the one before that. */
+  /** The version when the stream began, and the one before that. */
   #reported: readonly ReportedVersion[] = [];
   #failure: { readonly error: unknown } | undefined;
   #held: { readonly hold: StreamHold; readonly renewAt: number } | undefined;
@@ -63,7 +63,7 @@ export class StreamRun {
     } catch (error) {
       if (this.#closing.signal.aborted || error instanceof StreamLostError) return;
       log.warn({ stream: id, error: getMessage(error) }, 'a stream of rollouts cannot go on');
-      // An error that only its caller can mend ends the stream; after any other error it is tried again.
+      // An error that only its caller can correct ends the stream; after any other error it is tried again.
       if (error instanceof InputError) await streams.end(id, 'failed', error.message).catch(() => undefined);
     } finally {
       changes.notify(id);
@@ -124,7 +124,7 @@ export class StreamRun {
     });
   }
 
-  /** Plays groups that an earlier process has begun: the members that had not ended, again. */
+  /** Continues groups of an earlier process: plays their unfinished members again. */
   async #resume(plays: MemberPlays): Promise<void> {
     const unsettled = await this.#parts.streams.unsettled(this.#stream.id);
     this.#groups = unsettled;
@@ -141,7 +141,7 @@ export class StreamRun {
     this.#reported = [...this.#reported, ...(await this.#parts.streams.listReported(principal, policy, last))];
   }
 
-  /** Undefined when it is over. */
+  /** Returns undefined when it is over. */
   async #look(hold: StreamHold): Promise<StoredStream | undefined> {
     const { streams } = this.#parts;
     const { id, terms } = this.#stream;

@@ -16,11 +16,11 @@ export interface ManagedPools {
   getProvider(template: string): string;
   /** How large it is when it does not drain. */
   getSize(template: string): PoolSize;
-  /** @param drains it keeps no sandboxes for as long as it does, whatever its size. */
+  /** @param drains whether it keeps no sandboxes, whatever its size. */
   resize(template: string, size: PoolSize, drains: boolean): void;
-  /** Undefined until the pool is first needed. */
+  /** Undefined before the pool is first needed. */
   getState(template: string): PoolState | undefined;
-  /** Of each of its sandboxes that is measured, by its id. Never rejects. */
+  /** Usage of each measured sandbox, by its id. Never rejects. */
   readUsage(template: string): Promise<ReadonlyMap<string, SandboxUsage>>;
 }
 
@@ -29,10 +29,10 @@ export interface PoolReport extends PoolSize {
   readonly provider: string;
   /** Nothing is played on it, and it keeps no sandboxes. */
   readonly draining: boolean;
-  /** Sandboxes that evaluations want and do not have: those that wait for their share of the pool, and those that wait for the pool. */
+  /** Sandboxes that evaluations need and do not have: they wait for their share of the pool, or for the pool. */
   readonly waiting: number;
   readonly state: PoolState | undefined;
-  /** Undefined where it is not measured, and before it was. */
+  /** Undefined where it is not measured, and before the first measurement. */
   readonly usage: PoolUsage | undefined;
 }
 
@@ -41,8 +41,8 @@ export interface PoolChange extends Partial<PoolSize> {
 }
 
 /**
- * Where pools are looked at, scaled and drained, and where their sandboxes are shared out between evaluations. A pool that drains gives no
- * slots: what is under way is finished, evaluations wait, and sandboxes end as they become idle.
+ * Shows, scales and drains pools, and divides their sandboxes between evaluations. A draining pool gives no slots: work under way is finished,
+ * evaluations wait, and sandboxes end as they become idle.
  */
 export class PoolService {
   readonly #pools: ManagedPools;
@@ -50,7 +50,7 @@ export class PoolService {
   readonly #clock: Clock;
   readonly #bounds: EpisodeBounds;
   readonly #slots = new Map<string, Slots>();
-  /** One after the other: each is a change of what the last one left, and the audit takes its time. */
+  /** One after the other: each changes the result of the previous one, and the audit takes time. */
   readonly #changes = new PQueue({ concurrency: 1 });
   readonly #draining = new Set<string>();
   readonly #meters = new Map<string, PoolUsageMeter>();
@@ -79,10 +79,9 @@ export class PoolService {
   }
 
   /**
-   * Holds until the end of this process; the configuration is what the next one begins with.
+   * Applies until the end of this process; the next one begins with the configuration.
    *
-   * @param principal who wants it, for the audit.
-   * @throws InputError `pool.not-found`, `pool.size`.
+   * @param principal who requested it, for the audit. @throws InputError `pool.not-found`, `pool.size`.
    */
   change(name: string, change: PoolChange, principal: string): Promise<PoolReport> {
     return this.#changes.add(() => this.#change(name, change, principal));

@@ -1,22 +1,25 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { SandboxUsage } from '../../kernel/sandbox-usage.ts';
 
-/** What the sandboxes of a pool use, as of the last look. */
+/** The resource usage of a pool's sandboxes, as of the last measurement. */
 export interface PoolUsage {
-  /** Of how many it was measured. */
+  /** Number of measured sandboxes. */
   readonly sandboxes: number;
-  /** Processor seconds a second between the last two looks; undefined before the second one. */
+  /** Processor seconds a second between the last two measurements; undefined before the second one. */
   readonly processors: number | undefined;
-  /** Most that each had had, summed. */
+  /** Sum of the sandboxes' peaks. */
   readonly memoryBytes: number;
   readonly largestMemoryBytes: number;
 }
 
-/** Least time between two looks, in milliseconds; more where there are many sandboxes: as many looks at one of them in all as usage-meter.ts takes. */
+/**
+ * Least time between two measurements, in milliseconds. It grows with the number of sandboxes, so that single measurements are as frequent in total
+ * as in usage-meter.ts.
+ */
 const LEAST_PAUSE = 2000;
 const PAUSE_PER_SANDBOX = 10;
 
-/** The usage of one pool. It is measured while someone asks for it: who asks gets what the last look has found. */
+/** The usage of one pool. It is measured only while callers request it, and they get the latest measurement. */
 export class PoolUsageMeter {
   readonly #read: () => Promise<ReadonlyMap<string, SandboxUsage>>;
   readonly #clock: Clock;
@@ -30,7 +33,7 @@ export class PoolUsageMeter {
     this.#clock = clock;
   }
 
-  /** Undefined before the first look, and where nothing is measured. */
+  /** Undefined before the first measurement, and where nothing is measured. */
   get latest(): PoolUsage | undefined {
     if (this.#clock.now() >= this.#nextAt) {
       this.#nextAt = Infinity;
@@ -58,7 +61,7 @@ export class PoolUsageMeter {
     };
   }
 
-  /** What a sandbox has used that was made since is of this time, too. */
+  /** The usage of sandboxes that were made since then belongs to this period, too. */
   #computeProcessors(usages: ReadonlyMap<string, SandboxUsage>, at: number): number | undefined {
     const before = this.#before;
     if (!before || at <= before.at) return undefined;

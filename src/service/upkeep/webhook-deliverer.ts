@@ -15,25 +15,25 @@ export interface WebhookSender {
 export interface DelivererOptions {
   readonly outbox: WebhookOutbox;
   readonly sender: WebhookSender;
-  /** Asked for each delivery. Undefined: nothing is delivered. */
+  /** Read for each delivery. Undefined: nothing is delivered. */
   readonly secret: () => string | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 const TAKEN_AT_A_TIME = 16;
-/** Each is a connection. */
+/** Each delivery is a connection. */
 const MOST_UNDER_WAY = 64;
-/** A receiver that has so many to answer gets no more: one that is slow does not hold up what is for others. */
+/** A receiver with this many deliveries under way gets no more, so that a slow one does not delay the others'. */
 const MOST_TO_ONE_RECEIVER = 8;
 const ANSWER_MILLISECONDS = 15_000;
-/** Longer than it takes to send as many and write down what came of it: until then no other process sends them. */
+/** Longer than sending this many and recording the results takes: until then no other process sends them. */
 const TAKEN_MILLISECONDS = 60_000;
 const FIRST_PAUSE_MILLISECONDS = 5000;
 const LONGEST_PAUSE_MILLISECONDS = 3_600_000;
-/** The last one comes some ten hours after the first: a night's outage is survived. */
+/** The last attempt comes some ten hours after the first, which outlasts a night's outage. */
 const MOST_ATTEMPTS = 20;
-/** Others may have put deliveries in, or have died while they sent one. */
+/** Other processes may have added deliveries, or have died while sending one. */
 const LOOK_AGAIN_MILLISECONDS = 60_000;
 
 /**
@@ -58,12 +58,12 @@ export class WebhookDeliverer {
     this.#looking.open();
   }
 
-  /** There may be something to deliver. */
+  /** Looks soon: there may be something to deliver. */
   look(): void {
     this.#looking.look();
   }
 
-  /** Deliveries under way are given up, and sent again by the next process. */
+  /** Deliveries under way are abandoned, and sent again by the next process. */
   async close(): Promise<void> {
     this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
     await this.#looking.close();
@@ -80,7 +80,7 @@ export class WebhookDeliverer {
         for (const delivery of deliveries) this.#begin(delivery);
         if (deliveries.length < TAKEN_AT_A_TIME) break;
       }
-      // With none free, the next delivery that ends calls `look`.
+      // When none is free, the next delivery that ends calls `look`.
       const due = this.#underWay.size < MOST_UNDER_WAY ? await outbox.nextDue(this.#slowReceivers()) : undefined;
       const left = due === undefined ? Infinity : due.getTime() - clock.date().getTime();
       return Math.max(0, Math.min(left, LOOK_AGAIN_MILLISECONDS));

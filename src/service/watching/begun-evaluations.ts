@@ -10,7 +10,7 @@ interface Begun {
   giveUp(reason: unknown): void;
 }
 
-/** The evaluation that is under way, and the one that is made ready meanwhile, if there is one. */
+/** The running evaluation, and the one that is being prepared meanwhile, if there is one. */
 export class BegunEvaluations implements AsyncDisposable {
   readonly #begin: BeginEvaluation;
   #present: Begun | undefined;
@@ -20,14 +20,17 @@ export class BegunEvaluations implements AsyncDisposable {
     this.#begin = begin;
   }
 
-  /** Evaluates what was made ready, or begins anew, and then gives up what was. @param signal gives it up. @throws as it does. */
+  /**
+   * Evaluates the prepared checkpoint, or starts from the beginning, and then gives up the previous one. @param signal gives it up. @throws as it
+   * does.
+   */
   async evaluate(checkpoint: FoundCheckpoint, signal: AbortSignal): Promise<Score> {
     const next = this.#next;
     this.#next = undefined;
     if (next && !isSame(next.checkpoint, checkpoint)) await giveUp(next);
     const present = next && isSame(next.checkpoint, checkpoint) ? next : this.#start(checkpoint, undefined);
     this.#present = present;
-    // What is next goes first: the end of the present one would be its turn.
+    // The prepared one is given up first: the end of the present one would start it.
     const onAbort = (): void => [this.#next, present].forEach((begun) => begun?.giveUp(signal.reason));
     if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
@@ -40,7 +43,7 @@ export class BegunEvaluations implements AsyncDisposable {
     }
   }
 
-  /** Makes it ready for when the present one is over; of another one nothing is left. */
+  /** Prepares the checkpoint for when the present one is over, and drops any other prepared one. */
   async prepare(checkpoint: FoundCheckpoint): Promise<void> {
     if (!this.#present || (this.#next && isSame(this.#next.checkpoint, checkpoint))) return;
     const before = this.#next;

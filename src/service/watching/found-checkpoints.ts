@@ -4,20 +4,20 @@ import { getDataFileName } from '../../policy-distribution/data-beside.ts';
 import type { ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 
 /**
- * What a run's directory holds of checkpoints: each file of weights right in it, and each directory right in it with a `muster.json`
- * or with weights somewhere below.
+ * The checkpoints in a run's directory: each file of weights directly in it, and each directory directly in it with a `muster.json` or with weights
+ * somewhere below.
  */
 export interface FoundCheckpoint {
-  /** Of the file or directory, in the run's directory. */
+  /** Name of the file or directory in the run's directory. */
   readonly name: string;
   readonly kind: 'file' | 'directory';
   /** Differs when any of its files does: which version of the name this is. */
   readonly fingerprint: string;
-  /** Whether the file is there by which the writer says that it is done. */
+  /** Whether the file exists with which the writer says that it is done. */
   readonly isMarked: boolean;
 }
 
-/** @param marker name of a file in a checkpoint's directory; beside a checkpoint of one file it follows the file's own name and a dot. */
+/** @param marker name of a file in a checkpoint's directory; for a checkpoint of one file, its own name followed by a dot and the marker. */
 export function findCheckpointsIn(files: readonly ListedFile[], marker: string | undefined): readonly FoundCheckpoint[] {
   const byName = Map.groupBy(files, ({ path }) => path.split('/', 1)[0] ?? path);
   return [...byName].flatMap(([name, below]): readonly FoundCheckpoint[] => {

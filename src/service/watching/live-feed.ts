@@ -14,11 +14,11 @@ export interface LiveFeedOptions {
   readonly log: Log;
 }
 
-/** The changes since the reader's last look. Readers that keep up get the same object, so what is made from it can be shared. */
+/** The changes since the reader's last look. Readers that keep up get the same object, so that work on it can be shared. */
 export interface LiveChanges {
   /** New ones, and ones that began or ended. */
   readonly evaluations: readonly StoredEvaluation[];
-  /** Of evaluations of which nothing else has changed. */
+  /** Of evaluations without other changes. */
   readonly running: ReadonlyMap<EvaluationId, RunningFigures>;
   /** More has changed than is kept for one reader: it has to read the list again. */
   readonly isIncomplete: boolean;
@@ -26,10 +26,10 @@ export interface LiveChanges {
 
 /** Readers get changes this often at most. A person sees no difference, and an evaluation reports once a second. */
 const TICK_MILLISECONDS = 500;
-/** How often to look for changes that another process on the same store has made. */
+/** How often to look for changes by other processes on the same store. */
 const ELSEWHERE_MILLISECONDS = 5000;
 const ELSEWHERE_LIMIT = 200;
-/** Of one reader, changes that it has not taken. */
+/** Most changes that are kept for a slow reader. */
 const MOST_KEPT = 2000;
 /** Rows that are read in one tick. The others follow in the next. */
 const ROWS_AT_A_TIME = 50;
@@ -44,9 +44,9 @@ export class LiveFeed {
   /** Rows to read in the next ticks, oldest first. */
   readonly #changed = new Set<EvaluationId>();
   #running = new Map<EvaluationId, RunningFigures>();
-  /** Evaluations of which this process has said something since the last look at the store. */
+  /** Evaluations about which this process has announced something since the store was last read. */
   readonly #heard = new Set<EvaluationId>();
-  /** Evaluations that were open at the last look. */
+  /** Evaluations that were open when the store was last read. */
   #open: ReadonlySet<EvaluationId> = new Set();
   #elsewhereAt = -Infinity;
   #work: Disposable | undefined;
@@ -55,7 +55,7 @@ export class LiveFeed {
     this.#options = options;
   }
 
-  /** One item a tick, perhaps without a change, until the signal is aborted. No item is changed afterwards. */
+  /** One item a tick, perhaps without a change, until the signal is aborted. An item never changes after it was yielded. */
   async *read(signal: AbortSignal): AsyncGenerator<LiveChanges> {
     const reader = new Reader();
     this.#readers.add(reader);
@@ -109,7 +109,7 @@ export class LiveFeed {
       await this.#lookElsewhere();
       rows = await this.#readChanged();
     } catch (error) {
-      // What could not be read stays among the changed ones.
+      // Evaluations that could not be read stay among the changed ones.
       this.#options.log.warn({ error: getMessage(error) }, 'changes of evaluations could not be read for open pages');
     }
     const changes: LiveChanges = { evaluations: rows, running, isIncomplete: false };
@@ -137,9 +137,9 @@ export class LiveFeed {
 
 const NONE: LiveChanges['running'] = new Map();
 
-/** What one reader has not taken yet. */
+/** Changes that one reader has not consumed yet. */
 class Reader implements Disposable {
-  /** Those of the tick itself where nothing was kept from the one before: all readers that keep up have the same object. */
+  /** The tick's own object when nothing was left from the previous one: all readers that keep up have the same object. */
   #kept: LiveChanges | undefined;
   #wake: () => void = () => undefined;
   readonly #wait = new Listener((wake) => {

@@ -6,13 +6,13 @@ export class QuietTime {
   readonly #needsMarker: boolean;
   #seen = new Map<string, { readonly fingerprint: string; readonly sinceMs: number }>();
 
-  /** @param quietMs how long a checkpoint has to stay as it is, where no marker says that it is whole. */
+  /** @param quietMs how long a checkpoint has to stay unchanged, where no marker says that it is complete. */
   constructor(quietMs: number, needsMarker: boolean) {
     this.#quietMs = quietMs;
     this.#needsMarker = needsMarker;
   }
 
-  /** @returns those that are complete. */
+  /** @returns the complete ones. */
   look(found: readonly FoundCheckpoint[], nowMs: number): readonly FoundCheckpoint[] {
     const before = this.#seen;
     this.#seen = new Map(

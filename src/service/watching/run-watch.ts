@@ -11,7 +11,7 @@ import { addSettled, isSettled, judgeStanding, omitPassing, type Score, type Wat
 export interface WatchTerms {
   /** Of the run's directory: an absolute path, gs:// or s3://. */
   readonly uri: string;
-  /** File by which writers say that they are done; undefined: when nothing has changed for `everyMs`. */
+  /** File with which writers say that they are done; undefined: a checkpoint is complete when it has not changed for `everyMs`. */
   readonly marker: string | undefined;
   readonly stale: StalePolicy;
   readonly everyMs: number;
@@ -31,7 +31,7 @@ export interface WatchPorts {
   evaluate(name: string, uri: string, signal: AbortSignal, after?: Promise<unknown>): Promise<Score>;
   /** Never rejects: the receiver may be unreachable. */
   report(event: WatchEvent, signal: AbortSignal): Promise<void>;
-  /** Says where the best one is. Never rejects; @returns whether it is said. */
+  /** Publishes the location of the best one. Never rejects. @returns whether it was published. */
   pointTo(best: Score, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -50,9 +50,9 @@ const MOST_FAILED_LOOKS = 240;
 const MOST_FAILED_EVALUATIONS = 3;
 
 /**
- * Evaluates the checkpoints of a run as they become complete, one at a time. While one is evaluated, others may appear, and the newest of them is
- * made ready. It is next when the evaluation is over, or is given up for a newer one where that is the policy. The result of a checkpoint is recorded
- * before it is reported, so a watch that is started again goes on where it ended. A checkpoint that was being evaluated is evaluated again.
+ * Evaluates the checkpoints of a run as they become complete, one at a time. Meanwhile others may appear, and the newest of them is prepared. It is
+ * next when the evaluation is over, or when the evaluation is given up for a newer checkpoint, where that is the policy. A checkpoint's result is
+ * recorded before it is reported, so a restarted watch continues where it ended and evaluates the unfinished checkpoint again.
  */
 export class RunWatch {
   readonly #terms: WatchTerms;
@@ -77,9 +77,10 @@ export class RunWatch {
   }
 
   /**
-   * Until the signal is aborted, or with `once` until there is nothing left to do.
+   * Runs until the signal is aborted, or with `once` until there is nothing left to do.
    *
-   * @throws the signal's reason; InputError `watch.held` when another watches the same; InfrastructureError when the run cannot be listed any more, or evaluations fail one after the other.
+   * @throws the signal's reason; InputError `watch.held` when another process watches the same; InfrastructureError when the run can no longer be
+   * listed, or evaluations fail one after the other.
    */
   static async run(terms: WatchTerms, ports: WatchPorts, signal: AbortSignal): Promise<WatchRecord> {
     await using _held = await ports.memory.hold();
@@ -103,7 +104,7 @@ export class RunWatch {
     return false;
   }
 
-  /** For a writer to be done: with a marker, one that is not there may never come. */
+  /** Waits for a writer to finish; a missing marker may never come. */
   #isWaiting(found: readonly FoundCheckpoint[]): boolean {
     return this.#terms.marker === undefined && found.some((checkpoint) => !isSettled(this.#record, checkpoint));
   }
@@ -129,14 +130,14 @@ export class RunWatch {
     );
   }
 
-  /** The run has written nothing yet, or its path is wrong: said once. */
+  /** The run has written nothing yet, or its path is wrong; reported once. */
   async #reportMissing({ message }: InputError, signal: AbortSignal): Promise<readonly FoundCheckpoint[]> {
     if (!this.#hasReportedMissing) await this.#ports.report({ event: 'troubled', name: this.#terms.uri, message }, signal);
     this.#hasReportedMissing = true;
     return [];
   }
 
-  /** @returns whether there was an answer, so that it is worth looking at once whether there is more to do. */
+  /** @returns whether there was an answer, so that there may be more to do at once. */
   async #evaluate(checkpoint: FoundCheckpoint, signal: AbortSignal): Promise<boolean> {
     const { name } = checkpoint;
     await using newer = this.#lookForNewer(checkpoint, signal);
@@ -156,7 +157,7 @@ export class RunWatch {
     }
   }
 
-  /** Its signal is aborted when the checkpoint is given up for a newer one; what is next otherwise is made ready. It looks until it is disposed of. */
+  /** Aborts its signal when the checkpoint is given up for a newer one; prepares the next one otherwise. Checks until it is disposed. */
   #lookForNewer(checkpoint: FoundCheckpoint, outer: AbortSignal): AsyncDisposable & { readonly signal: AbortSignal } {
     const [overtaken, over] = [new AbortController(), new AbortController()];
     const look = async (): Promise<void> => {
@@ -169,7 +170,7 @@ export class RunWatch {
         else if (next) await this.#begun.prepare(next);
       }
     };
-    // A run that cannot be listed any more is seen again, and reported, when the evaluation is over.
+    // A failure to list the run is noticed again, and reported, when the evaluation is over.
     const looking = look().catch(() => undefined);
     return {
       signal: AbortSignal.any([outer, overtaken.signal]),

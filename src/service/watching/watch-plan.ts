@@ -2,13 +2,13 @@ import { compareNames, sortNewestFirst, type FoundCheckpoint } from './found-che
 import { isSettled, type WatchRecord } from './watch-record.ts';
 
 /**
- * What becomes of checkpoints that are older than one that is complete, too: they are left out, or have their turn when nothing newer waits. With
- * `cancel` they are left out also when they are being evaluated.
+ * The policy for older checkpoints when a newer one is complete: they are left out, or have their turn when nothing newer waits. With `cancel` they
+ * are left out even during their evaluation.
  */
 export type StalePolicy = 'skip' | 'cancel' | 'evaluate';
 
 export interface WatchPlan {
-  /** To be evaluated now; undefined when there is nothing to do. */
+  /** The checkpoint to evaluate now; undefined when there is none. */
   readonly next: FoundCheckpoint | undefined;
   /** Never to be evaluated. */
   readonly stale: readonly FoundCheckpoint[];
@@ -29,7 +29,7 @@ export function planWatch(record: WatchRecord, complete: readonly FoundCheckpoin
   }
 }
 
-/** The one whose turn comes after the present one, as things stand; undefined while there is none. */
+/** The checkpoint after the present one, as things are; undefined while there is none. */
 export function chooseFollowing(
   record: WatchRecord,
   complete: readonly FoundCheckpoint[],
@@ -41,7 +41,7 @@ export function chooseFollowing(
   return planWatch(record, others, policy).next;
 }
 
-/** The one for which the present one is given up, which may be a new content under the same name; undefined while there is none. */
+/** The checkpoint for which the present one is given up, perhaps a new content under the same name; undefined while there is none. */
 export function chooseOvertaking(
   record: WatchRecord,
   complete: readonly FoundCheckpoint[],

@@ -3,7 +3,7 @@ import { rankContenders } from '../../aggregation/ranking.ts';
 import { summarySchema, type Summary } from '../../orchestrator/results/summary.ts';
 import { compareNames, type FoundCheckpoint } from './found-checkpoints.ts';
 
-/** What a watch knows of a run, and remembers when it is started again. */
+/** What a watch knows about a run, and remembers across restarts. */
 
 const scoreSchema = z.strictObject({
   name: z.string(),
@@ -35,7 +35,7 @@ export type Outcome = z.infer<typeof settledSchema>['outcome'];
 
 export const NOTHING_YET: WatchRecord = { format: 'muster-watch/1', settled: [], best: null };
 
-/** Keeps the record of one run on one suite. */
+/** Stores the record of one run on one suite. */
 export interface WatchMemory {
   /**
    * No other process watches the run on the suite until it is disposed, or this process has ended.
@@ -43,16 +43,16 @@ export interface WatchMemory {
    * @throws InputError `watch.held` when another process does; InfrastructureError `watch.record`.
    */
   hold(): Promise<AsyncDisposable>;
-  /** @throws InputError `watch.record` when what is kept is none; InfrastructureError `watch.record` when it cannot be read. */
+  /** @throws InputError `watch.record` when the file is no record; InfrastructureError `watch.record` when it cannot be read. */
   read(): Promise<WatchRecord>;
-  /** Takes the place of the one before, as a whole or not at all. */
+  /** Replaces the previous record completely or not at all. */
   write(record: WatchRecord): Promise<void>;
 }
 
-/** How a checkpoint stands to the best one before it. */
+/** A checkpoint's result against the best one before it. */
 export type Standing = 'first' | 'better' | 'worse' | 'undecided';
 
-/** By their intervals: a checkpoint is better when its own lies above the best one's. Nothing takes the best one's place by luck alone. */
+/** Compares intervals: a checkpoint is better when its interval is above the best one's. Luck alone replaces no best checkpoint. */
 export function judgeStanding(best: Score | null, fresh: Score): Standing {
   if (best === null) return 'first';
   const place = rankContenders([fresh, best]).places.find(({ contender }) => contender === 0);
@@ -65,13 +65,16 @@ export function buildScore(name: string, { official, checkpoint }: Summary): Sco
   return { name, uri: checkpoint.uri, digest: official.checkpoint.digest, episodes, mean, interval };
 }
 
-/** With one version of each name: what a name held before is over. */
+/** With one version of each name: the name's earlier content is dropped. */
 export function addSettled(record: WatchRecord, { name, fingerprint }: FoundCheckpoint, outcome: Outcome): WatchRecord {
   const others = record.settled.filter((entry) => entry.name !== name);
   return { ...record, settled: [...others, { name, fingerprint, outcome }] };
 }
 
-/** What a new watch need not look at again. What could not be played may be mended by now, and one that was skipped for it, or for one that is gone, may be the newest. */
+/**
+ * Checkpoints that a new watch need not examine again. One that could not be played may have been corrected, and one that was skipped for it, or for
+ * one that is gone, may be the newest.
+ */
 export function omitPassing(record: WatchRecord): WatchRecord {
   const evaluated = record.settled.filter(({ outcome }) => outcome === 'evaluated');
   const isOvertaken = (name: string): boolean => evaluated.some((newer) => compareNames(newer.name, name) > 0);

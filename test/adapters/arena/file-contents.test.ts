@@ -29,7 +29,7 @@ fileContentsContract('a database', async () => {
   };
 });
 
-it('a file that a crash of the machine has changed is as good as gone, and is written anew', async () => {
+it('a file that a crash of the machine has changed is counted as missing, and is written again', async () => {
   await using directory = await ScratchDirectory.make();
   const contents = new FileContentsDirectory(directory.path);
   const tree = parseAgentEpisodeId('ep-tree');

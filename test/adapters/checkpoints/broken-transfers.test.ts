@@ -116,7 +116,7 @@ describe.each([gcsContext, s3Context])('$name', (context) => {
       expect((await fixture.read(await fixture.listed(), ...cuts)).equals(WEIGHTS)).toBe(true);
     });
 
-    it('is not gone on with when another version was written meanwhile', async () => {
+    it('is not resumed when another version was written meanwhile', async () => {
       await using fixture = await Fixture.open(context, server);
       const file = await fixture.listed();
       await fixture.bucket.put(NAME, WEIGHTS.toReversed());
@@ -148,7 +148,7 @@ describe.each([gcsContext, s3Context])('$name', (context) => {
       expect((await store.add(fixture.source, uri, signal)).digest).toBe(digestBytes(WEIGHTS));
     });
 
-    it('a connection that trickles to a halt is given up after a minute, and gone on with', async () => {
+    it('a connection that trickles to a halt is given up after a minute, and resumed', async () => {
       await using fixture = await Fixture.open(context, server);
       expect((await fixture.read(await fixture.listed(), { kind: 'stall', after: 100_000 })).equals(WEIGHTS)).toBe(true);
     });

@@ -106,7 +106,7 @@ function links(options: Partial<ObjectLinksOptions>): ObjectLinks {
 describe('links to objects of buckets', () => {
   const object = { uri: 's3://bucket-a/run/policy.bin', revision: 'entity "1"' };
 
-  it('are signed once for all who ask in the first half of their time', async () => {
+  it('are signed once for all callers in the first half of their time', async () => {
     const clock = new ManualClock();
     const link = vi.fn<ObjectStore['link']>(async ({ bucket, name }) => `https://${bucket}.store.test/${name}`);
     const made = links({ s3: signing(link), clock });

@@ -39,7 +39,7 @@ const refusal = (code: string, message: RegExp): unknown =>
   );
 
 describe('what --out kept', () => {
-  it('is read back as it stands in its files, episodes line by line', async () => {
+  it('is read back as it is in its files, episodes line by line', async () => {
     await using results = await kept({ episodes: '{"index":0}\n{"index":1}\n' });
     expect(await results.open()).toMatchObject({
       summaryFile: path.join(results.directory, 'summary.json'),

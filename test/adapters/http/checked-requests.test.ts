@@ -148,7 +148,7 @@ describe('a server that does not answer', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('is not waited for by who has stopped', async () => {
+  it('is not awaited by a caller that has stopped', async () => {
     await using server = await WebServer.start(certificate);
     server.handle('x', () => undefined);
     const stop = new AbortController();

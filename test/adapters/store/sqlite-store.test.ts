@@ -106,7 +106,7 @@ describe('migrations', () => {
   const second = { name: 'second', statements: () => ['ALTER TABLE one ADD COLUMN b text', "UPDATE one SET b = 'new'"] };
   const broken = { name: 'broken', statements: () => ['CREATE TABLE two (a text)', 'CREATE TABLE one (a text)'] };
 
-  it('are each applied once, and a later one goes on from what there is', async () => {
+  it('are each applied once, and a later one continues from what there is', async () => {
     await using directory = await ScratchDirectory.make();
     await using database = await SqliteDatabase.open(join(directory.path, 'muster.db'), systemClock);
     await migrate(database, 'it', systemClock, [first]);

@@ -205,7 +205,7 @@ describe('an agent in its workspace', () => {
     expect(JSON.stringify(listed)).toContain(String.raw`odd\\xff\\u001b`);
   });
 
-  it('changes nothing when the workspace is full, and goes on', async () => {
+  it('changes nothing when the workspace is full, and continues', async () => {
     const { data } = await agent({ limits: { diskBytes: 8 * 2 ** 20 } });
     await data({ action: 'write_file', file: 'kept', content: 'kept' });
     expect(await data({ action: 'run', command: 'head -c 100m /dev/zero >/app/fill' })).toMatchObject({ end: { kind: 'exited', code: 1 } });

@@ -41,7 +41,7 @@ def sort_numbers(numbers):
 `;
 
 describe('a candidate that leaves hostile trees behind', () => {
-  it('is judged by its answers, and none of its runs stands in the way of the next', async () => {
+  it('is judged by its answers, and none of its runs gets in the way of the next', async () => {
     await using fixture = await GradingFixture.open();
     const task = await fixture.task({
       ...SORT_TASK,

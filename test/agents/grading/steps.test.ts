@@ -92,7 +92,7 @@ describe('a task of several steps', () => {
     expect([[1], [1, 0.5], [1, null]].map((rewards) => combineRewards(open.task, rewards))).toEqual([0.5, 0.75, null]);
   });
 
-  it('goes on from what actions have written and commands have made, and has a transcript of each step with what each call changed', async () => {
+  it('continues from what actions have written and commands have made, and has a transcript of each step with what each call changed', async () => {
     const one = [
       { action: 'write_file', file: 'one.txt', content: 'first' },
       { action: 'run', command: 'printf kept > notes; ln -s notes link; rm given.txt; printf x > /tmp/y', ...IN_TIME },

@@ -21,7 +21,7 @@ const harden = (terms: Pick<HardenTerms, 'task' | 'submission' | 'role' | 'name'
   hardenTask(fixture.grader, { times: 1, ...terms }, AbortSignal.timeout(120_000));
 
 describe('a submission that becomes a case of its task', () => {
-  it('stays there after a cheat that passes, which is reported from then on until the verifier is mended', async () => {
+  it('stays there after a cheat that passes, which is reported from then on until the verifier is corrected', async () => {
     const task = await fixture.written({ ...SORT_TASK, 'tests/draw.py': WEAK });
     const submission = await fixture.written(BY_HEART);
     const terms = { task, submission, role: 'cheat', name: 'by-heart' } as const;

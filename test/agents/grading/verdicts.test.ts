@@ -231,7 +231,7 @@ describe('a submission', () => {
     });
   });
 
-  it('that is larger than its sandbox, or stands in the way of the task, fails and is no fault of the infrastructure', async () => {
+  it('that is larger than its sandbox, or gets in the way of the task, fails and is no fault of the infrastructure', async () => {
     const small = (SORT_TASK['task.toml'] ?? '').replace('[environment]', '[environment]\nstorage_mb = 8');
     const task = await fixture.task({ ...SORT_TASK, 'task.toml': small, 'environment/data': '' });
     const judge = await fixture.task({ ...TASK, 'task.toml': small, 'environment/data': '', 'tests/test.sh': '#!/bin/bash\nexit 0\n' });

@@ -159,7 +159,7 @@ describe('tests are pinned', () => {
     expect(judgeSteadiness(pinned, runs, new Map())).toMatchObject({ pinned, dropped: [], refusal: null });
   });
 
-  it('a test that did not run without the fix, because another one ended the process, has to go on passing where it ran and passed', () => {
+  it('a test that did not run without the fix, because another one ended the process, has to continue passing where it ran and passed', () => {
     const crashed = { without: run({ f: 'failed' }), withFix: run({ f: 'passed', p: 'passed' }) };
     const all = { failToPass: ['f', 'p'], passToPass: [] };
     const ran: readonly RepeatedRun[] = [{ twist: 'order', ...crashed }, ...runs.slice(1)];
@@ -168,7 +168,7 @@ describe('tests are pinned', () => {
     expect(lucky.refusal).toContain('passes without it in another order');
   });
 
-  it('and one that only has to go on passing is dropped when it wavers, with cause and figure', () => {
+  it('and one that only has to continue passing is dropped when it wavers, with cause and figure', () => {
     const shuffled = runs.map((each, at) => (at === 2 ? { ...each, withFix: run({ f: 'passed', p: 'failed' }) } : each));
     expect(judgeSteadiness(pinned, shuffled, new Map())).toMatchObject({
       pinned: { passToPass: [] },

@@ -62,7 +62,7 @@ describe('what a stream of groups does next', () => {
     ]);
   });
 
-  it('counts no member that is void, masked or without a verdict, and goes on with a group of which half is void', () => {
+  it('counts no member that is void, masked or without a verdict, and continues with a group of which half is void', () => {
     const running = [group(0, [member(1), VOID_MEMBER, member(null), member(0), member(0.5, { isMasked: true })], { wanted: 5 })];
     expect(planStream(view({ running, acknowledged: 4 }), terms({ advantages: 'rloo' }))).toEqual([
       { kind: 'accept', group: { number: 0, advantages: [1, null, null, -1, null], size: 2, mean: 0.5, oldest: 0 } },
@@ -102,7 +102,7 @@ describe('what a stream of groups does next', () => {
     ]);
   });
 
-  it('stops beginning groups while the trainer fetches none, and goes on when it does', () => {
+  it('stops beginning groups while the trainer fetches none, and continues when it does', () => {
     const reported = [{ version: 1 }, { version: 2 }, { version: 3 }];
     expect(planStream(view({ ready: 4, next: 4, reported }), terms())).toEqual([]);
     expect(planStream(view({ ready: 3, acknowledged: 1, next: 4, reported }), terms())).toEqual([{ kind: 'begin', number: 4 }]);

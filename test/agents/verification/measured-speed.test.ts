@@ -20,7 +20,7 @@ describe('a measured ratio', () => {
     expect(() => measureRatio([turn(1, 1), turn(1, 1)])).toThrow('expected at least 3');
   });
 
-  it('lies in its interval, does not depend on the unit of time, and turns over with the roles', () => {
+  it('is in its interval, does not depend on the unit of time, and turns over with the roles', () => {
     fc.assert(
       fc.property(turns, fc.double({ min: 0.01, max: 100, noNaN: true }), (measured, unit) => {
         const one = measureRatio(measured);
@@ -35,7 +35,7 @@ describe('a measured ratio', () => {
 });
 
 describe('measuring', () => {
-  it('goes on until the interval of the score is narrow enough, or the turns are used up', () => {
+  it('continues until the interval of the score is narrow enough, or the turns are used up', () => {
     const same = Array.from({ length: 12 }, () => turn(1, 1));
     expect([0, 1, 2, 3].map((count) => isMeasured(same.slice(0, count), TERMS))).toEqual([false, false, false, true]);
     const noisy = Array.from({ length: 12 }, (_, at) => turn(at % 2 === 0 ? 1 : 1.6, 1));

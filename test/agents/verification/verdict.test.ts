@@ -100,7 +100,7 @@ describe('the plan of stages', () => {
     }
   });
 
-  it('goes on behind a case that fails where partial answers count, without measuring speed', () => {
+  it('continues behind a case that fails where partial answers count, without measuring speed', () => {
     const share = `${CASES}${BOUND}${SPEED.replace('[score]', SHARE.trim())}`;
     const found = played(share, {
       ...good,

@@ -132,7 +132,7 @@ print(os.path.exists("/app/late"), "forked_python" in open("/proc/self/cmdline")
     expect(await printed('/usr/bin/python3', '-I', '-c', source)).toBe('False\n');
   });
 
-  it('comes to the same when it is trusted, and its runs follow each other without a look', async () => {
+  it('has the same result when it is trusted, and its runs follow each other without a look', async () => {
     const source = `import os, sys
 deed, given = sys.argv[1], sys.stdin.read()
 print(deed, given, os.listdir("."), os.environ["MUSTER_OF_ALL"], sorted(os.listdir("/proc/self/fd"))[:3])

@@ -8,7 +8,7 @@ import { InfrastructureError } from '../../../src/kernel/errors.ts';
 
 const BASE = { id: 'a', kind: 'fix', title: 'Mend', refusal: null, void: null, task: null, evidence: {} } as const;
 
-it('an infrastructure that fails is tried again, and leaves one candidate void where it goes on failing, not the whole preparation', async () => {
+it('an infrastructure that fails is tried again, and leaves one candidate void where it continues failing, not the whole preparation', async () => {
   const { signal } = new AbortController();
   let failures = 0;
   const failing = (times: number) => async () => {

@@ -57,7 +57,7 @@ function idsOf(items: readonly BatchItem[]): readonly (string | undefined)[] {
 const TWO_BY_TWO = batchFile({ suites: ['5-episodes', '7-episodes'], checkpoints: [{ uri: 'mem:/late', run: 'r', version: 1 }, LATE] });
 
 describe('a batch', () => {
-  it('evaluates every checkpoint on every suite, and tells how they go', async () => {
+  it('evaluates every checkpoint on every suite, and reports their progress', async () => {
     await using fixture = await ClientFixture.open();
     const { items, changes } = await ran(fixture, TWO_BY_TWO);
     expect(items.map(({ checkpoint, suite, kind }) => [checkpoint, suite, kind])).toEqual([
@@ -81,7 +81,7 @@ describe('a batch', () => {
     expect(new Set(idsOf(again.items)).size).toBe(6);
   });
 
-  it('run again asks anew for what has failed', async () => {
+  it('run again asks again for what has failed', async () => {
     await using fixture = await ClientFixture.open();
     const { player } = fixture.server.fixture;
     player.failAt = { index: 3, error: new InfrastructureError('sandbox.lost', 'gone') };
@@ -95,7 +95,7 @@ describe('a batch', () => {
     expect(idsOf(again.items)[1]).not.toBe(idsOf(first.items)[1]);
   });
 
-  it('asks anew when a suite that the server names says something else by now', async () => {
+  it('asks again when a suite that the server names says something else by now', async () => {
     await using fixture = await ClientFixture.open();
     const file = batchFile({ suites: ['5-episodes'], checkpoints: ['mem://late'] });
     const first = await ran(fixture, file);
@@ -103,7 +103,7 @@ describe('a batch', () => {
     expect(idsOf((await ran(fixture, file)).items)).not.toEqual(idsOf(first.items));
   });
 
-  it('goes on with the others when one checkpoint cannot be evaluated', async () => {
+  it('continues with the others when one checkpoint cannot be evaluated', async () => {
     await using fixture = await ClientFixture.open();
     const file = batchFile({ suites: ['5-episodes'], checkpoints: ['/nowhere/policy.bin', LATE] });
     expect((await ran(fixture, file)).items).toMatchObject([

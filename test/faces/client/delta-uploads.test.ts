@@ -58,7 +58,7 @@ describe('bringing the next checkpoint of a run', () => {
     expect(await fixture.files.checkpoints.find(second.digest)).toBeDefined();
   });
 
-  it('goes on with the delta where the connection broke', async () => {
+  it('continues with the delta where the connection broke', async () => {
     await using fixture = await ClientFixture.open();
     const [first, second] = [await file('step-1.safetensors', before), await file('step-2.safetensors', trained(before, 0.05, 2))];
     await new Uploader(fixture.calls(), filesystemSource).bring(first.path, { signal });

@@ -22,7 +22,7 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
 }
 
 describe('a client of a server', () => {
-  it('brings the weights, evaluates, tells how it goes, and returns the answer', async () => {
+  it('brings the weights, evaluates, reports its progress, and returns the answer', async () => {
     await using fixture = await ClientFixture.open();
     const received: RunningFigures[] = [];
     const options = { run: 'r', version: 3, onProgress: (figures: RunningFigures) => void received.push(figures) };
@@ -126,7 +126,7 @@ describe('a client of a server', () => {
     expect(ended).toMatchObject({ code: 'evaluation.cancelled', evaluation: { id, state: 'cancelled' } });
   });
 
-  it('gives up a wait in time, and the evaluation goes on', async () => {
+  it('gives up a wait in time, and the evaluation continues', async () => {
     await using fixture = await ClientFixture.open();
     const client = fixture.client();
     const { id } = await client.submit(LATE, '1000-episodes');

@@ -34,7 +34,7 @@ function digestOf(content: Uint8Array | string): Digest {
 }
 
 describe('bringing a checkpoint to a server', () => {
-  it('sends a file in parts, tells how it goes, and sends nothing again', async () => {
+  it('sends a file in parts, reports its progress, and sends nothing again', async () => {
     await using fixture = await ClientFixture.open();
     const uploader = new Uploader(fixture.calls(), filesystemSource, PART);
     const path = await file('policy.bin', WEIGHTS);

@@ -161,7 +161,7 @@ describe('the text of a directory’s manifest', () => {
 describe('a grant', () => {
   const grants = `/v1/checkpoints/${HERE}/grants`;
 
-  it('has the checkpoint be there for another principal, until it is taken back, and stands in the audit', async () => {
+  it('has the checkpoint be there for another principal, until it is taken back, and is in the audit', async () => {
     await using fixture = await Fixture.open();
     const [owner, other, admin] = [
       await fixture.as('owner'),

@@ -178,7 +178,7 @@ describe('bringing a checkpoint', () => {
 });
 
 describe('an upload whose connection breaks', () => {
-  it('goes on from what has come', async () => {
+  it('continues from what has come', async () => {
     await using all = await opened();
     const { server } = all;
     const socket = await connected(server);
@@ -209,7 +209,7 @@ describe('an upload that is sent again while the broken connection seems to last
     await closed;
   });
 
-  it('goes on at the next start when the server ends, which waits for no one', async () => {
+  it('continues at the next start when the server ends, which waits for no one', async () => {
     await using all = await opened();
     const { server, files } = all;
     const socket = await connected(server);

@@ -112,7 +112,7 @@ describe('the pools of a server', () => {
     ]);
   });
 
-  it('that drain grant no slots, and waiting evaluations go on when they are opened again, with the same size', async () => {
+  it('that drain grant no slots, and waiting evaluations continue when they are opened again, with the same size', async () => {
     const { server, pools, fleet } = await opened();
     await using _server = server;
     using share = pools.getSlots('local').join({ principal: 'alice', priority: 0 });

@@ -391,7 +391,7 @@ describe('the live page', () => {
     expect(shown).toEqual([]);
   });
 
-  it('gives back its streams while nobody looks at it, and catches up when it is looked at again', async () => {
+  it('closes its streams while it is hidden, and catches up when it is visible again', async () => {
     await using opened = await place.visit('/');
     const { page } = opened;
     const connection = page.locator('.connection');
@@ -410,7 +410,7 @@ describe('the live page', () => {
     await connection.getByText('live', { exact: true }).waitFor();
   });
 
-  it('says that a killed server is away, and goes on when it is back, with what was being played, also where what is looked at was deleted', async () => {
+  it('says that a killed server is away, and continues when it is back, with what was being played, also where what is looked at was deleted', async () => {
     const id = await place.submit(58, { run: 'deleted', version: 1 });
     await place.untilFinished(id);
     await using opened = await place.visit('/pools');
@@ -542,7 +542,7 @@ describe('the live page', () => {
     }
   });
 
-  it(`opens at once with ${EVALUATIONS} evaluations, and goes on where the list ends`, async () => {
+  it(`opens at once with ${EVALUATIONS} evaluations, and continues where the list ends`, async () => {
     await using opened = await place.visit('/?suite=cartpole&state=finished');
     const { page, complaints } = opened;
     const rows = page.locator('.evaluations tbody tr');

@@ -225,7 +225,7 @@ describe('in a browser, a page', () => {
     expect(inTable).toHaveLength(3);
   });
 
-  it('shows the answer as it stands in the summary', async () => {
+  it('shows the answer as it is in the summary', async () => {
     await using opened = await visit('evaluation');
     const { official } = evaluation();
     const found = new Map((await figures(opened.page)).map(({ source, value }) => [source, value]));

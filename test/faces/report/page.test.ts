@@ -216,7 +216,7 @@ describe('the page of an evaluation', () => {
     expect(textOf(page({ stop }))).toContain(words);
   });
 
-  it('marks what was cut short', () => {
+  it('marks what was interrupted', () => {
     expect(textOf(page({}, { ended: 'seconds', partial: true }))).toMatch(/ended by the budget of seconds.*◐ partial/);
     expect(textOf(page())).not.toContain('partial');
   });
@@ -271,7 +271,7 @@ describe('the page of an evaluation', () => {
     );
   });
 
-  it('tells times, what became of sandboxes, and which limits were not enforced', () => {
+  it('reports times, what happened to sandboxes, and which limits were not enforced', () => {
     const text = textOf(page());
     expect(text).toMatch(
       /Wall clock 1:05 .*One episode 15\.1 ms mean; half take at most 14\.8 ms, 95 % at most 31 ms, the longest took 1\.2 s/,

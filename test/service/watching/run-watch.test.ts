@@ -213,7 +213,7 @@ describe('a watch that is started again', () => {
     expect(fixture.evaluated).toEqual(['/run/step-1.pt', '/run/step-2.pt']);
   });
 
-  it('evaluates anew what was under way when it was interrupted', async () => {
+  it('evaluates again what was under way when it was interrupted', async () => {
     const fixture = new WatchFixture();
     fixture.put('step-1.pt');
     fixture.answers.set('step-1.pt', (signal) => {

@@ -36,7 +36,7 @@ _EMBEDDED = frozenset({"EmbeddedServer", "ServerNotStarted", "compare", "evaluat
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what is asked for: `import muster` alone costs nothing."""
+    """Imports names on first use: `import muster` alone costs nothing."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("muster.embedded" if name in _EMBEDDED else "muster_client"), name)

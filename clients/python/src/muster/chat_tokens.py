@@ -27,9 +27,9 @@ def begin_ids(tokenizer: Tokenizer, messages: Sequence[dict[str, Any]], tools: S
 
 
 def answer_ids(tokenizer: Tokenizer, answers: Sequence[str], tools: Sequence[dict[str, Any]]) -> list[int]:
-    """What stands between the token that ends an answer with calls of tools and the next answer: what the tools have said.
+    """The text between the token that ends an answer with tool calls and the next answer: the tools' results.
 
-    Raises InvalidArgument for a template that does not write what an assistant has said.
+    Raises InvalidArgument for a template that does not render an assistant's message.
     """
     messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": _SAID}]
     text = _render(tokenizer, [*messages, *({"role": "tool", "content": answer} for answer in answers)], tools, prompts=True)

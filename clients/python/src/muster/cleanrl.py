@@ -19,7 +19,7 @@ from muster.exporting.snapshot import Snapshot
 from muster.exporting.torch_policy import Squash, torch_snapshot
 
 CLIP = 10.0
-"""That the scripts cut normalised observations off at."""
+"""The limit at which the scripts clip normalised observations."""
 HOW = "expected the layout of ppo, ppo_continuous_action, ppo_atari, dqn, dqn_atari, sac_continuous_action, td3 or ddpg"
 
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 from muster_client.errors import MusterError
 
 PROGRAM = Path(__file__).parent / "program"
-"""What the wheel holds beside this module: package.json, code/, config/, runner/."""
+"""The wheel's files beside this module: package.json, code/, config/, runner/."""
 # Four levels up, or the root where an installed package has fewer above it.
 CHECKOUT = Path(__file__).parent.joinpath(*[".."] * 4).resolve()
 
@@ -18,10 +18,10 @@ class ProgramMissing(MusterError):
 
 
 def muster_command() -> list[str]:
-    """Program and first arguments; what Muster is to do follows. Raises ProgramMissing."""
+    """Program and first arguments of the command, before Muster's own. Raises ProgramMissing."""
     script = PROGRAM / "code" / "muster.js"
     if script.is_file():
-        # As the launcher of a checkout has it: what streams through Muster is garbage at once.
+        # As in a checkout's launcher: data that streams through Muster is garbage at once.
         return [str(_find_node()), "--max-semi-space-size=16", str(script)]
     launcher = CHECKOUT / "muster"
     if (CHECKOUT / "src" / "cli" / "muster.ts").is_file() and launcher.is_file():
@@ -30,7 +30,7 @@ def muster_command() -> list[str]:
 
 
 def muster_environment() -> dict[str, str]:
-    """This process's variables, with those by which Muster plays episodes in this very Python environment."""
+    """This process's variables, with those that make Muster play episodes in this very Python environment."""
     environment = dict(os.environ)
     if PROGRAM.is_dir():
         environment.setdefault("MUSTER_PYTHON", sys.executable)
@@ -40,7 +40,7 @@ def muster_environment() -> dict[str, str]:
 
 
 def main() -> NoReturn:
-    """Becomes Muster: signals, standard streams and exit codes are those of the program itself."""
+    """Replaces this process by Muster: signals, standard streams and exit codes are the program's own."""
     try:
         command = muster_command()
     except ProgramMissing as error:

@@ -1,4 +1,4 @@
-"""Muster in the process that asks: a server of its own, started by the first call, reused by further ones, and gone with the process.
+"""Muster for the calling process: a server of its own, started by the first call, reused by further ones, and gone with the process.
 
 The server is a child that listens on loopback for one token. It ends when the pipe to its standard input is closed, and the kernel closes
 that with this process, however it ends.
@@ -42,7 +42,7 @@ class EmbeddedServer:
 
     @property
     def token(self) -> str:
-        """The only one that it takes."""
+        """The only token that it accepts."""
         return self._process.token
 
     @property
@@ -59,7 +59,7 @@ class EmbeddedServer:
         return Client(self.url, token=self.token, **options)
 
     def close(self) -> None:
-        """Ends it. What it had accepted and not finished is kept if it was given a directory of state."""
+        """Ends it. Unfinished evaluations are kept if it has a state directory."""
         self._process.close()
 
     def __enter__(self) -> Self:
@@ -107,7 +107,7 @@ def serve(
 
 
 def shared() -> EmbeddedServer:
-    """The server that all calls of this process share; started when there is none, and anew when it has ended. Raises as `start`."""
+    """The server that all calls of this process share; started when there is none, or when it has ended. Raises as `start`."""
     global _shared
     with _turn:
         if _shared is None or not _shared.is_running:
@@ -202,7 +202,7 @@ def _close_all() -> None:
 
 
 def _leave_to_parent() -> None:
-    """In a forked child: the servers, and the pipes that keep them alive, are the parent's."""
+    """In a forked child: the servers, and the pipes that keep them alive, belong to the parent."""
     global _shared, _turn
     _turn = threading.RLock()
     _shared = None

@@ -17,7 +17,7 @@ class Row:
     """1 for a token that the model sampled."""
     logprobs: list[float]
     reward: float | None
-    """None for a row that stands in for a trajectory that is missing: its mask is 0 throughout."""
+    """None for a row that replaces a missing trajectory: its mask is 0 throughout."""
     advantage: float
     is_last: bool
     """Whether it is the last segment of its trajectory."""
@@ -32,7 +32,7 @@ def trajectory_rows(trajectory: RolloutTrajectory) -> list[Row]:
 
 
 def whole_group(group: RolloutGroup, size: int) -> list[list[Row]]:
-    """The rows of `size` trajectories: rows with a mask of 0 stand in for trajectories that are lost or filtered.
+    """The rows of `size` trajectories: rows with a mask of 0 replace lost or filtered trajectories.
 
     Raises InvalidArgument for a group of another size.
     """

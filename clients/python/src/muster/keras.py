@@ -79,7 +79,7 @@ class MusterCallback(keras.callbacks.Callback):
 
     @property
     def best(self) -> Score | None:
-        """The first checkpoint's, until the interval of another lies above its own."""
+        """The score of the first checkpoint, until the interval of another is above its interval."""
         return self._periodic.best
 
     @property
@@ -103,7 +103,7 @@ class MusterCallback(keras.callbacks.Callback):
 
 
 def _in_a_row(model: Any) -> list[Any]:
-    """The model's layers, where each takes what the one before gives."""
+    """The model's layers, where each takes the previous one's output."""
     layers = [layer for layer in model.layers if type(layer).__name__ != "InputLayer"]
     for before, after in pairwise(layers):
         if after.input is not before.output:
@@ -179,7 +179,7 @@ def _make_activation(layer: Any, kind: str) -> Layer:
 
 
 def _trace_layers(model: Any, rows: Array) -> dict[str, Array]:
-    """What goes out of each layer, by the name that the exported layer has; a Dense with an activation is one layer here."""
+    """The output of each layer, by the name of the exported layer; a Dense with an activation is one layer here."""
     traces: dict[str, Array] = {}
     value: Any = rows
     for layer in _in_a_row(model):

@@ -71,7 +71,7 @@ class MusterResourcesServer(SimpleResourcesServer):
 
     def setup_webserver(self) -> FastAPI:
         app = super().setup_webserver()
-        # Behind the paths of NeMo Gym itself: what is none of those is a tool.
+        # After the paths of NeMo Gym itself: every other path is a tool.
         app.post("/{tool}")(self.call_tool)
         return app
 
@@ -98,7 +98,7 @@ class MusterResourcesServer(SimpleResourcesServer):
             return Response(await play.through(client).call(tool, arguments), media_type="text/plain")
 
     async def verify(self, body: MusterVerifyRequest, request: Request) -> MusterVerifyResponse:
-        """Answers 503 when there is no verdict: such an episode has no reward, and may not count as 0."""
+        """Answers 503 when there is no verdict: such an episode has no reward, and must not count as 0."""
         play = self._find(request)
         try:
             async with AsyncClient() as client:
@@ -117,7 +117,7 @@ class MusterResourcesServer(SimpleResourcesServer):
         return session.play
 
     async def _give_up(self, client: AsyncClient, name: str) -> None:
-        """What the session has been playing, and what was left idle. Their workspaces end."""
+        """Ends the workspaces of the session's episode, and of idle ones."""
         oldest = self._clock() - self.config.idle_seconds
         left = [each for each, session in self._sessions.items() if session.used <= oldest or each == name]
         for session in [self._sessions.pop(each) for each in left]:

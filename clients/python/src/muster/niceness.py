@@ -7,18 +7,18 @@ from pathlib import Path
 
 PROCESSES = Path("/proc")
 HAS_PASSED = (errno.ENOENT, errno.ESRCH, errno.EAGAIN)
-"""The process has ended; or the kernel has taken ten changes within a second, and the next call makes this one."""
+"""The process has ended; or the kernel has accepted ten changes within a second, and the next call makes this one."""
 
 
 def lower(pid: int, niceness: int) -> None:
-    """Gives a process, its descendants and their sessions a niceness, where theirs is lower. To be called again for those that come later.
+    """Raises the niceness of a process, its descendants and their sessions to a minimum. Call it again for later ones.
 
-    Where the kernel groups processes by sessions (autogroups, sched(7)), it shares processors out between sessions, and the niceness of a
+    Where the kernel groups processes by sessions (autogroups, sched(7)), it divides processors between sessions, and the niceness of a
     process counts within its session only. Each sandbox begins a session of its own, with the niceness 0.
     """
     for process in _list_with_descendants(pid):
         try:
-            # Each thread has a niceness, and gives it to the processes that it starts.
+            # Each thread has a niceness, and passes it on to the processes that it starts.
             for thread in (PROCESSES / str(process) / "task").iterdir():
                 if os.getpriority(os.PRIO_PROCESS, int(thread.name)) < niceness:
                     os.setpriority(os.PRIO_PROCESS, int(thread.name), niceness)

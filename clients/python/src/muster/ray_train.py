@@ -38,7 +38,7 @@ class MusterCallback:
 
     @property
     def best(self) -> Score | None:
-        """The first checkpoint's, until the interval of another lies above its own."""
+        """The score of the first checkpoint, until the interval of another is above its interval."""
         return self._periodic.best
 
     @property

@@ -96,7 +96,7 @@ class MusterCallback:
 
     @property
     def best(self) -> Score | None:
-        """The first checkpoint's, until the interval of another lies above its own."""
+        """The score of the first checkpoint, until the interval of another is above its interval."""
         return self._periodic.best
 
     @property
@@ -106,11 +106,11 @@ class MusterCallback:
     def __call__(self, *, algorithm: Any, result: dict[str, Any], **_: Any) -> None:
         if self._step is None:
             self._periodic.begin(0)
-            # RLlib tells no callback that a training ends.
+            # RLlib notifies no callback at the end of a training.
             algorithm.cleanup = partial(self._end, algorithm, algorithm.cleanup)
         self._step = int(result.get(STEPS, result.get("env_runners", {}).get(STEPS, 0)))
         if not self._periodic.step(self._step, lambda: self._take_snapshot(algorithm)):
-            # What `Tune` and loops over `train` look at.
+            # The key that `Tune` and loops over `train` read.
             result["done"] = True
 
     def _end(self, algorithm: Any, cleanup: Any) -> None:
@@ -146,7 +146,7 @@ def _loaded(path: Path) -> Any:
     try:
         return RLModule.from_checkpoint(str(found.absolute()))
     except Exception as error:
-        # What is pickled by another version, or with classes that are not here, fails in any way.
+        # Unpickling data of another version, or with missing classes, may raise anything.
         import ray
 
         raise ExportError(f"{found} cannot be loaded by Ray {ray.__version__} ({error}); install the version that wrote it") from error
@@ -163,7 +163,7 @@ def _read_network(module: Any, action_space: Any) -> Any:
     encoder = getattr(module, "pi_encoder", None)
     if encoder is None:
         encoder = getattr(module, "encoder", None)
-        # Of actor and critic together: the actor's part, or what the two share.
+        # From actor and critic together: the actor's part, or the shared part.
         encoder = next((part for name in ("actor_encoder", "encoder") if (part := getattr(encoder, name, None)) is not None), encoder)
     head = getattr(module, "pi", None) or getattr(module, "af", None)
     if encoder is None or head is None:
@@ -205,7 +205,7 @@ def _scale_mean(last: Any, space: Any) -> Any:
 
 
 def _actions(module: Any, rows: Array, space: Any) -> Array:
-    """What the module's inference and the connectors after it make of a batch."""
+    """The output of the module's inference and the connectors after it for a batch."""
     import torch
     from gymnasium import spaces
     from ray.rllib.utils.spaces.space_utils import unsquash_action

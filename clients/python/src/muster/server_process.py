@@ -20,7 +20,7 @@ LOG_BYTES = 4000
 
 
 class ServerNotStarted(MusterError):
-    """The server did not come to listen; the message has the end of what it said."""
+    """The server did not start to listen; the message has the end of its output."""
 
 
 class ServerProcess:
@@ -55,7 +55,7 @@ class ServerProcess:
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 env=environment,
-                # Ctrl-C in a terminal is for the program that is there; it decides what becomes of the server.
+                # Ctrl-C in a terminal is for the program in the foreground, which decides about the server.
                 start_new_session=True,
                 pass_fds=() if directory is None else (directory.lock,),
             )
@@ -93,7 +93,7 @@ class ServerProcess:
     def leave_to_parent(self) -> None:
         """After a fork: closes this process's copies of what the server lives by."""
         self._is_own = False
-        # Nothing was written to it that could be flushed twice; and it is not for this process to wait for.
+        # It has no unflushed output; and this process must not wait for it.
         _close(self._process.stdin, self._process.stdout)
         self._process.returncode = 0
         if self._directory is not None:
@@ -101,7 +101,7 @@ class ServerProcess:
 
 
 def _wait_until_ready(process: "subprocess.Popen[bytes]", log: Path, timeout: float) -> dict[str, str]:
-    """The line by which the server says that it listens."""
+    """The line with which the server reports that it listens."""
     line = _read_first_line(process, time.monotonic() + timeout)
     if line is None:
         how = "ended" if process.poll() is not None or _wait_for_end(process) else f"did not listen within {timeout:g} s"
@@ -114,7 +114,7 @@ def _wait_until_ready(process: "subprocess.Popen[bytes]", log: Path, timeout: fl
 
 
 def _read_first_line(process: "subprocess.Popen[bytes]", deadline: float) -> bytes | None:
-    """None when there was no whole line before the deadline, or before the server ended."""
+    """None when there was no complete line before the deadline, or before the server ended."""
     assert process.stdout is not None
     received = b""
     with selectors.DefaultSelector() as selector:

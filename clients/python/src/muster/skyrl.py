@@ -40,5 +40,5 @@ class MusterGenerator(GeneratorInterface):
 
 
 def _rewards(row: Row) -> list[float]:
-    """On the last token; 0 for a segment before the last, and for what has no verdict."""
+    """On the last token; 0 for a segment before the last, and when there is no verdict."""
     return [0.0] * (len(row.response) - 1) + [(row.reward or 0.0) if row.is_last else 0.0]

@@ -45,7 +45,7 @@ async def generate(args: Any, sample: Any, sampling_params: dict[str, Any]) -> A
 
 
 async def _sample(args: Any, sample: Any, sampling_params: dict[str, Any]) -> list[int] | None:
-    """What the model has sampled. None when that is its last turn: it was cut off, or nothing may be sampled any more."""
+    """Samples one turn. None when that is the model's last turn: it was cut off, or nothing more may be sampled."""
     left = sampling_params["max_new_tokens"] - sample.response_length
     if left <= 0:
         sample.status = type(sample).Status.TRUNCATED

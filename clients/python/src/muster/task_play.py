@@ -15,7 +15,7 @@ class NoVerdict(MusterError):
 
 
 class TaskPlay:
-    """An episode that has begun. Its calls are made one after the other. Raises as the client does."""
+    """An episode that has begun. Make its calls one after the other. Raises as the client does."""
 
     def __init__(self, client: AsyncClient, episode: str, steps: int = 0, is_over: bool = False) -> None:
         self.episode = episode
@@ -60,7 +60,7 @@ class TaskDescription:
     task: str
     instruction: str
     tools: list[dict[str, Any]]
-    """As chat completions take them."""
+    """In the form of chat completions."""
 
 
 def describe_tasks(client: Client, tasks: list[str], agent: str) -> list[TaskDescription]:
@@ -78,7 +78,7 @@ def chat_tools(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def instructed(prompt: str | list[dict[str, Any]], instruction: str) -> list[dict[str, Any]]:
-    """Messages in which the instruction follows on what the last one says."""
+    """Messages in which the instruction is appended to the last one."""
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
     *first, last = messages or [{"role": "user", "content": ""}]
     return [*first, {**last, "content": "\n\n".join(part for part in (last["content"], instruction) if part)}]

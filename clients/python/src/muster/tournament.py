@@ -31,7 +31,7 @@ class Match:
 
     @property
     def returns(self) -> dict[str, float]:
-        """Each side's mean return, as the suite's metrics `return_SIDE` have it."""
+        """Each side's mean return, from the suite's metrics `return_SIDE`."""
         means = {metric["name"]: metric["mean"] for metric in self.summary.official["metrics"]}
         absent = [f"return_{side}" for side in self.players if means.get(f"return_{side}") is None]
         if absent:

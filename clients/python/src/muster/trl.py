@@ -18,7 +18,7 @@ from muster_client import AgentReward, Client, RolloutStream
 
 
 class MusterRollouts:
-    """A `rollout_func`. Before it takes groups it tells the trainer's step as the version of the policy."""
+    """A `rollout_func`. Before it takes groups it reports the trainer's step as the version of the policy."""
 
     def __init__(self, client: Client, stream: RolloutStream, num_generations: int) -> None:
         self._source = GroupSource(client, stream, num_generations)
@@ -36,7 +36,7 @@ class MusterRollouts:
 
 
 def muster_reward(completions: list[Any], muster_reward: list[float | None], **_: Any) -> list[float | None]:
-    """A reward function of TRL: what Muster's verifiers have said. None for what has no verdict."""
+    """A reward function of TRL: the verdicts of Muster's verifiers. None without a verdict."""
     assert len(completions) == len(muster_reward)
     return muster_reward
 
@@ -106,7 +106,7 @@ class MusterEnvironment:
         return self._act({"action": "submit"})
 
     def _act(self, action: dict[str, str]) -> str:
-        """Raises ValueError when the episode is over, which TRL hands to the model."""
+        """Raises ValueError when the episode is over, which TRL passes to the model."""
         if self._episode is None or self._is_over:
             raise ValueError("the work is submitted: nothing more can be done")
         step = self._client.arena.step(self._episode, self._steps + 1, action)
@@ -115,7 +115,7 @@ class MusterEnvironment:
         return step.observation
 
     def _reward(self) -> float | None:
-        """Of what lies there when the model has not submitted by itself. None when there is no verdict."""
+        """Grades the present files when the model has not submitted. None when there is no verdict."""
         if self._episode is None:
             return None
         if not self._is_over:

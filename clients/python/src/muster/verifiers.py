@@ -79,7 +79,7 @@ class MusterTask(Task[MusterTaskData, MusterState, TaskConfig]):
 
     @reward(weight=1.0)  # type: ignore[untyped-decorator]
     async def muster(self, trace: Trace) -> float:
-        """Of what lies in the workspace. An episode without a verdict raises NoVerdict: its trace has an error and no reward."""
+        """Grades the workspace. An episode without a verdict raises NoVerdict: its trace has an error and no reward."""
         async with AsyncClient() as client:
             return float(await trace.state.play(client).grade())
 

@@ -55,7 +55,7 @@ class MusterAgentLoop(AgentLoopBase):
 
 
 class _Conversation:
-    """The tokens of one trajectory, and the messages that they stand for."""
+    """The tokens of one trajectory, and their messages."""
 
     def __init__(self, loop: AgentLoopBase, messages: list[dict[str, Any]], tools: list[dict[str, Any]], sampling: dict[str, Any]) -> None:
         self.metrics: dict[str, Any] = {}
@@ -110,13 +110,13 @@ class _Conversation:
             reward_score=reward,
             num_turns=2 * self._turns,
             metrics=AgentLoopMetrics(**self.metrics),
-            # What verl's own loop of tools gives, so that both may be in one batch.
+            # The metrics of verl's own tool loop, so that both may be in one batch.
             extra_fields={"turn_scores": [], "tool_rewards": []},
         )
 
 
 def _call(name: str, arguments: str) -> dict[str, Any]:
-    """Templates write arguments as JSON: they want what was meant, where that can be read."""
+    """Templates render arguments as JSON: they need the parsed value, where that can be read."""
     try:
         meant = json.loads(arguments)
     except ValueError:

@@ -33,7 +33,7 @@ class AgentStep:
 @dataclass(frozen=True, slots=True)
 class AgentReward:
     reward: float | None
-    """None where there is none: `problem` says why."""
+    """None when there is none: `problem` says why."""
     outcome: str
     """`rewarded`, `failed` or `void`."""
     tests_passed: int

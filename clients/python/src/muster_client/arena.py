@@ -1,4 +1,4 @@
-"""Playing tasks: the calls, and both clients' way to them."""
+"""Playing tasks: the calls, and the entrances of both clients."""
 
 import builtins
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -33,7 +33,7 @@ def _build_path(episode_id: str, part: str = "") -> str:
 
 
 def _start(settings: Settings, task: str, agent: str, seed: int) -> Steps[StartedEpisode]:
-    """Not repeated: there would be two episodes."""
+    """Not repeated, as that would begin two episodes."""
     request = json_request("POST", "/v1/episodes", {"task": task, "agent": agent, "seed": seed})
     response = yield from call(settings, request, repeatable=False, answer_seconds=SLOW_ANSWER_SECONDS)
     return read_started(parsed(response.body, "episode"))
@@ -60,7 +60,7 @@ def _find(settings: Settings, method: str, episode_id: str) -> Steps[AgentEpisod
 
 
 def _fork(settings: Settings, episode_id: str, at: int | None, n: int, agent: str | None) -> Steps[list[AgentEpisode]]:
-    """Not repeated: there would be more of them."""
+    """Not repeated, as that would make more of them."""
     given = {"at": at, "n": n, "agent": agent}
     body = {name: value for name, value in given.items() if value is not None}
     response = yield from call(settings, json_request("POST", _build_path(episode_id, "/fork"), body), repeatable=False)
@@ -107,7 +107,7 @@ class Arena:
         return self._driver.run(_step(self._settings, episode_id, number, action))
 
     def reward(self, episode_id: str) -> AgentReward:
-        """Of an episode that was submitted; waits until it is graded."""
+        """The reward of a submitted episode; waits until it is graded."""
         return self._driver.run(_get_reward(self._settings, episode_id))
 
     def get(self, episode_id: str) -> AgentEpisode:
@@ -117,15 +117,15 @@ class Arena:
     def list(
         self, *, task: str | None = None, agent: str | None = None, state: str | None = None, least_reward: float | None = None
     ) -> Iterator[AgentEpisode]:
-        """Episodes, latest first. Pages are asked for as they are needed. @param least_reward: those with this one or a higher one."""
+        """Episodes, latest first. Pages are requested as they are needed. @param least_reward: only episodes with at least this reward."""
         return self._driver.iterate(_list(self._settings, _build_filters(task, agent, state, least_reward)))
 
     def fork(self, episode_id: str, *, at: int | None = None, n: int = 1, agent: str | None = None) -> builtins.list[AgentEpisode]:
-        """Episodes that go on behind a step. @param at: its number, 0 for the beginning; the last one when it is left out."""
+        """Episodes that continue after a step. @param at: its number, 0 for the beginning; the last one when left out."""
         return self._driver.run(_fork(self._settings, episode_id, at, n, agent))
 
     def diff(self, episode_id: str, *, start: int = 0, at: int | None = None) -> EpisodeDiff:
-        """What has become of the files between two steps; of all until now when they are left out."""
+        """Changes of the files between two steps; from the beginning until now when left out."""
         return self._driver.run(_compared(self._settings, episode_id, start, at))
 
     def cancel(self, episode_id: str) -> AgentEpisode:
@@ -149,7 +149,7 @@ class AsyncArena:
         return await self._driver.run(_step(self._settings, episode_id, number, action))
 
     async def reward(self, episode_id: str) -> AgentReward:
-        """Of an episode that was submitted; waits until it is graded."""
+        """The reward of a submitted episode; waits until it is graded."""
         return await self._driver.run(_get_reward(self._settings, episode_id))
 
     async def get(self, episode_id: str) -> AgentEpisode:
@@ -159,15 +159,15 @@ class AsyncArena:
     def list(
         self, *, task: str | None = None, agent: str | None = None, state: str | None = None, least_reward: float | None = None
     ) -> AsyncIterator[AgentEpisode]:
-        """Episodes, latest first. Pages are asked for as they are needed. @param least_reward: those with this one or a higher one."""
+        """Episodes, latest first. Pages are requested as they are needed. @param least_reward: only episodes with at least this reward."""
         return self._driver.iterate(_list(self._settings, _build_filters(task, agent, state, least_reward)))
 
     async def fork(self, episode_id: str, *, at: int | None = None, n: int = 1, agent: str | None = None) -> builtins.list[AgentEpisode]:
-        """Episodes that go on behind a step. @param at: its number, 0 for the beginning; the last one when it is left out."""
+        """Episodes that continue after a step. @param at: its number, 0 for the beginning; the last one when left out."""
         return await self._driver.run(_fork(self._settings, episode_id, at, n, agent))
 
     async def diff(self, episode_id: str, *, start: int = 0, at: int | None = None) -> EpisodeDiff:
-        """What has become of the files between two steps; of all until now when they are left out."""
+        """Changes of the files between two steps; from the beginning until now when left out."""
         return await self._driver.run(_compared(self._settings, episode_id, start, at))
 
     async def cancel(self, episode_id: str) -> AgentEpisode:

@@ -1,4 +1,4 @@
-"""What callers give, held against what it has to be: nothing else looks at types when a program runs."""
+"""Checks of callers' arguments: nothing else checks types when a program runs."""
 
 import math
 from difflib import get_close_matches

@@ -135,7 +135,7 @@ class AsyncClient:
         baseline: CheckpointLike | None = None,
         **options: Unpack[EvaluationOptions],
     ) -> Evaluation:
-        """As `evaluate`, without waiting: an accepted evaluation is played also when this process ends."""
+        """As `evaluate`, without waiting: an accepted evaluation is played even if this process ends."""
         return await self._driver.run(operations.submit(self._settings, checkpoint, suite, baseline, options))
 
     async def submit_comparison(
@@ -159,15 +159,15 @@ class AsyncClient:
         return await self._driver.run(operations.get(self._settings, evaluation_id))
 
     async def report(self, evaluation_id: str) -> str:
-        """The answer as an HTML page for people, which stands alone. Raises `ServerAnswer` when there is no answer yet."""
+        """The answer as a self-contained HTML page for people. Raises `ServerAnswer` when there is no answer yet."""
         return await self._driver.run(operations.report(self._settings, evaluation_id))
 
     def list(self, *, page_size: int = 50, **filters: Unpack[Filter]) -> AsyncIterator[Evaluation]:
-        """Evaluations and comparisons, latest first, without their summaries. Further pages are asked for as they are needed."""
+        """Evaluations and comparisons, latest first, without their summaries. Further pages are requested as they are needed."""
         return self._driver.iterate(operations.listed(self._settings, filters, page_size))
 
     def events(self, evaluation_id: str, *, after: int = 0, timeout: float | None = None) -> AsyncIterator[Event]:
-        """All that happens after an event, once each, until it is over. Connections that break are taken up where they broke."""
+        """All events after one, once each, until it is over. Broken connections continue where they broke."""
         deadline = Deadline(self._settings, timeout, lambda seconds: Timeout(evaluation_id, seconds))
         return self._driver.iterate(operations.events(self._settings, evaluation_id, after, deadline))
 
@@ -187,7 +187,7 @@ class AsyncClient:
         return await self._driver.run(operations.transcript(self._settings, evaluation_id, index, arm))
 
     async def cancel(self, evaluation_id: str) -> Evaluation:
-        """Calls it off. What was found by then is kept, labelled partial."""
+        """Cancels it. The figures so far are kept, labelled partial."""
         return await self._driver.run(operations.cancel(self._settings, evaluation_id))
 
     async def upload(self, path: str | os.PathLike[str]) -> str:
@@ -195,7 +195,7 @@ class AsyncClient:
         return await self._driver.run(operations.upload(self._settings, path))
 
     async def grant(self, sha256: str, principal: str) -> Grant:
-        """Lets another principal use a checkpoint that one's own principal has brought."""
+        """Lets another principal use a checkpoint that the caller's principal has brought."""
         return await self._driver.run(operations.grant(self._settings, sha256, principal))
 
     async def revoke_grant(self, sha256: str, principal: str) -> Sequence[Grant]:
@@ -207,7 +207,7 @@ class AsyncClient:
         return await self._driver.run(operations.grants(self._settings, sha256))
 
     async def suite(self, name: str) -> KnownSuite:
-        """What a suite is that the server has a name for: its digest tells whether it says the same as before."""
+        """Describes a suite that the server has by name: its digest shows whether it has changed."""
         return await self._driver.run(operations.suite(self._settings, name))
 
     async def pools(self) -> Sequence[Pool]:

@@ -59,7 +59,7 @@ class AwaitingDriver:
 
 
 class _Connection:
-    """Of one call: it has one stream open at most, and none once it is left."""
+    """Of one call: it has at most one open stream, and none once it is left."""
 
     def __init__(self, client: httpx.AsyncClient, settings: Settings) -> None:
         self._client = client
@@ -75,7 +75,7 @@ class _Connection:
         await self._stream.aclose()
 
     async def outcome(self, effect: Effect[Any]) -> tuple[Any, MusterError | None]:
-        """What came of an effect. The call decides which error the caller gets."""
+        """The result of an effect. The call decides which error the caller gets."""
         try:
             return await self._perform(effect), None
         except MusterError as error:

@@ -57,7 +57,7 @@ class BlockingDriver:
 
 
 class _Connection:
-    """Of one call: it has one stream open at most, and none once it is left."""
+    """Of one call: it has at most one open stream, and none once it is left."""
 
     def __init__(self, client: httpx.Client, settings: Settings) -> None:
         self._client = client
@@ -73,7 +73,7 @@ class _Connection:
         self._stream.close()
 
     def outcome(self, effect: Effect[Any]) -> tuple[Any, MusterError | None]:
-        """What came of an effect. The call decides which error the caller gets."""
+        """The result of an effect. The call decides which error the caller gets."""
         try:
             return self._perform(effect), None
         except MusterError as error:

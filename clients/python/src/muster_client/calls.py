@@ -11,12 +11,14 @@ from muster_client.server_version import warn_of_other_version
 from muster_client.settings import Settings
 
 STREAM_IDLE_SECONDS = 45.0
-"""The server says something every 15 s, be it that nothing has happened."""
+"""The server sends something every 15 s, at least a heartbeat."""
 
 
 SLOW_ANSWER_SECONDS = 900.0
-"""The server reads a checkpoint to its end before it accepts what is asked about it, or keeps it: minutes for the largest. It gives up
-when the caller does, so that asking again would only begin anew."""
+"""The server reads a checkpoint to its end before it accepts a question about it, or stores it: minutes for the largest. It gives up when
+the
+caller does, so that asking again would start from the beginning.
+"""
 
 
 def call(

@@ -1,4 +1,4 @@
-"""Checkpoints: how callers name them, and how those on this machine are named by their content."""
+"""Checkpoints: how callers name them, and how those on this machine get their digests."""
 
 import hashlib
 import os
@@ -24,18 +24,19 @@ class Checkpoint:
     path: str | os.PathLike[str] | None = None
     """A file or directory of this machine; it is uploaded when the server does not have it."""
     uri: str | None = None
-    """Where the server finds it."""
+    """A URI that the server reads."""
     sha256: str | None = None
     """Of one that the server has."""
     run: str | None = None
     """The training run that it belongs to."""
     version: int | None = None
-    """How far the run had got: its training step."""
+    """The training step."""
     base: str | os.PathLike[str] | None = None
-    """Beside `path`: one that the server may have, the previous one of the run, say. Only what differs is sent, where that is less.
-    Those that the same client has brought need not be named."""
+    """With `path`: a checkpoint that the server may have, for example the run's previous one. Only the difference is sent, where that is
+    smaller. Checkpoints that the same client has uploaded need not be named.
+    """
     name: str | None = None
-    """What lists show it by, 255 characters at most; the name of the file or directory when it is None and there is a `path`."""
+    """Its name in lists, at most 255 characters; the name of the file or directory when it is None and there is a `path`."""
 
     def __post_init__(self) -> None:
         given = [name for name in ("path", "uri", "sha256") if getattr(self, name) is not None]
@@ -57,11 +58,13 @@ class Checkpoint:
 
 
 CheckpointLike = str | os.PathLike[str] | Checkpoint
-"""A path, a URI, a SHA-256 (64 hexadecimal digits, with or without `sha256:`), or a `Checkpoint`, which says which of them it is."""
+"""A path, a URI, a SHA-256 (64 hexadecimal digits, with or without `sha256:`), or a `Checkpoint`, which says explicitly which of them it
+is.
+"""
 
 
 def named_checkpoint(given: CheckpointLike, run: str | None = None, version: int | None = None) -> Checkpoint:
-    """@param run, version: of checkpoints that do not say their own."""
+    """@param run, version: of checkpoints without labels of their own."""
     if isinstance(given, Checkpoint):
         return replace(given, run=run if given.run is None else given.run, version=version if given.version is None else given.version)
     if isinstance(given, str) and SHA256.fullmatch(given):
@@ -72,7 +75,7 @@ def named_checkpoint(given: CheckpointLike, run: str | None = None, version: int
 
 
 def checkpoint_reference(checkpoint: Checkpoint, digest: str | None) -> dict[str, Any]:
-    """As requests have it. @param digest: of one that was given by its path."""
+    """As in requests. @param digest: of a checkpoint that was given by its path."""
     found = {
         "uri": checkpoint.uri,
         "sha256": digest or checkpoint.sha256,
@@ -84,7 +87,7 @@ def checkpoint_reference(checkpoint: Checkpoint, digest: str | None) -> dict[str
 
 
 def _file_name(path: str | os.PathLike[str] | None) -> str | None:
-    """None where it is none that a server takes."""
+    """None when a server would refuse the name."""
     name = "" if path is None else Path(path).absolute().name
     return name if NAME.fullmatch(name) and name != ".." else None
 
@@ -102,7 +105,7 @@ class LocalFile:
     """Nanoseconds since 1970, when it was read."""
 
     def is_unchanged(self) -> bool:
-        """Whether it lies there as it was read, as far as its times tell. Raises OSError."""
+        """Whether it is unchanged since it was read, as far as its times show. Raises OSError."""
         found = self.address.stat()
         return (found.st_size, found.st_mtime_ns) == (self.size, self.modified)
 
@@ -112,7 +115,7 @@ class LocalCheckpoint:
     sha256: str
     files: tuple[LocalFile, ...]
     manifest: bytes | None
-    """What a directory is named by: `<sha256>  <path>` a line, sorted by path in byte order. None for a file."""
+    """The manifest of a directory: a line `<sha256>  <path>` for each file, sorted by path in byte order. None for a file."""
 
 
 def local_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
@@ -132,7 +135,7 @@ def local_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
 
 
 def _find_data_beside(path: Path) -> Path | None:
-    """Where PyTorch's exporter has written an ONNX model's weights: the two are one checkpoint, so that its name covers both."""
+    """Where PyTorch's exporter has written an ONNX model's weights: the two files are one checkpoint, so that its digest covers both."""
     beside = path.with_name(f"{path.name}.data")
     return beside if path.name.endswith(".onnx") and beside.is_file() else None
 

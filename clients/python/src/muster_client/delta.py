@@ -1,4 +1,4 @@
-"""What differs between two files, as a Muster server takes it (its docs/delta-format.md). Needs the extra `delta`."""
+"""The difference between two files, in the format of a Muster server (its docs/delta-format.md). Needs the extra `delta`."""
 
 import json
 import struct
@@ -20,20 +20,20 @@ BLOCK_BYTES = 2**20
 MOST_BYTES = 256 * 2**20
 """It is in memory while it is sent."""
 MOST_OF_FILE = 0.75
-"""One that is not much smaller than its file costs the server more than it saves."""
+"""A delta that is not much smaller than its file costs the server more than it saves."""
 MOST_CHANGES = 0.5
-"""Where more of a block has to be written down, XOR of all of it compresses better, and quicker."""
+"""When a larger share of a block has changed, XOR of the whole block compresses better and faster."""
 WORTH_COMPRESSING = 0.95
 SAME, CHANGES, DIFFERENCES, BYTES, COMPRESSED = range(5)
 LEVEL = 1
 MAX_HEADER_BYTES = 100_000_000
 WORD_BYTES = {"BF16": 2, "F16": 2, "I16": 2, "U16": 2, **dict.fromkeys(("F32", "I32", "U32", "C64", "F64", "I64", "U64"), 4)}
-"""By type of element; all others are bytes. Numbers of 8 bytes are taken for two of 4."""
+"""By type of element; all others are bytes. Numbers of 8 bytes count as two of 4."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of a file that has its like in files of the same kind: a tensor, or what stands before them."""
+    """A part of a file that has a counterpart in files of the same kind: a tensor, or the header before them."""
 
     name: str
     begin: int
@@ -42,7 +42,7 @@ class Segment:
 
 
 def is_available() -> bool:
-    """Whether what the extra `delta` brings is installed."""
+    """Whether the packages of the extra `delta` are installed."""
     try:
         import numpy as np  # noqa: F401
 
@@ -53,7 +53,7 @@ def is_available() -> bool:
 
 
 def difference(file: LocalFile, base: LocalFile) -> bytes | None:
-    """The delta that tells a file by another; None when it would not be much smaller. Raises OSError and ValueError."""
+    """Encodes a file as its difference from another; None when it would not be much smaller. Raises OSError and ValueError."""
     most = min(MOST_BYTES, MOST_OF_FILE * file.size)
     with file.address.open("rb") as now, base.address.open("rb") as before:
         likes = {(segment.name, segment.size): segment.begin for segment in _read_layout(base, before)}
@@ -143,7 +143,7 @@ def _encode_alone(block: bytes) -> tuple[int, bytes]:
 
 
 def _encode_gaps(changed: "npt.NDArray[np.intp]") -> bytes:
-    """The words between one that changed and the next, seven bits a byte, the lowest first; a block has less than 2²¹."""
+    """The number of words between two changed ones, seven bits a byte, the lowest first; a block has less than 2²¹."""
     import numpy as np
 
     gaps = np.diff(changed, prepend=-1) - 1

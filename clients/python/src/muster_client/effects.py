@@ -1,7 +1,7 @@
-"""What the logic of the client asks of the world, as values: the same generators run on blocking and on asynchronous connections.
+"""What the logic of the client requests from the outside, as values: the same generators run on blocking and on asynchronous connections.
 
-A generator yields an effect and is sent what came of it. It never touches a socket, a file or the time itself, so there is one
-account of what a call does, and it can be tested without any of them.
+A generator yields an effect and is sent its result. It never touches a socket, a file or the time itself, so each call is defined once, and
+can be tested without any of them.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -46,7 +46,7 @@ class Exchange(Effect[Response]):
 
 @dataclass(frozen=True, slots=True)
 class Open(Effect[Response]):
-    """Opens a stream, in place of the one before. What is no success comes whole, as of `Exchange`."""
+    """Opens a stream, in place of the previous one. An unsuccessful answer is read completely, as for `Exchange`."""
 
     request: Request
     idle_seconds: float
@@ -55,7 +55,7 @@ class Open(Effect[Response]):
 
 @dataclass(frozen=True, slots=True)
 class Read(Effect[bytes]):
-    """What has come of the open stream; nothing at its end. Raises `ServerUnavailable` when the connection fails."""
+    """The open stream's next data; empty at its end. Raises `ServerUnavailable` when the connection fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +91,13 @@ def perform(effect: Effect[Reply]) -> Steps[Reply]:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The call has come to its end."""
+    """The call has ended."""
 
     value: Any
 
 
 def resumed(steps: Generator[Any, Any, Any], reply: Any = None, error: Exception | None = None) -> Any:
-    """Tells a call what came of its last effect (nothing, to begin with). Returns the next one, an item, or `Done`."""
+    """Sends a call the result of its last effect (None at first). Returns the next one, an item, or `Done`."""
     try:
         return steps.send(reply) if error is None else steps.throw(error)
     except StopIteration as end:

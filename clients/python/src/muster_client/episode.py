@@ -47,7 +47,7 @@ class Episode:
     outcome: Outcome
     seconds: float
     log: str | None
-    """What environment and policy printed, shortened."""
+    """Output of environment and policy, shortened."""
     withheld: bool
     """Whether its text was left out: the caller may not use all of the checkpoints."""
 

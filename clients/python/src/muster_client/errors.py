@@ -1,4 +1,4 @@
-"""What can go wrong. Every error is a `MusterError`, and says what was wrong and what was expected."""
+"""Errors of the client. Every error is a `MusterError`, and says what was wrong and what was expected."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ class MusterError(Exception):
 
 
 class InvalidArgument(MusterError, ValueError):
-    """What was given cannot be made a request of. Nothing was sent."""
+    """The arguments cannot be made into a request. Nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +21,15 @@ class FieldProblem:
     """One field of a request that is wrong."""
 
     field: str
-    """Where in the request: `body.suite.reward.bounds`."""
+    """Path in the request: `body.suite.reward.bounds`."""
     detail: str
     """What was wrong, in words."""
     expected: str | None = None
-    """What should stand there, where the server says it by itself."""
+    """The expected value, where the server states it separately."""
 
 
 class ServerAnswer(MusterError):
-    """The server said no, in a problem document (RFC 9457) where it could."""
+    """The server refused, with a problem document (RFC 9457) where possible."""
 
     def __init__(self, status: int, code: str, detail: str, errors: tuple[FieldProblem, ...] = ()) -> None:
         super().__init__(f"{detail} ({status} {code})")
@@ -38,20 +38,20 @@ class ServerAnswer(MusterError):
         """Stable, for programs: `suite.not-found`."""
         self.detail = detail
         self.errors = errors
-        """Each field that is wrong, where the server names them."""
+        """Each wrong field, where the server names them."""
 
 
 class BadRequest(ServerAnswer):
-    """What was asked for cannot be done as it was asked."""
+    """The request cannot be carried out as it is."""
 
     @property
     def path(self) -> str | None:
-        """Of the first field that is wrong; None when it is not about one field."""
+        """The first wrong field; None when it is not about one field."""
         return self.errors[0].field if self.errors else None
 
     @property
     def expected(self) -> str:
-        """What should stand there; where the server does not say it by itself, what was wrong, in words."""
+        """The expected value; where the server does not state it separately, what was wrong, in words."""
         if not self.errors:
             return self.detail
         return self.errors[0].expected or self.errors[0].detail
@@ -66,7 +66,7 @@ class Forbidden(ServerAnswer):
 
 
 class NotFound(ServerAnswer):
-    """There is no such thing."""
+    """There is no such resource."""
 
 
 class Conflict(ServerAnswer):
@@ -81,7 +81,7 @@ class QuotaExceeded(ServerAnswer):
     ) -> None:
         super().__init__(status, code, detail, errors)
         self.retry_after = retry_after
-        """Seconds after which it may be asked again; None when time alone mends nothing."""
+        """Seconds after which the request may be repeated; None when waiting does not help."""
 
 
 class ServerError(MusterError):
@@ -97,7 +97,7 @@ class ServerUnavailable(MusterError):
 
 
 class Timeout(MusterError, TimeoutError):
-    """The evaluation was not over in the time that was given to wait. It goes on: wait again with its id, or cancel it."""
+    """The evaluation was not over in time. It continues: wait again with its id, or cancel it."""
 
     def __init__(self, evaluation_id: str, seconds: float) -> None:
         super().__init__(f"{evaluation_id} was not over within {seconds:g} s; it goes on, and can be waited for by its id")
@@ -105,7 +105,7 @@ class Timeout(MusterError, TimeoutError):
 
 
 class EvaluationEnded(MusterError):
-    """An evaluation or comparison is over without the answer that was asked for."""
+    """An evaluation or comparison is over without the requested answer."""
 
     def __init__(self, evaluation: "Evaluation") -> None:
         super().__init__(_describe(evaluation))

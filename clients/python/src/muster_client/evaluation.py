@@ -25,7 +25,7 @@ class Running:
     seconds: float
     seconds_left: float | None
     mean: float | None
-    """Of an evaluation, as the two that follow."""
+    """Of an evaluation, like the two that follow."""
     half_width: float | None
     target: float | None
     """Half-width at which it is over."""
@@ -49,12 +49,12 @@ class PlayedCheckpoint:
     uri: str
     digest: str
     name: str | None = None
-    """As its caller named it."""
+    """The caller's name for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What was asked for, and how far it is."""
+    """The request, and its progress."""
 
     id: str
     kind: Kind
@@ -103,7 +103,7 @@ class Event:
 
     @property
     def is_last(self) -> bool:
-        """Nothing happens after it."""
+        """The last event."""
         return self.type == "state" and self.data.get("state") in OVER
 
 

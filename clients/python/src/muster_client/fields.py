@@ -1,4 +1,4 @@
-"""Reading what the server sends. What is missing or of another type is said with its path; what is not known is let pass."""
+"""Reading what the server sends. A missing field, or one of another type, is reported with its path; unknown fields are ignored."""
 
 import json
 from collections.abc import Callable

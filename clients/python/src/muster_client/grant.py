@@ -8,7 +8,7 @@ from muster_client.fields import Fields
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """That a principal may use a checkpoint which another has brought."""
+    """The right of a principal to use a checkpoint that another has brought."""
 
     sha256: str
     principal: str

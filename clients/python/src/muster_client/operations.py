@@ -1,4 +1,4 @@
-"""What each call of the clients does, step by step. Both clients run these; neither has any logic of its own."""
+"""The steps of each call of the clients. Both clients run these; neither has any logic of its own."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -139,13 +139,13 @@ def pools(settings: Settings) -> Steps[list[Pool]]:
 
 
 def change_pool(settings: Settings, name: str, change: dict[str, Any]) -> Steps[Pool]:
-    """Not repeated: another operator may have changed the pool in between."""
+    """Not repeated, as another operator may have changed the pool in between."""
     response = yield from call(settings, json_request("PATCH", f"/v1/pools/{quote(name, safe='')}", change), repeatable=False)
     return read_pool(parsed(response.body, "pool"))
 
 
 def events(settings: Settings, evaluation_id: str, after: int, deadline: Deadline) -> Items[Event]:
-    """All that happens after an event, once each, until it is over; through connections that break and servers that start anew."""
+    """All events after one, once each, until it is over, across broken connections and restarts of the server."""
     patience = Patience(settings)
     last = after
     while True:
@@ -173,7 +173,7 @@ def events(settings: Settings, evaluation_id: str, after: int, deadline: Deadlin
 
 
 def episodes(settings: Settings, evaluation_id: str, first: int, arm: int) -> Items[Episode]:
-    """Those that are settled, by index. A stream that breaks is taken up where it broke."""
+    """Settled episodes, by index. A broken stream continues where it broke."""
     patience = Patience(settings)
     next_index = first
     while True:

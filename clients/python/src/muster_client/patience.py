@@ -9,7 +9,7 @@ LOGGER = logging.getLogger("muster_client")
 
 
 class Patience:
-    """Of one call: it begins to run out with the first failure, and is whole again with the next success."""
+    """The patience of one call: it starts with the first failure, and is restored by the next success."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -36,7 +36,7 @@ class Patience:
         if pause > left:
             raise error
         if self._failures == 0:
-            # Without a word, a script that cannot reach its server seems to hang.
+            # Without a message, a script that cannot reach its server seems to hang.
             LOGGER.warning("%s; trying again for %g s", error, left)
         self._failures += 1
         return pause

@@ -9,7 +9,7 @@ from muster_client.fields import Fields
 @dataclass(frozen=True, slots=True)
 class Pool:
     name: str
-    """Of the template that its sandboxes are made from."""
+    """Of the template from which its sandboxes are made."""
     min: int
     max: int
     warm: int

@@ -23,7 +23,7 @@ ANSWERS: dict[int, type[ServerAnswer]] = {401: Unauthorized, 403: Forbidden, 404
 PASSING = frozenset({502, 503, 504})
 MOST_SHOWN_CHARACTERS = 500
 DESCRIBED = re.compile(r'\berror_description="([^"]*)"')
-"""What the server said in a header, where it said nothing else."""
+"""The server's message in a header, where it has no other."""
 
 
 def problem_in(response: Response) -> MusterError | None:

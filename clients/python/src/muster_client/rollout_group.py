@@ -14,9 +14,9 @@ class RolloutOptions(TypedDict, total=False):
     concurrency: int
     """Trajectories at a time."""
     max_staleness: int
-    """By how many versions the policy may be newer than the oldest one that took part in a group."""
+    """How many versions the policy may be ahead of the oldest one in a group."""
     batch: int
-    """Groups that are taken for one version of the policy."""
+    """Groups that are used for one version of the policy."""
     total: int
     """Groups in all; no end when left out."""
     grow_to: int
@@ -28,21 +28,21 @@ class RolloutOptions(TypedDict, total=False):
     ddof: int
     """Of the standard deviation of grpo: 1 or 0."""
     keep_filtered: bool
-    """Whether groups come, too, whose core rewards are all the same."""
+    """Whether groups whose core rewards are all equal are delivered, too."""
     mask_truncated: bool
     """Whether trajectories that a limit has cut off have no part in their group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Tokens exactly as the model saw and sampled them. The lists are of one length."""
+    """Tokens exactly as the model saw and sampled them. The lists have one length."""
 
     ids: list[int]
     loss_mask: list[int]
     """1 for a token that the model sampled here."""
     logprobs: list[float] | None
     versions: list[int]
-    """Of the policy; -1 where the mask is 0 or it is not known."""
+    """Version of the policy; -1 where the mask is 0 or it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class RolloutTrajectory:
     reward: float | None
     """None when there is no verdict."""
     advantage: float | None
-    """None when it has no part in the group."""
+    """None when it does not count in the group."""
     status: str
     """`completed`, `truncated`, `failed` or `cancelled`."""
     segments: list[Segment]
@@ -64,7 +64,7 @@ class RolloutGroup:
     id: str
     """The same whenever it comes again: a ledger goes by it."""
     lease: int
-    """What it is acknowledged by."""
+    """The token with which it is acknowledged."""
     task: str
     task_seed: int
     size: int
@@ -72,7 +72,7 @@ class RolloutGroup:
     mean: float | None
     """Of their rewards."""
     staleness: int
-    """By how many versions the policy is newer than the oldest one that took part."""
+    """How many versions the policy is ahead of the group's oldest one."""
     trajectories: list[RolloutTrajectory]
     raw: dict[str, Any] = field(repr=False)
 
@@ -88,7 +88,7 @@ class RolloutStream:
     problem: str | None
     """Why it failed; while it runs, what went wrong last."""
     groups: dict[str, int]
-    """By what became of them: `begun`, `ready`, `acknowledged`, `filtered`, `stale`; and `trajectories`, which have ended."""
+    """By state: `begun`, `ready`, `acknowledged`, `filtered`, `stale`; and `trajectories`, which have ended."""
     raw: dict[str, Any] = field(repr=False)
 
 
@@ -138,7 +138,7 @@ def _read_trajectory(fields: Fields, advantage: float | None) -> RolloutTrajecto
 
 
 def _read_segment(fields: Fields) -> Segment:
-    """The lists may be long: only that they are lists is looked at."""
+    """The lists may be long, so only their type is checked."""
     return Segment(
         fields.items("ids"),
         fields.items("lossMask"),

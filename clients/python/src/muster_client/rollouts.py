@@ -1,4 +1,4 @@
-"""Groups of trajectories for a training: the calls, and both clients' way to them."""
+"""Groups of trajectories for a training: the calls, and the entrances of both clients."""
 
 import builtins
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -37,7 +37,7 @@ def _build_path(stream_id: str, part: str = "") -> str:
 
 
 def _start(settings: Settings, agent: CheckpointLike, suite: SuiteLike, options: RolloutOptions) -> Steps[RolloutStream]:
-    """Not repeated: there would be two streams."""
+    """Not repeated, as that would begin two streams."""
     assert_known({**options}, RolloutOptions)
     written = yield from perform(Work(lambda: suite_reference(suite)))
     reference = yield from brought_reference(settings, agent)
@@ -156,15 +156,15 @@ class Rollouts:
             self.cancel(stream.id)
 
     def start(self, agent: CheckpointLike, suite: SuiteLike, **options: Unpack[RolloutOptions]) -> RolloutStream:
-        """Begins a stream that goes on also when this process ends: `groups` takes its groups."""
+        """Begins a stream that continues even if this process ends: `groups` takes its groups."""
         return self._driver.run(_start(self._settings, agent, suite, options))
 
     def groups(self, stream_id: str, *, lease: float = DEFAULT_LEASE_SECONDS) -> Iterator[RolloutGroup]:
-        """Groups of a stream until it is over, those included that an earlier trainer has not acknowledged."""
+        """Groups of a stream until it is over, including those that an earlier trainer has not acknowledged."""
         return self._driver.iterate(_groups(self._settings, stream_id, lease))
 
     def batches(self, stream_id: str, size: int, *, lease: float = DEFAULT_LEASE_SECONDS) -> Iterator[builtins.list[RolloutGroup]]:
-        """As `groups`, so many at a time: a batch is acknowledged when the next one is asked for."""
+        """As `groups`, several at a time: a batch is acknowledged when the next one is requested."""
         return self._driver.iterate(_deliver_batches(self._settings, stream_id, size, lease))
 
     def get(self, stream_id: str) -> RolloutStream:
@@ -218,15 +218,15 @@ class AsyncRollouts:
             await self.cancel(stream.id)
 
     async def start(self, agent: CheckpointLike, suite: SuiteLike, **options: Unpack[RolloutOptions]) -> RolloutStream:
-        """Begins a stream that goes on also when this process ends: `groups` takes its groups."""
+        """Begins a stream that continues even if this process ends: `groups` takes its groups."""
         return await self._driver.run(_start(self._settings, agent, suite, options))
 
     def groups(self, stream_id: str, *, lease: float = DEFAULT_LEASE_SECONDS) -> AsyncIterator[RolloutGroup]:
-        """Groups of a stream until it is over, those included that an earlier trainer has not acknowledged."""
+        """Groups of a stream until it is over, including those that an earlier trainer has not acknowledged."""
         return self._driver.iterate(_groups(self._settings, stream_id, lease))
 
     def batches(self, stream_id: str, size: int, *, lease: float = DEFAULT_LEASE_SECONDS) -> AsyncIterator[builtins.list[RolloutGroup]]:
-        """As `groups`, so many at a time: a batch is acknowledged when the next one is asked for."""
+        """As `groups`, several at a time: a batch is acknowledged when the next one is requested."""
         return self._driver.iterate(_deliver_batches(self._settings, stream_id, size, lease))
 
     async def get(self, stream_id: str) -> RolloutStream:

@@ -1,4 +1,4 @@
-"""What was brought to the server before: successive checkpoints of a run have most of their bytes in common."""
+"""Earlier uploads to the server: successive checkpoints of a run have most of their bytes in common."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from muster_client.checkpoint import LocalFile
 WORTH_TELLING_BYTES = 2**20
 """Smaller files are sent as they are: asking and encoding would take longer."""
 REMEMBERED = 16
-"""Of several runs that are sent in turns, the one before is among them."""
+"""Enough to include the previous checkpoint of each of several runs that take turns."""
 
 
 @dataclass(slots=True)
 class SentBefore:
-    """The files that one client has brought."""
+    """The files that one client has uploaded."""
 
     _files: tuple[LocalFile, ...] = field(default=())
 
@@ -24,16 +24,16 @@ class SentBefore:
         self._files = (*reversed(large), *(file for file in self._files if file.sha256 not in digests))[:REMEMBERED]
 
     def like(self, file: LocalFile) -> list[LocalFile]:
-        """Those that it may be like, the latest first; none where deltas cannot be encoded."""
+        """Files that may be similar, the latest first; none where deltas cannot be encoded."""
         if file.size < WORTH_TELLING_BYTES or not self._files or not delta.is_available():
             return []
         return [other for other in self._files if other.size == file.size and other.sha256 != file.sha256]
 
 
 def difference(file: LocalFile, base: LocalFile) -> bytes | None:
-    """None when it would not be smaller, or one of the two is not what it was."""
+    """None when it would not be smaller, or one of the two files has changed."""
     try:
         return delta.difference(file, base) if base.is_unchanged() else None
     except (OSError, ValueError, KeyError, TypeError):
-        # Sent as it is, it will be seen what is wrong with it.
+        # Sending it whole will show what is wrong with it.
         return None

@@ -27,10 +27,10 @@ class Retry:
     """
 
     first_seconds: float = 0.25
-    """Longest pause after the first failure; it doubles with each one that follows, and each is drawn at random up to it."""
+    """Longest pause after the first failure. It doubles with each further one, and each pause is random up to it."""
     longest_seconds: float = 15.0
     patience_seconds: float = 120.0
-    """Given up when nothing has succeeded for so long, or when the server asks for a longer pause than is left of it."""
+    """Gives up when nothing has succeeded for this long, or when the server asks for a pause longer than the rest of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class Settings:
     now: Callable[[], float]
     """Seconds, from any beginning, never backwards."""
     draw: Callable[[], float]
-    """At random, from 0 to below 1."""
+    """Uniform in [0, 1)."""
     sent: SentBefore = field(default_factory=SentBefore, repr=False, compare=False)
     versions: set[str] = field(default_factory=set, repr=False, compare=False)
     """Other versions of servers that the client has warned of."""
 
 
 def resolve_settings(url: str | None, token: str | None, timeout: float, retry: Retry | None, plain_http: bool) -> Settings:
-    """What the constructors of both clients are given, with defaults filled in. Raises InvalidArgument."""
+    """The arguments of both clients' constructors, with defaults filled in. Raises InvalidArgument."""
     address = _resolve_url(url)
     assert_seconds("timeout", timeout)
     if timeout <= 0:

@@ -11,7 +11,7 @@ MOST_BYTES_OF_LINE = 16 * 2**20
 
 
 class LineDecoder:
-    """Lines without their ends. What follows the last end is kept for later."""
+    """Lines without their ends. Text after the last end is kept for later."""
 
     def __init__(self) -> None:
         self._rest = b""

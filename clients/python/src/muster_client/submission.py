@@ -14,24 +14,26 @@ from muster_client.evaluation import State
 
 
 class Options(TypedDict, total=False):
-    """What may be said of any evaluation or comparison."""
+    """Options of any evaluation or comparison."""
 
     run: str | None
     """The training run that the checkpoint belongs to."""
     version: int | None
-    """How far the run had got: its training step."""
+    """The training step."""
     priority: int | None
     """−100 to 100; higher ones come first among the caller's own."""
     deadline: datetime | timedelta | None
-    """When it has to end at the latest, or in how much time from now: what was played by then is kept, labelled partial. Beside a key of
-    your own give a time: so much from now is another request each time it is asked."""
+    """Latest time of its end, or the time until then: the figures so far are then kept, labelled partial. With an idempotency key of your
+    own,
+    give a time: a duration makes each repetition a different request.
+    """
     labels: Mapping[str, str] | None
     webhook: str | None
     """URL that is called when it is over."""
     cache: bool
-    """False: every episode is played anew."""
+    """False: every episode is played again."""
     idempotency_key: str | None
-    """Asked again with the same key, it is the same evaluation. A new one each time when left out."""
+    """A repeated submission with the same key is the same evaluation. A new key each time when left out."""
 
 
 class EvaluationOptions(Options, total=False):

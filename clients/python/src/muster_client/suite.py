@@ -12,7 +12,7 @@ from muster_client.errors import InvalidArgument
 from muster_client.fields import Fields
 
 SuiteLike = str | os.PathLike[str] | Mapping[str, Any]
-"""A name; a path that ends in .yaml, .yml or .json; or a suite as such a file has it."""
+"""A name; a path that ends in .yaml, .yml or .json; or the content of such a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class KnownSuite:
 
     name: str
     digest: str
-    """Of what it says now, with its modules."""
+    """Digest of its present content, with its modules."""
     template: str
-    """Of the sandboxes that it is played in."""
+    """Template of the sandboxes in which it is played."""
 
 
 def read_known_suite(fields: Fields) -> KnownSuite:
@@ -35,7 +35,7 @@ WEIGHTS_ENDINGS = (".safetensors", ".onnx", ".pt", ".ts", ".pth", ".keras", ".zi
 
 
 def suite_reference(given: SuiteLike) -> str | dict[str, Any]:
-    """As requests have it. Nothing of a suite is checked but that it can be read: the server does that, and names the field."""
+    """As in requests. A suite is only read here: the server checks it, and names wrong fields."""
     if isinstance(given, Mapping):
         return dict(given)
     assert_is("suite", given, (str, os.PathLike), "the name of a suite, the path of a YAML or JSON file, or a mapping")

@@ -37,31 +37,31 @@ class Summary:
     mean: float | None
     """Estimate of the suite's mean; None when no episode has a score."""
     bias_reduced_mean: float | None
-    """The mean, less the bias that it has because the returns decided when to stop: the one to quote."""
+    """The mean without the bias of stopping when the returns decide: the one to quote."""
     interval: Interval | None
     """For the mean."""
     variance: float | None
     standard_error: float | None
     target_half_width: float | None
-    """That the stopping rule aimed at."""
+    """The half-width of the stopping rule."""
     episodes: int
     """Played and counted, in the order of their indices."""
     unresolved: int
     """Episodes lost to infrastructure for good; they widen the interval."""
     success_rate: float | None
-    """None unless the suite says what a success is."""
+    """None unless the suite defines a success."""
     ended: str
     """What ended it: `rule`, `episodes`, `seconds`, `cost`, `failures`, `interrupted` or `failed`."""
     partial: bool
     """It ended before its stopping rule was satisfied or its episodes were played."""
     warnings: tuple[str, ...]
-    """What a reader of these figures must know."""
+    """Warnings about these figures."""
     raw: dict[str, Any] = field(repr=False)
     """The whole summary, as the server sent it."""
 
     @property
     def official(self) -> dict[str, Any]:
-        """Decided by checkpoint, suite and stopping rule alone: the same, whatever else happened."""
+        """Decided by checkpoint, suite and stopping rule alone: always the same."""
         official: dict[str, Any] = self.raw["official"]
         return official
 
@@ -86,7 +86,7 @@ class CandidateResult:
     baseline_mean: float | None
     difference: float | None
     bias_reduced_difference: float | None
-    """The difference, less the bias that it has because the verdict decided when to stop: the one to quote."""
+    """The difference without the bias of stopping when the verdict decides: the one to quote."""
     interval: Interval | None
     """For the mean difference."""
     warnings: tuple[str, ...]
@@ -117,7 +117,7 @@ class ComparisonSummary:
 
     @property
     def official(self) -> dict[str, Any]:
-        """Decided by checkpoints, suite and terms alone: the same, whatever else happened."""
+        """Decided by checkpoints, suite and terms alone: always the same."""
         official: dict[str, Any] = self.raw["official"]
         return official
 

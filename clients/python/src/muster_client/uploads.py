@@ -15,13 +15,13 @@ from muster_client.sent_before import difference
 from muster_client.settings import Settings
 
 PART_BYTES = 16 * 2**20
-"""Held in memory while it is sent. Smaller ones would wait for more answers, larger ones repeat more when a connection breaks early."""
+"""In memory while it is sent. Smaller parts would wait for more answers, larger ones repeat more when a connection breaks early."""
 
 OFFSET = "upload-offset"
-"""The header that says how many bytes have come."""
+"""The header with the number of received bytes."""
 
 ELSEWHERE = frozenset({"upload.offset", "upload.stalled", "upload.superseded"})
-"""The server has more of the upload, or less, than this client thinks: ask, and go on from there."""
+"""The server has another part of the upload than this client thinks: ask, and continue from there."""
 
 
 def uploaded(settings: Settings, path: str | os.PathLike[str], base: str | os.PathLike[str] | None = None) -> Steps[str]:
@@ -58,7 +58,7 @@ def _bring_file(settings: Settings, file: LocalFile) -> Steps[None]:
 
 
 def _bring_as_delta(settings: Settings, file: LocalFile, query: dict[str, str]) -> Steps[bool]:
-    """Whether the server has it by what differs from another one."""
+    """Whether the server has it after receiving the difference from another one."""
     bases = yield from perform(Work(lambda: settings.sent.like(file)))
     # An upload that was begun is continued. A file that the server has is not sent.
     if not bases or (yield from _ask_received(settings, file.sha256)) != 0:
@@ -129,7 +129,7 @@ def _read_offset(response: Response, otherwise: int) -> int:
 
 
 def _convert_error(error: MusterError) -> MusterError:
-    """What is worth another try, as what patience knows to be so."""
+    """A failure that may be retried, as an error that patience recognises."""
     if isinstance(error, ServerAnswer) and not isinstance(error, QuotaExceeded) and error.code in ELSEWHERE:
         return ServerUnavailable(str(error))
     return error

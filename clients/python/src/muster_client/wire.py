@@ -21,7 +21,7 @@ class Connecting(TypedDict, total=False):
 
 
 def connecting_to(url: str) -> Connecting:
-    """An address of this machine without TLS needs neither a proxy nor certificates. Reading those takes 20 ms of the interpreter."""
+    """An address of this machine without TLS needs neither a proxy nor certificates. Reading those takes the interpreter 20 ms."""
     address = httpx.URL(url)
     if address.scheme != "http" or address.host not in LOOPBACK:
         return {}
@@ -39,10 +39,9 @@ def headers_to_send(request: Request) -> dict[str, str]:
 
 
 class Content:
-    """A body that is let go of once it was sent.
+    """A body that is released once it was sent.
 
-    Requests and answers of httpx refer to each other, so that what they hold stays until the garbage collector comes by: of an upload, many
-    parts.
+    Requests and answers of httpx refer to each other, so that their data stays until the garbage collector runs: for an upload, many parts.
     """
 
     def __init__(self, body: bytes) -> None:

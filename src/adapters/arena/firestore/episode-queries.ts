@@ -4,7 +4,7 @@ import type { Position } from '../../../evaluation-store/paging.ts';
 import type { Filter, Query } from './firestore-client.ts';
 import { formatValue } from './firestore-values.ts';
 
-/** The names of the collections: episodes, below each its steps, below each what does not fit into one document. */
+/** The names of the collections: episodes, below each its steps, below each the parts that do not fit into one document. */
 export const EPISODES = 'muster-episodes';
 export const STEPS = 'muster-steps';
 export const PARTS = 'muster-parts';
@@ -13,7 +13,7 @@ export function joinPath(id: AgentEpisodeId): string {
   return `${EPISODES}/${id}`;
 }
 
-/** Episodes latest first. The indexes in deploy/firestore are those that such queries need. */
+/** Episodes latest first. deploy/firestore has the indexes for these queries. */
 export function buildListQuery(filter: EpisodeFilter, limit: number, after: Position | undefined): Query {
   const { principal, task, agent, state, leastReward } = filter;
   const equal = Object.entries({ principal, task, agent, state }).flatMap(([field, value]): Filter[] =>

@@ -6,7 +6,7 @@ import { GoogleApi, GoogleApiError } from '../../google/google-api.ts';
 import { documentSchema, formatFields, type Fields, type StoredDocument, type WrittenValue } from './firestore-values.ts';
 
 const GOOGLE = 'https://firestore.googleapis.com';
-/** For one answer: a step waits for it. */
+/** For one answer, as a step waits for it. */
 const ANSWER_MS = 10_000;
 const ATTEMPTS = 6;
 const FIRST_PAUSE_MS = 100;
@@ -29,7 +29,7 @@ export interface FirestoreDatabase {
 
 export type Write =
   | { readonly kind: 'create'; readonly path: string; readonly fields: Fields }
-  /** Of the document as it was read. Other fields stay. */
+  /** Version of the document as it was read. Other fields are kept. */
   | { readonly kind: 'update'; readonly path: string; readonly fields: Fields; readonly updateTime: string }
   | { readonly kind: 'remove'; readonly path: string; readonly updateTime?: string };
 
@@ -47,7 +47,7 @@ export interface Query {
   /** Fields; `__name__` for the documents' names. */
   readonly orderBy: readonly string[];
   readonly descending?: boolean;
-  /** Documents behind the one with these values in the fields of `orderBy`. */
+  /** Documents after the one with these values in the fields of `orderBy`. */
   readonly after?: readonly WrittenValue[] | undefined;
   readonly limit: number;
   /** Every field when left out. */
@@ -60,8 +60,9 @@ const countSchema = z.tuple([
 ]);
 
 /**
- * The four calls of Firestore that Muster makes (https://cloud.google.com/firestore/docs/reference/rest/v1). Errors that pass are tried again, with
- * growing pauses, reads and writes alike: each write says what it expects to find, so that one that was done and not answered is not done twice.
+ * The four calls of Firestore that Muster makes (https://cloud.google.com/firestore/docs/reference/rest/v1). Temporary errors are retried, with
+ * growing pauses, for reads and writes alike: each write states the version that it expects, so that one that was done without an answer is not done
+ * twice.
  */
 export class FirestoreClient {
   readonly #location: FirestoreDatabase;
@@ -89,7 +90,7 @@ export class FirestoreClient {
   /**
    * All of the writes, or none.
    *
-   * @returns false when a document is not as a write expects it: it was written meanwhile, also by this very commit, when an attempt of it got no
+   * @returns false when a document is not as a write expects it: it was written meanwhile, perhaps by an attempt of this very commit that got no
    * answer.
    */
   commit(writes: readonly Write[]): Promise<boolean> {

@@ -30,8 +30,8 @@ const TREES_AT_ONCE = 100;
 const ATTEMPTS = 8;
 
 /**
- * Trajectories in Firestore. An episode is a document, each of its steps one below it. Every write names the version of the episode's document
- * that it was decided on, and is decided anew when another was faster.
+ * Trajectories in Firestore. An episode is a document, with each of its steps as one below it. Every write names the version of the episode's
+ * document on which it was decided, and is decided again when another writer was faster.
  */
 export class FirestoreTrajectories implements Trajectories {
   readonly #client: FirestoreClient;
@@ -86,7 +86,7 @@ export class FirestoreTrajectories implements Trajectories {
     const found = await this.#client.query({
       collection: EPISODES,
       where: [{ field: 'state', op: 'IN', value: { arrayValue: { values } } }],
-      // "grading" stands before "open".
+      // Sorts before "open".
       orderBy: ['state', 'touched_at'],
       limit,
     });
@@ -158,7 +158,7 @@ export class FirestoreTrajectories implements Trajectories {
     return found().map(parseAgentEpisodeId);
   }
 
-  /** Steps first: should this end in between, the episodes are still there to say which steps are left. */
+  /** Steps first: if this is interrupted, the episodes still show which steps are left. */
   async forgetTree(tree: AgentEpisodeId, milliseconds: number): Promise<void> {
     const moment = this.#now() - milliseconds;
     for (const member of (await this.#members(tree, moment)) ?? []) await this.#steps.remove(readId(member.row));
@@ -209,7 +209,7 @@ export class FirestoreTrajectories implements Trajectories {
 }
 
 interface Change<Result> {
-  /** Of the episode's document; nothing is written when they are left out. */
+  /** Fields of the episode's document; nothing is written when they are left out. */
   readonly fields?: Fields;
   readonly creations?: readonly Write[];
   readonly result: Result;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Row } from '../../store/sql/schema/database.ts';
 
-/** What Muster keeps in a field of a document. */
+/** The types that Muster stores in a field. */
 export type FieldValue = string | number | boolean | null | Buffer;
 export type Fields = Readonly<Record<string, FieldValue>>;
 
@@ -41,7 +41,7 @@ export const documentSchema = z
 
 export interface StoredDocument {
   readonly name: string;
-  /** The values of its fields; undefined for one of a kind that Muster does not write. */
+  /** The values of its fields; undefined for a type that Muster does not write. */
   readonly row: Row;
   /** Changes with each write. */
   readonly updateTime: string;

@@ -10,14 +10,14 @@ import { joinPath, PARTS, STEPS } from './episode-queries.ts';
 import type { FirestoreClient, Write } from './firestore-client.ts';
 import { formatValue, type Fields, type StoredDocument } from './firestore-values.ts';
 
-/** Steps read with one request: each has up to a megabyte, and those that were cut more. */
+/** Steps read with one request: each has up to a megabyte, and divided ones have more. */
 const READ_AT_ONCE = 50;
 const REMOVED_AT_ONCE = 200;
 /** A document holds 1 MiB with the names of its fields. */
 const PART_BYTES = 900_000;
 /** A commit holds 10 MiB, and bytes travel as base64. */
 const MOST_PARTS = 7;
-/** Of a step's documents; a text that was cut may be of a step that another Muster stored. */
+/** From a step's documents; another Muster may have stored and divided a text. */
 const MOST_BYTES = 64 * 2 ** 20;
 
 const textsSchema = z.object({ action: z.string(), answer: z.string(), delta: z.string().nullable() });
@@ -25,7 +25,7 @@ type Texts = z.infer<typeof textsSchema>;
 
 interface WrittenStep {
   readonly fields: Fields;
-  /** What does not fit, each for a document of its own. */
+  /** The parts that do not fit, each for a document of its own. */
   readonly parts: readonly Buffer[];
 }
 
@@ -100,10 +100,9 @@ function listPaths(id: AgentEpisodeId, number: number, parts: number): readonly 
 
 /**
  * A step as documents: its texts are fields that people can read in the console. Where they are longer than a document may be, they are compressed
- * and cut into parts.
+ * and divided into parts.
  *
- * @param at in milliseconds.
- * @throws InfrastructureError `trajectories.too-large` when a step does not fit into one commit.
+ * @param at in milliseconds. @throws InfrastructureError `trajectories.too-large` when a step does not fit into one commit.
  */
 function writeStep({ number, digest, action, answer, delta }: NewStep, at: number): WrittenStep {
   const texts: Texts = { action: JSON.stringify(action), answer, delta: delta === undefined ? null : JSON.stringify(delta) };

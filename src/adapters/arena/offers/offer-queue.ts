@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../../../kernel/clock.ts';
 
-/** Things that wait for takers, and takers that wait for things: each in the order in which they came. */
+/** Matches waiting items with waiting takers, each in order of arrival. */
 export class OfferQueue<Item> {
   readonly #clock: Clock;
   readonly #offered = new Set<Item>();

@@ -22,7 +22,7 @@ const stepSchema = z.looseObject({ step: z.int().min(1).max(1_000_000_000).optio
 interface Offer {
   readonly id: string;
   readonly episode: OfferedEpisode;
-  /** Who has taken it, as that one is called. */
+  /** The agent that has taken it. */
   agent: string | undefined;
 }
 
@@ -38,7 +38,7 @@ class OfferProblem extends Error {
   }
 }
 
-/** Hands episodes to agents over HTTP, with the calls and answers of the arena. An agent does not say which task it wants: it gets the next episode. */
+/** Hands out episodes to agents over HTTP, with the calls and answers of the arena. An agent does not name a task: it gets the next episode. */
 export class OfferServer implements EpisodeOffers, AsyncDisposable {
   readonly address: string;
   readonly #app: FastifyInstance;
@@ -60,8 +60,8 @@ export class OfferServer implements EpisodeOffers, AsyncDisposable {
   }
 
   /**
-   * @param address host and port. @param key that agents have to send; undefined where only this machine reaches the address.
-   * @throws InputError `agent.listen` when it cannot be had, or others than this machine would need no key.
+   * @param address host and port. @param key that agents have to send; undefined where only this machine reaches the address. @throws InputError
+   * `agent.listen` when it is not available, or other machines would need no key.
    */
   static async listen(address: string, key: string | undefined, clock: Clock): Promise<OfferServer> {
     const { hostname, port } = new URL(`http://${address}`);
@@ -137,7 +137,7 @@ export class OfferServer implements EpisodeOffers, AsyncDisposable {
   }
 }
 
-/** As the arena describes an episode that has begun. */
+/** As the arena describes a started episode. */
 function describeOffer({ id, agent, episode: { opening, steps } }: Offer): object {
   const self = `/v1/episodes/${id}`;
   return { episode: id, agent, steps, ...opening, links: { self, steps: `${self}/steps` } };

@@ -10,14 +10,14 @@ import { getMessage, InfrastructureError, InputError } from '../../../kernel/err
 
 /** For the server to be reached at the start. */
 const CONNECT_MS = 5000;
-/** For one answer: a step waits for it. */
+/** For one answer, as a step waits for it. */
 const ANSWER_MS = 1000;
 /** Between two attempts to connect again. */
 const RECONNECT_MS = 500;
 /** An episode whose server has gone is forgotten after this long; what is read again is then made of the stored steps. */
 const KEPT_MS = 24 * 3600 * 1000;
 
-/** As `isNewer` says it. */
+/** As `isNewer` decides. */
 const PUT_IF_NEWER = `
 local known = redis.call('HMGET', KEYS[1], 'fence', 'steps')
 local fence, steps = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -66,11 +66,11 @@ export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
       url: address,
       name: 'muster',
       scripts,
-      // A step does without it: what is asked while there is no connection fails at once.
+      // A step works without it, so a request without a connection fails at once.
       disableOfflineQueue: true,
       socket: { connectTimeout: CONNECT_MS, reconnectStrategy: () => (isOpened ? RECONNECT_MS : false) },
     });
-    // Each call tells of a failure by itself.
+    // Each call reports its failure by itself.
     client.on('error', () => undefined);
     try {
       await client.connect();
@@ -86,7 +86,7 @@ export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
   async get(id: AgentEpisodeId): Promise<LiveEpisode | undefined> {
     const [fence, state] = await this.#translateErrors(this.#client.hmGet(formatKey(id), ['fence', 'state']));
     if (typeof fence !== 'string' || typeof state !== 'string') return undefined;
-    // What another program has put there is as good as nothing.
+    // Another program's data counts as missing.
     const read = liveSchema.safeParse({ fence, state: tryParseJson(state) });
     return read.success ? read.data : undefined;
   }
@@ -99,7 +99,7 @@ export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
     await this.#translateErrors(this.#client.del(formatKey(id)));
   }
 
-  /** Name and version, as the server says: `redis 7.0.15`. */
+  /** Name and version, as the server states them: `redis 7.0.15`. */
   async readVersion(): Promise<string> {
     return readVersion(await this.#translateErrors(this.#client.info('server')));
   }

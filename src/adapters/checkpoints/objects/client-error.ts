@@ -1,13 +1,13 @@
 import { getMessage } from '../../../kernel/errors.ts';
 import { ObjectStoreError } from './object-store.ts';
 
-/** Enough to see what is wrong; some answers are pages. */
+/** Enough to show what is wrong; some answers are whole pages. */
 const MESSAGE_SHOWN = 300;
 
 /**
- * What a store's client throws, as Muster knows it. What it says is the store's own words: a client's errors hold no credentials in their messages.
+ * Converts an error of a store's client. It repeats the store's own words: clients' messages contain no credentials.
  *
- * @param isUnsigned whether the client found nothing to sign requests with.
+ * @param isUnsigned whether the client had no credentials to sign requests with.
  */
 export function toObjectStoreError(error: unknown, status: number | undefined, isUnsigned: boolean): ObjectStoreError {
   const said = getMessage(error).replaceAll(/\s+/g, ' ').trim().slice(0, MESSAGE_SHOWN);
@@ -16,7 +16,7 @@ export function toObjectStoreError(error: unknown, status: number | undefined, i
   return new ObjectStoreError(message || 'it did not say why', status, isUnsigned, { cause: error });
 }
 
-/** A status of HTTP that stands under a name in an error. */
+/** An HTTP status in a named field of an error. */
 export function readNumberIn(value: unknown, name: string): number | undefined {
   const found: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
   return typeof found === 'number' ? found : undefined;

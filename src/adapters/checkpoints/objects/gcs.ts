@@ -15,9 +15,9 @@ import { sendRequest, type StoreRequest } from './store-request.ts';
 import { type FoundObject, type ObjectPage, type ObjectLocation, type ObjectStore, ObjectStoreError } from './object-store.ts';
 
 export interface GcsSettings {
-  /** URL of a server that speaks the protocol; Google's own when left out. */
+  /** URL of a server with this protocol; Google's own when left out. */
   readonly endpoint?: string;
-  /** Whose the requests are; the credentials' own when left out. */
+  /** The project of the requests; the credentials' own when left out. */
   readonly project?: string;
 }
 
@@ -32,9 +32,9 @@ const pageSchema = z.object({ items: z.array(objectSchema).default([]), nextPage
 const refusalSchema = z.object({ error: z.object({ message: z.string() }) });
 
 /**
- * Google Cloud Storage, by its JSON API (https://cloud.google.com/storage/docs/json_api). Google's library finds out who asks: by
- * GOOGLE_APPLICATION_CREDENTIALS, what `gcloud` knows, the machine's own identity. The five calls that Muster needs are made here: Google's client
- * for storage brings 31 packages for them. Nothing is tried again here: that is decided in one place for all sources.
+ * Google Cloud Storage, by its JSON API (https://cloud.google.com/storage/docs/json_api). Google's library finds the credentials:
+ * GOOGLE_APPLICATION_CREDENTIALS, those of `gcloud`, the machine's own identity. The five calls that Muster needs are made here: Google's client for
+ * storage brings 31 packages for them. Retries happen in one place for all sources.
  */
 export class GcsStore implements ObjectStore {
   readonly name = 'Google Cloud Storage';
@@ -72,7 +72,7 @@ export class GcsStore implements ObjectStore {
   async open(place: ObjectLocation, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile> {
     const range: Record<string, string> = from === 0 ? {} : { range: `bytes=${from}-` };
     try {
-      // Bytes as they are stored, also of what was stored compressed: sizes and digests are of those.
+      // Bytes as they are stored, also when they are stored compressed: sizes and digests are of those.
       const headers = { ...range, 'accept-encoding': 'gzip' };
       const answer = await this.#send(this.#buildContentUrl(place, revision), { method: 'GET', headers }, signal);
       return {
@@ -107,7 +107,7 @@ export class GcsStore implements ObjectStore {
     }
   }
 
-  /** Servers that are not Google's are asked without credentials: they are none of theirs. */
+  /** Servers other than Google's must not receive Google's credentials. */
   get #isSigned(): boolean {
     return /(^|\.)googleapis\.com$/.test(new URL(this.#endpoint).hostname);
   }
@@ -157,7 +157,7 @@ function getGeneration(revision: string): string {
   return revision.replace(/^generation /, '');
 }
 
-/** Of objects that were put together of parts, which have no other. */
+/** For objects that were composed of parts, which have no other digest. */
 function readAnnouncedCrc32c(headers: IncomingHttpHeaders): AnnouncedDigest | undefined {
   const base64 = /(?:^|[\s,])crc32c=(?<base64>[\w+/]{6}==)/.exec(String(headers['x-goog-hash'] ?? ''))?.groups?.['base64'];
   return base64 === undefined ? undefined : { algorithm: 'crc32c', base64, start: startCrc32c };

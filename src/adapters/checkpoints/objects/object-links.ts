@@ -24,9 +24,9 @@ interface Made {
   readonly until: number;
 }
 
-/** The most time for one signature: without a key of its own Muster asks the store's service to sign. */
+/** The most time for one signature: without a key of its own, Muster has the store's service sign. */
 const SIGNING_MS = 10_000;
-/** Links that stay in memory: the most recently used ones. */
+/** Links that are kept in memory: the most recently used ones. */
 const MOST_KEPT = 10_000;
 
 /** Links to objects of buckets, for sandboxes that read from there what Muster has read from there. */
@@ -38,7 +38,9 @@ export class ObjectLinks {
     this.#options = options;
   }
 
-  /** Undefined when the object came from no bucket, when sandboxes do not reach the bucket, or when no credentials can sign; the log says so. */
+  /**
+   * Returns undefined when the object came from no bucket, when sandboxes do not reach the bucket, or when no credentials can sign; the log says so.
+   */
   async to(object: BucketObject | undefined, signal: AbortSignal): Promise<string | undefined> {
     const { hosts, clock, seconds } = this.#options;
     if (object === undefined || hosts.length === 0) return undefined;

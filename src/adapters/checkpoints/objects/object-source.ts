@@ -16,22 +16,22 @@ import { ResumedReading, type ReopenableFile } from '../resumed-reading.ts';
 import { createBrokenReadError, retry } from '../retries.ts';
 import { parseObjectLocation, ObjectStoreError, type FoundObject, type ObjectLocation, type ObjectStore } from './object-store.ts';
 
-/** Another version has another revision, and readers can be given a link to it. */
+/** Another version has another revision, and readers can get a link to it. */
 const IN_BUCKET = { isSettled: true, isInBucket: true } as const;
 /** For an answer, or the next page of a listing. */
 const ANSWER_MS = 30_000;
 
 /**
- * Checkpoints in the buckets of an object store. A URI is an object's name, and then one file; or else what comes before a slash in the names of
- * several, and then a directory. Versions are held apart by the store itself: what is read is what was listed, or nothing, and other
- * content has another generation or entity tag, however soon it comes.
+ * Checkpoints in the buckets of an object store. A URI is an object's name, for a file; or the part before a slash of several objects' names, for a
+ * directory. The store itself distinguishes versions: what is read is what was listed, or nothing, and changed content always has another generation
+ * or entity tag.
  */
 export class ObjectSource implements CheckpointSource {
   readonly #store: ObjectStore;
   readonly #clock: Clock;
   readonly #allowed: readonly string[] | undefined;
 
-  /** @param allowed what URIs may begin with, buckets or prefixes in them: for strangers, who ask with credentials that are not theirs. */
+  /** @param allowed prefixes of URIs, buckets or prefixes in them: for untrusted callers, whose requests use the server's credentials. */
   constructor(store: ObjectStore, clock: Clock, allowed?: readonly string[]) {
     this.#store = store;
     this.#clock = clock;
@@ -48,7 +48,7 @@ export class ObjectSource implements CheckpointSource {
     return { kind: 'directory' as const, files: await this.#listDirectory(uri, place, options) };
   }
 
-  /** Or with what lies beside it. */
+  /** Or a part of its surroundings. */
   async #listSingleFile(uri: string, { bucket }: ObjectLocation, file: ListedFile, signal: AbortSignal): Promise<CheckpointListing> {
     const besideUri = getDataFileName(uri);
     if (besideUri === undefined) return { kind: 'file', files: [file] };
@@ -126,7 +126,7 @@ export class ObjectSource implements CheckpointSource {
     } while (token !== undefined);
   }
 
-  /** @param ask is given a signal that is aborted when it takes too long. */
+  /** @param ask receives a signal that is aborted when it takes too long. */
   async #request<Value>(address: string, signal: AbortSignal, ask: (either: AbortSignal) => Promise<Value>): Promise<Value> {
     const createTimeoutError = (): Error =>
       createBrokenReadError(address, `${this.#store.name} did not answer within ${ANSWER_MS / 1000} s`);
@@ -160,7 +160,7 @@ export class ObjectSource implements CheckpointSource {
   }
 }
 
-/** Of a bucket as a whole, or ending with a slash: it stands for what is below it. */
+/** A whole bucket, or a name with a final slash: everything below it. */
 function isDirectoryName(name: string): boolean {
   return name === '' || name.endsWith('/');
 }

@@ -1,19 +1,18 @@
 import { InputError } from '../../../kernel/errors.ts';
 import type { OpenedFile } from '../resumed-reading.ts';
 
-/** What Muster needs of an object store: Google's, or one that speaks S3. */
+/** What Muster needs from an object store: Google's, or one with the protocol of S3. */
 export interface ObjectStore {
   /** For people. */
   readonly name: string;
   /** The remedy when there are no credentials, or they may not read. */
   readonly signIn: string;
-  /** @returns undefined when there is no such object, or no such bucket. */
+  /** @returns undefined when there is no such object or bucket. */
   find(place: ObjectLocation, signal: AbortSignal): Promise<FoundObject | undefined>;
   /**
-   * Objects whose names begin with the place's, in the order of their names.
+   * Objects whose names begin with the place's name, in order.
    *
-   * @param token of the page; undefined for the first.
-   * @throws ObjectStoreError with status 404 when there is no such bucket.
+   * @param token of the page; undefined for the first. @throws ObjectStoreError with status 404 when there is no such bucket.
    */
   page(place: ObjectLocation, token: string | undefined, signal: AbortSignal): Promise<ObjectPage>;
   /**
@@ -27,15 +26,15 @@ export interface ObjectStore {
    * @throws ObjectStoreError, also without credentials that can sign.
    */
   link(place: ObjectLocation, revision: string, seconds: number): Promise<string>;
-  /** Writes a whole small object, over whatever is there. */
+  /** Writes a whole small object, and replaces an existing one. */
   put(place: ObjectLocation, text: string, signal: AbortSignal): Promise<void>;
 }
 
 /** Every failure of an object store: the errors that its client throws, by kind. */
 export class ObjectStoreError extends Error {
-  /** Of HTTP; undefined when there was no answer. */
+  /** HTTP status; undefined when there was no answer. */
   readonly status: number | undefined;
-  /** Whether there are no credentials: there was nothing to ask with. */
+  /** Whether there were no credentials for the request. */
   readonly isUnsigned: boolean;
 
   constructor(message: string, status: number | undefined, isUnsigned: boolean, options: ErrorOptions) {
@@ -48,7 +47,7 @@ export class ObjectStoreError extends Error {
 
 export interface ObjectLocation {
   readonly bucket: string;
-  /** Of an object, or what the names of several begin with. It is not decoded: a name may hold whatever it likes. */
+  /** Name of an object, or prefix of several. It is not decoded: a name may contain any character. */
   readonly name: string;
 }
 
@@ -62,7 +61,7 @@ export interface FoundObject {
   readonly name: string;
   /** Bytes. */
   readonly size: number;
-  /** Which version of it: a generation, an entity tag. */
+  /** Its version: a generation or an entity tag. */
   readonly revision: string;
 }
 

@@ -7,11 +7,11 @@ import { toObjectStoreError, readNumberIn } from './client-error.ts';
 import { ObjectStoreError, type FoundObject, type ObjectPage, type ObjectLocation, type ObjectStore } from './object-store.ts';
 
 export interface S3Settings {
-  /** URL of a server that speaks the protocol; Amazon's own when left out. */
+  /** URL of a server with this protocol; Amazon's own when left out. */
   readonly endpoint?: string;
-  /** As the environment or the profile has it when left out. */
+  /** From the environment or the profile when left out. */
   readonly region?: string;
-  /** Whether the bucket stands in the path instead of the host's name. */
+  /** Whether the bucket is in the path instead of the host's name. */
   readonly pathStyle: boolean;
 }
 
@@ -22,9 +22,8 @@ interface Connected {
 }
 
 /**
- * Amazon's S3, and servers that speak its protocol. Credentials come from Amazon's usual chain: AWS_… variables, the profile, the machine's or
- * the pod's own role. The client is loaded when the first bucket is named. It tries nothing again by itself: that is decided in one place for
- * all sources.
+ * Amazon's S3, and servers with its protocol. Credentials come from Amazon's usual chain: AWS_… variables, the profile, the role of the machine or
+ * the pod. The client is loaded when the first bucket is named. It does not retry: retries happen in one place for all sources.
  */
 export class S3Store implements ObjectStore {
   readonly name = 'S3';
@@ -125,7 +124,7 @@ function toOpenedFile(answer: GetObjectCommandOutput, from: number): OpenedFile 
     from: answer.ContentRange === undefined ? 0 : from,
     body,
     digest: readAnnouncedDigest(headers),
-    // Of an answer with the whole file the client checks what the store announces, also by algorithms that Muster does not know.
+    // For an answer with the whole file the client checks the announced digest, also for algorithms that Muster does not know.
     isDamage: (error) => getMessage(error).startsWith('Checksum mismatch'),
     [Symbol.dispose]: () => void body.destroy(),
   };

@@ -2,7 +2,7 @@ import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { createAbortError } from '../../../kernel/abort.ts';
 
-// Through the environment's proxy where there is one, as the stores' own clients do.
+// Through the environment's proxy, as the stores' own clients do.
 const AGENTS = { http: new http.Agent({ proxyEnv: process.env }), https: new https.Agent({ proxyEnv: process.env }) };
 
 export interface StoreRequest {
@@ -12,9 +12,9 @@ export interface StoreRequest {
 }
 
 /**
- * The answer to a request, its body as it comes: nothing is decompressed on the way.
+ * The answer to a request, with its body unread and not decompressed.
  *
- * @param signal ends the request while there is no answer; afterwards the body is the caller's to destroy.
+ * @param signal ends the request until there is an answer; afterwards the caller destroys the body.
  */
 export async function sendRequest(url: URL, { method, headers, body }: StoreRequest, signal: AbortSignal): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();

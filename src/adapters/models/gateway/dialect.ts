@@ -1,7 +1,7 @@
 import type { Answered, Completion } from '../../../agents/acting/model/model-endpoint.ts';
 import type { Refusal } from '../../../agents/acting/program/gateway.ts';
 
-/** What is read of a program's request. */
+/** The part of a program's request that is read. */
 export type ReadRequest =
   | {
       readonly kind: 'request';
@@ -24,7 +24,7 @@ export interface ServerEvent {
   readonly data: object | '[DONE]';
 }
 
-/** One way in which programs speak with providers of models. */
+/** A protocol between programs and providers of models. */
 export interface Dialect {
   /** @param id for the answer, without its prefix. */
   read(request: unknown, terms: DialectTerms): ReadRequest;
@@ -36,7 +36,7 @@ export interface DialectTerms {
   readonly id: string;
   /** Seconds since 1970. */
   readonly created: number;
-  /** What the program has asked before, by the ids of the answers: one of the dialects goes on from there. */
+  /** The program's earlier requests, by the ids of their answers: one of the dialects continues from there. */
   readonly past: Map<string, readonly object[]>;
 }
 
@@ -72,7 +72,7 @@ export function dropAbsent(fields: Readonly<Record<string, unknown>>): Readonly<
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
 }
 
-/** Characters of one event: a program shows an answer as it comes. */
+/** Characters of one event: a program shows an answer as it arrives. */
 const PIECE = 4096;
 
 export function cutPieces(text: string): readonly string[] {

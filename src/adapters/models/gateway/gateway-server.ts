@@ -24,9 +24,9 @@ interface OpenSession {
 }
 
 /**
- * Speaks HTTP with programs as providers of models do. It listens nowhere: connections are handed to it, those of a program by the entrance that was
- * opened for it. The model's server is asked for whole answers, which are streamed to programs that want streams: so an answer that breaks off is asked
- * for again before a program has seen any of it.
+ * Serves programs over HTTP as providers of models do. It does not listen: connections are handed to it, those of a program by the entrance that was
+ * opened for it. The model's server is asked for whole answers, which are streamed to programs that want streams: so a broken answer is requested
+ * again before a program has seen any of it.
  */
 export class GatewayServer implements Gateway, Disposable {
   readonly #clock: Clock;
@@ -36,7 +36,7 @@ export class GatewayServer implements Gateway, Disposable {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    // Programs think for as long as they like between two requests of one connection.
+    // A program may pause for any time between two requests of one connection.
     this.#server = http.createServer({ keepAliveTimeout: 0 }, (request, response) => void this.#answer(request, response));
   }
 
@@ -155,7 +155,7 @@ async function readBody(request: IncomingMessage): Promise<ReadBody> {
   for await (const piece of request) {
     const data = Buffer.from(piece);
     bytes += data.length;
-    // The rest is read, and not kept: the program hears why only when it has been heard out.
+    // The rest is read and dropped: the program sees the reason only after it has sent everything.
     if (bytes <= MOST_BYTES) pieces.push(data);
   }
   if (bytes > MOST_BYTES) return misfit(413, `the request has ${bytes} bytes; expected at most ${MOST_BYTES}`);

@@ -89,7 +89,7 @@ function toChoice({ type, name }: NonNullable<Request['tool_choice']>): unknown 
   }
 }
 
-/** Results of tools are messages of their own; what a user says beside them comes after. */
+/** Results of tools are messages of their own; other content of the user comes after them. */
 function toMessages(role: 'user' | 'assistant' | 'system', content: string | readonly Block[]): readonly object[] {
   if (typeof content === 'string') return [{ role, content }];
   const said = content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');

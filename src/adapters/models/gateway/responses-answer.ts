@@ -6,7 +6,7 @@ type Said =
   | { readonly type: 'message'; readonly id: string; readonly text: string }
   | { readonly type: 'function_call'; readonly id: string; readonly call: string; readonly name: string; readonly text: string };
 
-/** @param keep is called with the model's message, so that a later request can go on from it. */
+/** @param keep is called with the model's message, so that a later request can continue from it. */
 export function writeResponse(
   request: Readonly<Record<string, unknown>>,
   { id, created }: DialectTerms,

@@ -86,7 +86,7 @@ interface Growing {
   tool_calls?: object[];
 }
 
-/** Reasoning, text and calls that stand side by side are one message of the model. */
+/** Adjacent reasoning, text and calls are one message of the model. */
 function toMessages(items: readonly Item[]): readonly object[] {
   const messages: object[] = [];
   let turn: Growing | undefined;

@@ -145,7 +145,7 @@ class OpenBubblewrap implements OpenRuntime {
     await this.#context.ownUser?.[Symbol.asyncDispose]();
   }
 
-  /** @param namespace the sandbox's user namespace, where it does not make one itself. */
+  /** @param namespace the sandbox's user namespace, where bubblewrap does not make one itself. */
   async #plan({ inbox, cgroup }: SandboxSite, template: SandboxTemplate, namespace: FileHandle | undefined): Promise<Launch> {
     const { bwrap, etc, filter, covered, rlimits, ownUser } = this.#context;
     const root = template.workspace?.root;

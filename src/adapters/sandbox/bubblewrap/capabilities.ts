@@ -17,13 +17,13 @@ import {
 } from './command/command-line.ts';
 import { isNeeded, openOwnUser, OUTSIDE_UID, type OwnUser, getPath } from './command/own-user.ts';
 
-/** What this machine can do for local sandboxes, and what to do about the rest. */
+/** What this machine can do for local sandboxes, and the remedy for the rest. */
 export interface Capabilities {
   /** The program, at least of version 0.8. */
   readonly bubblewrap: Finding;
   /** Whether this user may make the namespaces: found by making a sandbox, not by reading settings. */
   readonly namespaces: Finding;
-  /** Whether a process in a sandbox of its own may make further ones: found by making one. */
+  /** Whether a process in a sandbox may make sandboxes of its own: tried by making one. */
   readonly forking: Finding;
   /** Whether the limits of a whole process tree can be enforced. */
   readonly cgroups: Finding;
@@ -41,7 +41,7 @@ export interface ProbeOptions {
 
 /** First version with `--disable-userns`; `--size` came before it. */
 const VERSION_MIN = [0, 8] as const;
-/** First kernel that counts processes by user namespace, so that one sandbox does not use up another's. */
+/** First kernel that counts processes by user namespace, so that one sandbox does not use up another's limit. */
 const KERNEL_COUNTS_BY_NAMESPACE = [5, 14] as const;
 
 const INSTALL = 'install bubblewrap 0.8 or newer (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)';
@@ -117,7 +117,7 @@ async function tryBubblewrap(bwrapPath: string, namespace: FileHandle | undefine
   ]);
 }
 
-/** As a warden does it: namespaces within its own, with a fresh /proc and file systems mounted in them. */
+/** As a warden does it: namespaces within its own, with a fresh /proc and mounted file systems. */
 const FORKING_TRIAL = 'exec unshare --mount --ipc --uts --net --cgroup --pid --fork --mount-proc mount -t tmpfs tmpfs /tmp';
 
 async function probeForking(bwrapPath: string, { own }: TrialUser): Promise<Finding> {
@@ -146,7 +146,7 @@ async function describeNamespaceRemedy(): Promise<string> {
   return 'allow user namespaces and mounts of /proc; in a container, run it with --privileged or with a seccomp profile that allows them';
 }
 
-/** For want of a control group: the count of a user's processes, where the kernel keeps one for each sandbox. */
+/** Without a control group: the count of a user's processes, where the kernel keeps one for each sandbox. */
 async function describeProcessesByUser(): Promise<LimitEnforcement> {
   return (await canCountProcesses()) ? { scope: 'tree', by: 'rlimit' } : { scope: 'none', by: 'none' };
 }

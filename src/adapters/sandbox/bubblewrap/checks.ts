@@ -3,7 +3,7 @@ import { LIMIT_NAMES, type LimitEnforcement, type LimitName } from '../../../poo
 import { createNeededCheck, createUsefulCheck } from '../capability-checks.ts';
 import type { Finding } from '../finding.ts';
 
-/** What the probe of this machine reports. */
+/** The report of this machine's probe. */
 export interface SandboxCapabilities {
   readonly bubblewrap: Finding;
   readonly namespaces: Finding;

@@ -7,7 +7,7 @@ import type { DialBackSettings } from '../kubernetes/settings/pod-template.ts';
 
 const STEP = 'step';
 
-/** How Muster reaches what runs in one build: its step dials, and runs the commands that it receives, several at a time. */
+/** How Muster reaches the programs in one build: its step dials, and runs the commands that it receives, several at a time. */
 export class BuildLine implements Disposable {
   /** Resolves with the reason when the line is not to be trusted any more. */
   readonly spoilt: Promise<string>;

@@ -19,7 +19,7 @@ const operationSchema = z.object({ metadata: z.object({ build: buildSchema }) })
 const pageSchema = z.object({ builds: z.array(buildSchema).default([]), nextPageToken: z.string().optional() });
 
 const PAGE = 100;
-/** Refused for a reason that the configuration of the template can mend. */
+/** Refused for a reason that the template's configuration can correct. */
 const CONFIGURED: ReadonlySet<string> = new Set([
   'INVALID_ARGUMENT',
   'PERMISSION_DENIED',
@@ -35,7 +35,7 @@ export function hasEnded({ status }: Build): boolean {
   return ENDED.some((each) => each === status);
 }
 
-/** How a build stands, for people. */
+/** The state of a build, for people. */
 export function describeBuild({ id, status, statusDetail, failureInfo }: Build): string {
   const detail = failureInfo?.detail ?? statusDetail;
   return `build ${id} is ${status}${detail === undefined || detail === '' ? '' : ` (${detail})`}`;

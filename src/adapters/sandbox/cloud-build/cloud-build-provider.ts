@@ -95,7 +95,7 @@ class CloudBuildProvider implements SandboxProvider {
     }
   }
 
-  /** Once it is requested it may be there: the request is not aborted before its answer has named the build. */
+  /** A requested build may exist: the request is not aborted before its answer has named the build. */
   async #start(spec: SandboxSpec, line: BuildLine): Promise<RunningBuild> {
     const service = this.#getService(getBuild(spec.template));
     const wanted = await describeNewBuild(spec, this.owner, line.variables);

@@ -19,15 +19,15 @@ export interface CloudBuildSandboxParts {
   readonly channel: ProgramChannel;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;
-  /** Called once, when nothing is left of it. */
+  /** Called once, when nothing of it is left. */
   readonly onGone: () => void;
 }
 
-/** How long Cloud Build may take to say what has become of a build whose connection is lost. */
+/** How long Cloud Build may take to report the state of a build whose connection is lost. */
 const SETTLE_MS = 10_000;
 const ANSWER_MS = 15_000;
 
-/** A program in a build. When the program or the connection to it has ended, the build is cancelled without being asked. */
+/** A program in a build. When the program or the connection to it has ended, the build is cancelled automatically. */
 export class CloudBuildSandbox implements Sandbox {
   readonly id: SandboxId;
   readonly isolation: Isolation;

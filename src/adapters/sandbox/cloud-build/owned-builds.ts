@@ -6,7 +6,7 @@ import { identifyThisProcess, locateProcess, processSchema } from '../local/owne
 import type { BuildService } from './build-service.ts';
 import { getBuild } from './settings.ts';
 
-/** By this tag builds of any Muster are found. */
+/** Tag of the builds of any Muster. */
 export const TAG = 'muster-sandbox';
 const LABEL = 'MUSTER_LABEL=';
 /** Google's own bound of a build's time. */
@@ -14,13 +14,13 @@ const LONGEST_SECONDS = 86_400;
 
 const labelSchema = z.object({ owner: z.string(), id: z.string(), process: processSchema });
 
-/** What Cloud Build is asked for. @param variables of the step. */
+/** The request to Cloud Build. @param variables of the step. */
 export async function describeNewBuild({ id, template }: SandboxSpec, owner: OwnerId, variables: readonly string[]): Promise<object> {
   const { image, serviceAccount, project, machineType, workerPool, queueSeconds, dialBack } = getBuild(template);
   const label = `${LABEL}${JSON.stringify({ owner, id, process: await identifyThisProcess() })}`;
   const step = { name: image, entrypoint: dialBack.python, args: ['-I', dialBack.dialler], env: [...variables, label] };
   return {
-    // Cloud Build would put values of its own in place of what looks like a variable.
+    // Cloud Build would substitute anything that looks like a variable.
     steps: [{ ...step, args: step.args.map(escapeDollars), env: step.env.map(escapeDollars) }],
     timeout: `${Math.ceil(Math.min(LONGEST_SECONDS, template.limits.lifetimeSeconds + 60))}s`,
     queueTtl: `${Math.ceil(queueSeconds)}s`,
@@ -51,7 +51,7 @@ export async function sweepBuilds(service: BuildService, self: OwnerId, signal: 
   return swept;
 }
 
-/** @returns undefined for variables that no Muster wrote: the sweep leaves such a build alone. */
+/** @returns undefined for variables that no Muster wrote: the sweep ignores such a build. */
 function readLabel(variables: readonly string[]): { owner: OwnerId; id: SandboxId; process: z.infer<typeof processSchema> } | undefined {
   try {
     const text = variables.find((each) => each.startsWith(LABEL))?.slice(LABEL.length) ?? '';

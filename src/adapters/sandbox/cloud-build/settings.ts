@@ -6,7 +6,7 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 
 const absolutePath = z.string().regex(/^(\/[^/\0]+)+$/, 'expected an absolute path');
 
-/** What a template says besides when its provider is `cloud-build`. */
+/** A template's further settings when its provider is `cloud-build`. */
 export const cloudBuildSchema = z
   .strictObject({
     project: z
@@ -66,7 +66,7 @@ export class BuildPart {
   }
 }
 
-/** @throws InfrastructureError when the template says nothing of builds: it was made for another provider. */
+/** @throws InfrastructureError when the template has no settings for builds: it was made for another provider. */
 export function getBuild({ name, providerPart }: SandboxTemplate): BuildTemplate {
   if (providerPart instanceof BuildPart) return providerPart.build;
   throw new InfrastructureError('template.no-build', `template "${name}" does not say what its builds are made of`);

@@ -28,8 +28,8 @@ class ContainerOutput extends Readable {
 }
 
 /**
- * A program's three streams over one connection to the daemon, which ends when the program has. What is not read stops the connection, and
- * so in the end the program.
+ * A program's three streams over one connection to the daemon, which ends when the program has. Unread output stops the connection, and so in the end
+ * the program.
  */
 export class AttachedStreams {
   readonly stdin: ProgramInput;
@@ -58,11 +58,11 @@ export class AttachedStreams {
       for (const output of [this.stdout, this.stderr]) output.push(null);
       resolve();
     });
-    // A server that closes its half has said everything.
+    // A server that closes its half has sent everything.
     connection.once('end', () => connection.destroy());
   }
 
-  /** After the program's end: takes in the rest without waiting for a reader. The rest is at most what the daemon buffers, about a megabyte. */
+  /** After the program's end: reads the rest without waiting for a reader. The rest is at most what the daemon buffers, about a megabyte. */
   drain(): void {
     this.#isDraining = true;
     this.#connection.resume();

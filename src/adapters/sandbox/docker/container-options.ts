@@ -7,7 +7,7 @@ import { INBOX } from '../upload-path.ts';
 import { createLabels } from './ownership.ts';
 import type { DockerPart } from './settings.ts';
 
-/** The user `nobody` where Muster is root; otherwise Muster's own user, whose files the inbox has. */
+/** The user `nobody` where Muster is root; otherwise Muster's own user, who owns the inbox's files. */
 const NOBODY = 65_534;
 const NANOSECONDS = 1e9;
 
@@ -25,10 +25,10 @@ export function nameContainer(owner: OwnerId, id: SandboxId): string {
   return `${owner}-${id}`;
 }
 
-/** As the Docker Engine API has them. */
+/** As in the Docker Engine API. */
 export type ContainerOptions = Readonly<Record<string, unknown>>;
 
-/** What the daemon is asked for: nothing but what the template says, on top of the image. */
+/** The request to the daemon: only what the template says, on top of the image. */
 export function buildContainerOptions({ owner, id, template, part, process: self, inbox }: ContainerPlan): ContainerOptions {
   const { limits, environment, workspace } = template;
   const writable = ['/tmp', ...(workspace?.writable ?? [])];
@@ -51,12 +51,12 @@ export function buildContainerOptions({ owner, id, template, part, process: self
     AttachStderr: true,
     Tty: false,
     HostConfig: {
-      // A first process that hands signals on, and tells how the program ended. That of a workspace does so itself.
+      // A first process that forwards signals, and reports how the program ended. That of a workspace does so itself.
       Init: workspace === undefined,
       NetworkMode: 'none',
       IpcMode: 'none',
       ReadonlyRootfs: true,
-      // Whole: by default a program may write what the kernel takes of its own processes there.
+      // Masked completely: by default a program may write some of the kernel's settings of its own processes there.
       ReadonlyPaths: ['/proc'],
       Tmpfs: { ...places, '/dev/shm': formatTmpfs(sharedBytes), '/dev/mqueue': NO_QUEUES },
       Mounts: binds,
@@ -68,7 +68,7 @@ export function buildContainerOptions({ owner, id, template, part, process: self
       // The first process counts.
       PidsLimit: limits.processes + 1,
       RestartPolicy: { Name: 'no' },
-      // What it prints is Muster's to read, and fills no disk.
+      // Its output is for Muster to read, and must not fill a disk.
       LogConfig: { Type: 'none', Config: {} },
       ...(part.runtime === undefined ? {} : { Runtime: part.runtime }),
     },
@@ -81,14 +81,14 @@ function getInsidePath(ofRoot: number): string {
   return uid === 0 ? `${ofRoot}:${ofRoot}` : `${uid}:${gid}`;
 }
 
-/** Over the message queues, which could be written to. */
+/** Hides the message queues, which would be writable. */
 const NO_QUEUES = 'ro,size=4k,mode=555';
 
 function formatTmpfs(bytes: number): string {
   return `rw,exec,nosuid,nodev,size=${bytes},mode=1777`;
 }
 
-/** Without what is mounted below the source: the daemon would leave that writable. */
+/** Without mounts below the source: the daemon would leave those writable. */
 const BIND_OPTIONS = { Propagation: 'private', NonRecursive: true } as const;
 
 function readOnlyBind(source: string, target: string): object {

@@ -17,7 +17,7 @@ export function getStatus(error: unknown): number | undefined {
   return error instanceof DaemonRefusal ? error.status : undefined;
 }
 
-/** What went wrong at the daemon, as an error that names the remedy where there is one. */
+/** A failure at the daemon, as an error that names the remedy where there is one. */
 export function createDaemonError(socket: string, error: unknown, what: string): MusterError {
   if (error instanceof MusterError) return error;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;

@@ -56,7 +56,7 @@ function send(socketPath: string, request: DaemonRequest, headers: http.Outgoing
     method,
     path: `${path}?${new URLSearchParams(query).toString()}`,
     host: 'docker',
-    // A connection of its own: one that was kept could be closed by the daemon at the moment of the next request.
+    // A connection of its own: the daemon could close a kept one at the moment of the next request.
     agent: false,
     headers: {
       ...headers,

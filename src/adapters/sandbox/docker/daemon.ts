@@ -18,14 +18,14 @@ const stateSchema = z.object({ State: z.object({ Status: z.string(), Dead: z.boo
 /** `Created` in seconds since 1970. */
 const imagesSchema = z.array(z.object({ Created: z.number(), RepoTags: z.array(z.string()).nullable() }));
 
-/** What the daemon says of its control groups. */
+/** The daemon's statement about its control groups. */
 export type DaemonLimits = z.infer<typeof infoSchema>;
 export type ContainerState = z.infer<typeof stateSchema>['State'];
 export type FoundContainer = z.infer<typeof listSchema>[number];
 
 /**
- * A Docker daemon of this machine: the few calls of its API that sandboxes take (https://docs.docker.com/reference/api/engine/). They are made
- * here because the usual client, dockerode, brings 52 packages, most of them for building images and for daemons elsewhere.
+ * A Docker daemon of this machine: the few calls of its API that sandboxes need (https://docs.docker.com/reference/api/engine/). They are made here
+ * because the usual client, dockerode, brings 52 packages, most of them for building images and for remote daemons.
  */
 export class Daemon {
   readonly #socket: string;
@@ -42,7 +42,7 @@ export class Daemon {
     return (await this.#read(z.object({ Version: z.string() }), { method: 'GET', path: '/version' })).Version;
   }
 
-  /** Those that have a label, or a label with a value (`name=value`), also when they do not run. */
+  /** Those that have a label, or a label with a value (`name=value`), including stopped ones. */
   containers(label: string): Promise<readonly FoundContainer[]> {
     const query = { all: 'true', filters: JSON.stringify({ label: [label] }) };
     return this.#read(listSchema, { method: 'GET', path: '/containers/json', query });
@@ -102,7 +102,7 @@ export class Daemon {
     }
   }
 
-  /** Names of a repository's images that were made so many seconds ago, or longer. */
+  /** Names of a repository's images that were made at least this many seconds ago. */
   async listImages(repository: string, ageSeconds: number, now: Date): Promise<readonly string[]> {
     const query = { filters: JSON.stringify({ reference: [repository] }) };
     const images = await this.#read(imagesSchema, { method: 'GET', path: '/images/json', query });
@@ -142,7 +142,7 @@ export class Daemon {
     await readAnswerText(await this.#send(request), ANSWER_MAX_BYTES);
   }
 
-  /** For requests that answer with a line of JSON for each step: resolves when the last one is done. */
+  /** For requests whose answer has a line of JSON for each step: resolves when the last one is done. */
   async #followProgress(request: DaemonRequest): Promise<void> {
     for await (const line of createInterface({ input: await this.#send(request) })) {
       const step = z.object({ error: z.string() }).safeParse(tryParseJson(line));

@@ -28,7 +28,7 @@ export interface DockerOptions {
   readonly clock: Clock;
   /** Reports what goes wrong without anything failing for it. */
   readonly log?: (message: string) => void;
-  /** Of daemons to sweep before anything has been made there. */
+  /** Daemons to sweep before anything has been made there. */
   readonly sockets?: readonly string[];
 }
 
@@ -57,7 +57,7 @@ class DockerProvider implements SandboxProvider {
   /** By socket. */
   readonly #daemons = new Map<string, Daemon>();
   readonly #sandboxes = new ProviderSandboxes();
-  /** The record stands before there is anything that a sweep would have to find. */
+  /** The record is written before anything that a sweep would have to find. */
   readonly #directory = new Once(() => openOwnerDirectory(this.#stateDir, this.owner, []));
   #closed: Promise<void> | undefined;
 
@@ -140,7 +140,7 @@ class DockerProvider implements SandboxProvider {
     return { directory, inbox };
   }
 
-  /** Once it is requested it may be there: the request is not aborted before its answer has named the container. */
+  /** A requested container may exist: the request is not aborted before its answer has named the container. */
   async #createContainer({ id, template }: SandboxSpec, part: DockerPart, { inbox }: Site): Promise<string> {
     const plan = { owner: this.owner, id, template, part, process: await identifyThisProcess(), inbox: inbox.directory };
     return this.#getDaemon(part.socket).create(nameContainer(this.owner, id), buildContainerOptions(plan));

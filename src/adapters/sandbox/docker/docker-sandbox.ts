@@ -18,19 +18,19 @@ export interface DockerSandboxParts {
   /** Its id at the daemon. */
   readonly container: string;
   readonly streams: AttachedStreams;
-  /** Of the sandbox alone; has its inbox. */
+  /** Directory of this sandbox alone, with its inbox. */
   readonly directory: string;
   readonly inbox: Inbox;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;
-  /** Called once, when nothing is left of it. */
+  /** Called once, when nothing of it is left. */
   readonly onGone: () => void;
 }
 
 /** The code of a program that SIGKILL ended: its own, the kernel's, or the daemon's. */
 const EXIT_KILLED = 128 + 9;
 
-/** A program in a container. When the program has ended, for whatever reason, the container is removed without being asked. */
+/** A program in a container. When the program has ended, for whatever reason, the container is removed automatically. */
 export class DockerSandbox implements Sandbox {
   readonly id: SandboxId;
   readonly isolation: Isolation;
@@ -77,7 +77,7 @@ export class DockerSandbox implements Sandbox {
     try {
       const code = await daemon.wait(container);
       streams.drain();
-      // The daemon hands over the last output before it ends the connection.
+      // The daemon delivers the last output before it ends the connection.
       await streams.complete;
       const state = await daemon.state(container);
       if (state.Status === 'removing' || state.Dead) return { kind: 'lost', detail: 'its container is being removed' };

@@ -30,7 +30,7 @@ export function createDockerTemplate(
   };
 }
 
-/** @throws InfrastructureError when the template says nothing of containers: it was made for another provider. */
+/** @throws InfrastructureError when the template has no settings for containers: it was made for another provider. */
 export function getDockerPart({ name, providerPart }: SandboxTemplate): DockerPart {
   if (providerPart instanceof DockerPart) return providerPart;
   throw new InfrastructureError('template.no-container', `template "${name}" does not say what its containers are made of`);

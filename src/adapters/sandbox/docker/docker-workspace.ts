@@ -9,8 +9,8 @@ import { DockerPart, type DockerSettings } from './settings.ts';
 import { nameSkeleton, type Skeleton } from './skeleton.ts';
 
 /**
- * A container in which commands are run. Its root file system is this machine's directories, or those of an image that Muster has unpacked,
- * mounted read-only entry by entry: the daemon need have none of a task's images.
+ * A workspace in a container. Its root file system is this machine's directories, or those of an image that Muster has unpacked, mounted read-only
+ * entry by entry: the daemon needs none of a task's images.
  *
  * @throws InfrastructureError `python.unusable`.
  */
@@ -42,7 +42,7 @@ async function viewHost(): Promise<RootView> {
   return { mounts: [...system.mounts, ...present], skeleton: { links: indexLinks(system), files } };
 }
 
-/** The daemon mounts files of its own into /etc, for which that has to be a directory of the container. */
+/** The daemon mounts files of its own into /etc, which therefore has to be a directory of the container. */
 const DAEMONS_OWN: ReadonlySet<string> = new Set(['hosts', 'hostname', 'resolv.conf', 'mtab']);
 
 async function viewRoot(root: string): Promise<RootView> {

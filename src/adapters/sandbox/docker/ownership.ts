@@ -8,7 +8,7 @@ const SANDBOX = 'dev.muster.sandbox';
 const TEMPLATE = 'dev.muster.template';
 const PROCESS = 'dev.muster.process';
 
-/** By this label containers are found: all of Musters', or all of one owner's. */
+/** Label of containers: of all Musters, or of one owner. */
 export function formatOwnerLabel(owner?: OwnerId): string {
   return owner === undefined ? OWNER : `${OWNER}=${owner}`;
 }
@@ -33,7 +33,7 @@ export function readLabel(written: Readonly<Record<string, string>>): Label | un
     const process = processSchema.parse(JSON.parse(read[PROCESS]));
     return { owner: parseOwnerId(read[OWNER]), id: parseSandboxId(read[SANDBOX]), process };
   } catch {
-    // Not a Muster's container: the sweep leaves it alone.
+    // Not a container of Muster: the sweep ignores it.
     return undefined;
   }
 }

@@ -3,7 +3,7 @@ import type { Skeleton } from './skeleton.ts';
 
 const absolutePath = z.string().regex(/^\/[^\0]*$/, 'expected an absolute path');
 
-/** What a template says besides when its provider is `docker`. */
+/** A template's further settings when its provider is `docker`. */
 export const dockerSchema = z
   .strictObject({
     socket: z

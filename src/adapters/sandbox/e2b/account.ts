@@ -1,6 +1,6 @@
 import { InputError } from '../../../kernel/errors.ts';
 
-/** Whose sandboxes they are. What is left out the SDK takes from E2B_DOMAIN, E2B_API_URL and E2B_SANDBOX_URL. */
+/** The account of the sandboxes. The SDK takes omitted parts from E2B_DOMAIN, E2B_API_URL and E2B_SANDBOX_URL. */
 export interface E2bAccount {
   /** Secret. Empty: there is none. */
   readonly apiKey: string;

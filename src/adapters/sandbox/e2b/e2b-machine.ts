@@ -1,4 +1,4 @@
-/** What a sandbox's template says besides where sandboxes are E2B's. */
+/** A template's further settings for sandboxes at E2B. */
 export interface E2bMachine {
   /** Name or id of the E2B template. */
   readonly template: string;

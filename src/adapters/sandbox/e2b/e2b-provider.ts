@@ -31,7 +31,7 @@ export interface E2bOptions {
   readonly log: (message: string) => void;
 }
 
-/** Sandboxes of E2B's service, or of one that speaks its protocol. */
+/** Sandboxes of E2B's service, or of one with its protocol. */
 export function createE2bProvider(options: E2bOptions): SandboxProvider {
   return new E2bProvider(options);
 }
@@ -172,7 +172,7 @@ class E2bProvider implements SandboxProvider {
 
 const BY_E2B_TEMPLATE = { scope: 'none', by: 'e2b-template' } as const;
 
-/** A machine of its own for each sandbox, as large as the E2B template was built. What limits say in numbers it does not know. */
+/** A machine of its own for each sandbox, as large as the E2B template was built. Muster's numerical limits do not apply to it. */
 const OF_SANDBOXES: Isolation['limits'] = {
   memory: BY_E2B_TEMPLATE,
   processes: BY_E2B_TEMPLATE,

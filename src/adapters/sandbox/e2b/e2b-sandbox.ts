@@ -18,7 +18,7 @@ import { Tenancy } from './tenancy.ts';
 /** A command's start and end, where the service is busy. */
 const ANSWER_MS = 15_000;
 
-/** What a sandbox consists of outside of itself. */
+/** A sandbox's resources outside of itself. */
 export interface SandboxParts {
   readonly id: SandboxId;
   readonly isolation: Isolation;
@@ -31,11 +31,11 @@ export interface SandboxParts {
   readonly tenancySeconds: number;
   /** The interpreter that fetches files inside; undefined where there is nowhere to fetch from. */
   readonly fetchesWith: string | undefined;
-  /** Called once, when nothing is left of it. */
+  /** Called once, when nothing of it is left. */
   readonly onGone: () => void;
 }
 
-/** A program in a sandbox of E2B's. When the program has ended, for whatever reason, the sandbox is ended without being asked. */
+/** A program in a sandbox of E2B. When the program has ended, for whatever reason, the sandbox is ended automatically. */
 export class E2bSandbox implements Sandbox {
   readonly id: SandboxId;
   readonly isolation: Isolation;
@@ -93,7 +93,7 @@ export class E2bSandbox implements Sandbox {
     return this.#ending.destroy();
   }
 
-  /** The program goes on where it was; only its connection has to be made anew. It owes nothing, so nothing is missed meanwhile. */
+  /** The program continues where it was; only its connection has to be made again. It owes nothing, so nothing is missed meanwhile. */
   async #pause(): Promise<void> {
     const { program, service, remote } = this.#parts;
     this.#tenancy.hold();

@@ -14,8 +14,8 @@ export function isPassing(error: unknown): boolean {
 }
 
 /**
- * Whether a creation has certainly made no sandbox. After any other error, such as a broken connection, there may be a sandbox whose id
- * never reached the caller.
+ * Whether a failed creation has certainly made no sandbox. After any other error, such as a broken connection, there may be a sandbox whose id never
+ * reached the caller.
  */
 export function hasMadeNothing(error: unknown): boolean {
   return error instanceof RateLimitError || error instanceof AuthenticationError || REFUSED.has(getStatus(error));

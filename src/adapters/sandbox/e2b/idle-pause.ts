@@ -1,18 +1,18 @@
-/** How something is put to sleep and woken. */
+/** How something is suspended and woken. */
 export interface Sleeper {
   pause(): Promise<void>;
   wakeUp(): Promise<void>;
 }
 
 /**
- * Pauses an idle sandbox until it is used: awake ─▶ falling asleep ─▶ asleep ─▶ waking ─▶ awake, one step at a time. A caller that needs it while it falls
- * asleep waits until it is asleep, and wakes it. A step that fails, fails for all callers, and no step is tried after it.
+ * Pauses an idle sandbox until it is used: awake ─▶ falling asleep ─▶ asleep ─▶ waking ─▶ awake, one step at a time. A caller that needs it while it
+ * falls asleep waits until it is asleep, and wakes it. A failed step fails for all callers, and no step is tried after it.
  */
 export class IdlePause {
   readonly #sleeper: Sleeper;
-  /** The last step that was asked for. */
+  /** The last requested step. */
   #turn: Promise<void> | undefined;
-  /** Asked for and not done; one that fails stays. */
+  /** Requested and not done; a failed one stays. */
   #steps = 0;
   #isAsleep = false;
 

@@ -3,7 +3,7 @@ import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../.
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import { mayBeRunning, type OwnerProcess, processSchema, identifyThisProcess } from '../local/owner-record.ts';
 
-/** By this a sandbox of any Muster is found among all those of the account. */
+/** Metadata of the sandboxes of any Muster, among all those of the account. */
 export const MANAGED_METADATA = { muster: 'sandbox' };
 
 const OWNER = 'muster-owner';
@@ -18,7 +18,7 @@ export async function createLabels(owner: OwnerId, id: SandboxId, { name, limits
   return { ...MANAGED_METADATA, ...whose, [LIFETIME]: String(limits.lifetimeSeconds) };
 }
 
-/** By these a sandbox of the owner is found; without an id, all of them. */
+/** Metadata of the owner's sandboxes; without an id, all of them. */
 export function selectLabels(owner: OwnerId, id?: SandboxId): Record<string, string> {
   return { [OWNER]: owner, ...(id === undefined ? {} : { [SANDBOX]: id }) };
 }
@@ -49,7 +49,7 @@ export async function isGone(process: OwnerProcess): Promise<boolean> {
   return process.bootId === bootId && !(await mayBeRunning(process));
 }
 
-/** Two machines' clocks, and the service's, agree better than this. */
+/** The largest difference between the clocks of two machines, and the service's. */
 const CLOCKS_MS = 3_600_000;
 
 /**

@@ -2,7 +2,7 @@ import { createProviderPlugin } from '../../../pool/ports/provider-plugin.ts';
 import { createE2bTemplate, createE2bWorkspace } from './e2b-template.ts';
 import { z } from 'zod';
 
-/** How sandboxes are had at E2B. The key is no setting: it is read from the environment variable E2B_API_KEY. */
+/** The settings of sandboxes at E2B. The key is no setting: it is read from the environment variable E2B_API_KEY. */
 const e2bSchema = z
   .strictObject({
     template: z

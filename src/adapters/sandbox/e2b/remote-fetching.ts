@@ -65,7 +65,7 @@ export class RemoteFetching implements Fetching {
       await raceWithAbort(handle.closeStdin({ signal }), signal);
       return await raceWithAbort(handle.wait(), signal);
     } catch (error) {
-      // What it had to say stands on its outputs.
+      // Its messages are on its outputs.
       if (error instanceof CommandExitError) return error;
       await handle.kill().catch(() => false);
       throw error;

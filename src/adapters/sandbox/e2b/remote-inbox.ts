@@ -32,7 +32,7 @@ export class RemoteInbox {
     try {
       if (either.aborted) throw createAbortError(either);
       const incomplete = await this.#bring(content, either);
-      // Moving is not repeated: what had been moved would no longer be found.
+      // Moving is not repeated: a moved file would no longer be found.
       await raceWithAbort(this.#remote.files.rename(incomplete, inside, { user: FILES_USER, signal: either }), either);
       return inside;
     } catch (error) {
@@ -43,7 +43,7 @@ export class RemoteInbox {
     }
   }
 
-  /** Ends the uploads that are under way and takes no more. */
+  /** Ends the uploads that are under way and accepts no more. */
   close(): void {
     this.#closed.abort(new InfrastructureError('sandbox.gone', 'the sandbox has ended'));
   }
@@ -56,7 +56,7 @@ export class RemoteInbox {
     return retryPatiently(this.#clock, signal, () => this.#send(createReadStream(hostPath), signal));
   }
 
-  /** Each attempt has a name of its own: one that broke off may still be written to. */
+  /** Each attempt has a name of its own: a broken one may still be written to. */
   async #send(source: Readable, signal: AbortSignal): Promise<string> {
     const incomplete = `${INCOMPLETE}/${(this.#count += 1)}`;
     await sendFile(this.#remote, incomplete, source, signal);

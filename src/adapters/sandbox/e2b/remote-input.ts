@@ -1,9 +1,9 @@
 import { Writable } from 'node:stream';
 
-/** One request carries this much at most: what the program does not read waits here and not in the service. */
+/** Most bytes in one request: input that the program does not read waits here and not in the service. */
 const PIECE_BYTES = 262_144;
 
-/** Where a program's input goes; each call begins when the one before has come back. */
+/** A program's input; each call begins when the previous one has returned. */
 export interface InputTarget {
   send(bytes: Uint8Array): Promise<void>;
   close(): Promise<void>;

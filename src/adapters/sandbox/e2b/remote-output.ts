@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 /** As much as a pipe holds: unread output is here, and then in the sandbox. */
 const HELD_BYTES = 65_536;
 
-/** One output stream of a program in a sandbox, fed piece by piece. */
+/** One output stream of a program in a sandbox, filled piece by piece. */
 export class RemoteOutput extends Readable {
   #room: PromiseWithResolvers<void> | undefined;
   #isOver = false;
@@ -19,7 +19,7 @@ export class RemoteOutput extends Readable {
     return this.#room.promise;
   }
 
-  /** No more will come. Who waits for room goes on. */
+  /** No more output will come. Waiting writers continue. */
   finish(): void {
     if (this.#isOver) return;
     this.#isOver = true;

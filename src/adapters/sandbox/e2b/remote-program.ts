@@ -25,8 +25,8 @@ const SURROUNDINGS = { HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
 const START_MS = 30_000;
 
 /**
- * The one program of a sandbox, as a command in the background. The connection that its output comes by is its life: what is written
- * without a connection is lost at E2B, so a program whose connection breaks counts as lost: going on would leave a gap.
+ * The only program of a sandbox, as a command in the background. It lives as long as the connection for its output: E2B drops output without a
+ * connection, so a program whose connection breaks counts as lost, because continuing would leave a gap.
  */
 export class RemoteProgram {
   readonly stdin: RemoteInput;
@@ -34,7 +34,7 @@ export class RemoteProgram {
   readonly stderr = new RemoteOutput();
   /** Resolves when all of its output can be read, or when it was abandoned; never rejects. */
   readonly ended: Promise<RemoteEnd>;
-  /** What to wait for before it is spoken to. */
+  /** Awaited before the first request. */
   wake: () => Promise<void> | undefined = () => undefined;
   readonly #remote: Sandbox;
   readonly #clock: Clock;
@@ -48,7 +48,7 @@ export class RemoteProgram {
     this.#clock = clock;
     this.ended = this.#end.promise;
     const send = (act: (handle: CommandHandle) => Promise<void>): Promise<void> => this.#request(act);
-    // A program that does not read its input for long keeps a request waiting: that is its right, so only its end limits it.
+    // A program that does not read its input for long delays a request: it may do that, so only its end limits the request.
     const options = { signal: this.#over.signal, requestTimeoutMs: 0 };
     this.stdin = new RemoteInput(
       {
@@ -84,7 +84,7 @@ export class RemoteProgram {
     return this.#over.signal;
   }
 
-  /** Listens no more; what the program says from now on is lost. */
+  /** Stops listening; further output of the program is lost. */
   async detach(): Promise<void> {
     const handle = this.#handle;
     this.#handle = undefined;
@@ -116,7 +116,7 @@ export class RemoteProgram {
     void this.#watch(handle);
   }
 
-  /** Nothing more is wanted of it; the sandbox is taken away. */
+  /** Nothing more is needed from it; the sandbox is removed. */
   abandon(): void {
     this.#settle({ kind: 'lost', detail: 'it was abandoned' });
   }
@@ -133,21 +133,21 @@ export class RemoteProgram {
       this.#settle({ kind: 'exited', code: 0 });
     } catch (error) {
       if (handle !== this.#handle) return;
-      // Codes below 0 stand for a signal from outside of the sandbox's shell.
+      // Codes below 0 are signals from outside of the sandbox's shell.
       const isExit = error instanceof CommandExitError && error.exitCode >= 0;
       if (isExit) this.#settle({ kind: 'exited', code: error.exitCode });
       else this.#lose(getMessage(error));
     }
   }
 
-  /** Sent again only when it was refused for coming too fast: anything else may have arrived. */
+  /** Repeated only when it was refused for coming too fast: anything else may have arrived. */
   async #request(act: (handle: CommandHandle) => Promise<void>): Promise<void> {
     await this.wake();
     for (let attempt = 1; this.#handle && !this.#over.signal.aborted; attempt++) {
       try {
         return await raceWithAbort(act(this.#handle), this.#over.signal);
       } catch (error) {
-        // A program that is gone, or reads no more, tells the reason by its exit.
+        // A program that is gone, or no longer reads, reports the reason by its exit.
         if (this.#over.signal.aborted || error instanceof NotFoundError || isClosedPipe(error)) return;
         if (!(error instanceof RateLimitError)) throw error;
         await sleep(this.#clock, computeBackoffMs(attempt), this.#over.signal).catch(() => undefined);
@@ -174,14 +174,14 @@ export class RemoteProgram {
 const END_OTHERS = 'for p in /proc/[0-9]*; do p=${p#/proc/}; ((p == $$ || p == PPID)) || kill -KILL $p; done 2>/dev/null; ';
 
 /**
- * A shell stays in front of the program and tells by which signal it died. E2B says that a program has ended only when no process has its
- * output open any more, so what it left behind is ended first.
+ * A shell stays in front of the program and reports by which signal it died. E2B reports a program's end only when no process has its output open any
+ * more, so its remaining processes are ended first.
  */
 function wrapInShell(command: readonly string[], clear: string): string {
   return `${formatShellLine(command)}; code=$?; ${clear}exit $code`;
 }
 
-/** How the sandbox's daemon says that the program has closed its input. */
+/** How the sandbox's daemon reports that the program has closed its input. */
 function isClosedPipe(error: unknown): boolean {
   return /writing to stdin|stdin not enabled or closed|closing stdin/.test(getMessage(error));
 }

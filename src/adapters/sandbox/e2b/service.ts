@@ -7,7 +7,7 @@ import { retryPatiently } from './patience.ts';
 /** For the control plane and for short requests to a sandbox. Creating one from a cached template takes well below a second. */
 const REQUEST_MS = 30_000;
 const NEVER = new AbortController().signal;
-/** What the service sends at most. */
+/** The most that the service sends. */
 const PAGE = 100;
 
 export interface Creation {
@@ -32,10 +32,10 @@ export class E2bService {
   }
 
   /**
-   * One attempt. It cannot be called off half-way: a request that is given up may have made a sandbox all the same.
+   * One attempt. It cannot be aborted half-way: a request that is given up may have made a sandbox all the same.
    *
-   * @param maybeMade called when it failed and there may be a sandbox nevertheless.
-   * @throws ProviderBusyError (429), InputError (key, template, limits of the plan), InfrastructureError.
+   * @param maybeMade called when it failed and there may be a sandbox nevertheless. @throws ProviderBusyError (429), InputError (key, template,
+   * limits of the plan), InfrastructureError.
    */
   async create({ template, metadata, timeoutMs, reaches }: Creation, maybeMade: () => Promise<void>): Promise<Sandbox> {
     try {
@@ -80,7 +80,7 @@ export class E2bService {
     return this.#repeat('resume a sandbox', signal, () => Sandbox.connect(sandboxId, { ...this.#options, timeoutMs, signal }));
   }
 
-  /** All sandboxes of the account, running or paused, that carry the metadata. */
+  /** All sandboxes of the account, running or paused, with the metadata. */
   async list(metadata: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly SandboxInfo[]> {
     const found: SandboxInfo[] = [];
     const pages = Sandbox.list({ ...this.#options, query: { metadata: { ...metadata } }, limit: PAGE });

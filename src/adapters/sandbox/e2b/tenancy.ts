@@ -34,7 +34,7 @@ export class Tenancy implements Disposable {
     this.#over.abort(new DOMException('the sandbox is given up', 'AbortError'));
   }
 
-  /** Nothing is extended until it goes on: a paused sandbox lasts, and cannot be. */
+  /** Nothing is extended until it continues: a paused sandbox stays, and cannot be extended. */
   hold(): void {
     this.#isHeld = true;
     this.#timer[Symbol.dispose]();
@@ -56,7 +56,7 @@ export class Tenancy implements Disposable {
       const isThere = await this.#service.extend(this.#sandboxId, this.#seconds * 1000, signal);
       if (!isThere && !this.#isHeld) this.#lost('E2B has ended the sandbox');
     } catch (error) {
-      // A passing trouble has its next turn. When it does not pass, E2B ends the sandbox, and its connection says so.
+      // A temporary failure is retried at the next turn. When it lasts, E2B ends the sandbox, and its connection reports that.
       if (!signal.aborted && !this.#isHeld && isFinal(error)) this.#lost(`the sandbox could not be extended: ${getMessage(error)}`);
     }
     if (!signal.aborted && !this.#isHeld) this.#timer = this.#scheduleRenewal();

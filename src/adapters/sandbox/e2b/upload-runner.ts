@@ -20,8 +20,8 @@ export interface RunnerPaths {
 }
 
 /**
- * Brings this Muster's own runner into a sandbox: as one file, which is unpacked there. A form with a part for each file would do with one
- * request; but fetch goes on making a form's body when its request was aborted, and that error cannot be caught.
+ * Uploads this Muster's own runner into a sandbox: as one file, which is unpacked there. A form with a part for each file would need only one
+ * request; but fetch continues to build a form's body after its request was aborted, and that error cannot be caught.
  */
 export async function uploadRunner(
   remote: RemoteSandbox,
@@ -44,8 +44,8 @@ export async function uploadRunner(
 }
 
 /**
- * Each attempt has a place of its own, and puts each file where it belongs at once and whole: one whose connection broke may still be at work
- * when the next one is done.
+ * Each attempt has its own directory, and moves each file into its final place in one step: an attempt whose connection broke may still run when the
+ * next one is done.
  */
 function formatUnpacking(place: string, python: string): string {
   const extract = formatShellLine([python, '-I', '-m', 'tarfile', '-e', `${place}.tar.gz`, place]);

@@ -20,8 +20,8 @@ export interface BundlePlan {
 }
 
 /**
- * Inside: one byte tells that the sandbox stands, then the shell becomes the program. A program that is not found is exit code 127. The first
- * process of a workspace says something by itself, and its root file system need not have a shell.
+ * Inside: one byte reports that the sandbox is ready, then the shell becomes the program. A missing program is exit code 127. The first process of a
+ * workspace reports by itself, and its root file system need not have a shell.
  */
 const START = ['/bin/sh', '-c', 'printf +; exec "$@"', 'muster-start'];
 
@@ -40,7 +40,7 @@ export async function writeBundle(directory: string, plan: BundlePlan): Promise<
   await writeFile(path.join(directory, 'config.json'), JSON.stringify(buildConfiguration(root, mounts, plan)), { mode: 0o600 });
 }
 
-/** Another root file system than the host's has files of its own in /etc. */
+/** A root file system other than the host's has files of its own in /etc. */
 function hasOwnRoot({ workspace }: SandboxTemplate): boolean {
   return workspace?.root !== undefined;
 }
@@ -52,7 +52,7 @@ async function listHostMounts({ template, system, inbox }: BundlePlan): Promise<
   return [...system.mounts, ...found, { source: inbox, target: INBOX }, ...template.mounts];
 }
 
-/** What lies below another mount cannot be made there, and has to exist. */
+/** A mount point below another mount cannot be made there, and has to exist. */
 async function makeMountPoint(source: string, target: string): Promise<void> {
   const found = await ignoreMissing(stat(source));
   if (!found) throw new InfrastructureError('sandbox.start', `a mount of the template cannot be made: ${source} does not exist`);
@@ -94,7 +94,7 @@ function buildConfiguration(root: string, mounts: readonly Mount[], { template, 
   };
 }
 
-/** gVisor's own kernel keeps them; it counts processes and threads by user, and everything inside is one user. */
+/** Enforced by gVisor's own kernel; it counts processes and threads by user, and everything inside is one user. */
 function listRlimits(limits: SandboxLimits, memoryByProcess: boolean): readonly object[] {
   const all: readonly (readonly [string, number])[] = [
     ['RLIMIT_NPROC', limits.processes],
@@ -107,9 +107,8 @@ function listRlimits(limits: SandboxLimits, memoryByProcess: boolean): readonly 
 }
 
 /**
- * All of them are gVisor's, none is the host's. It mounts its own /sys where none is asked for, which tells of the host's
- * processors: an empty one takes its place. /dev belongs to root inside, which no process inside runs as; were it read-only, older versions
- * would not let a shell write to /dev/null.
+ * All of them are gVisor's, none is the host's. Without a /sys it mounts its own, which reveals the host's processors: an empty one replaces it. /dev
+ * belongs to root inside, which no process inside runs as; if it were read-only, older versions would not let a shell write to /dev/null.
  */
 function listKernelMounts(template: SandboxTemplate): readonly object[] {
   const { tmpBytes, sharedBytes } = divideSpace(template);
@@ -122,7 +121,7 @@ function listKernelMounts(template: SandboxTemplate): readonly object[] {
   ];
 }
 
-/** Over what the root file system has there. */
+/** Over the root file system's own files there. */
 function listWritableMounts(template: SandboxTemplate): readonly object[] {
   const { tmpBytes } = divideSpace(template);
   return (template.workspace?.writable ?? []).map((directory) => formatTmpfs(directory, 'mode=1777', `size=${tmpBytes}`));

@@ -16,7 +16,7 @@ import { PLATFORMS, type Runsc, buildRunscCommand } from './command-line.ts';
 
 /** What this machine can do for sandboxes under gVisor. */
 export interface GvisorCapabilities {
-  /** runsc, found to make sandboxes by making one. */
+  /** runsc, checked by making a sandbox. */
   readonly gvisor: Finding;
   /** How to start it; undefined when it cannot. */
   readonly runsc: Runsc | undefined;
@@ -34,7 +34,7 @@ export interface GvisorProbeOptions {
   readonly files?: CgroupFiles;
 }
 
-/** Options without which it could not be kept as it has to be: the first version that has all of them is of 2022. */
+/** Required options: the first version with all of them is of 2022. */
 const NEEDED_OPTIONS = ['rootless', 'ignore-cgroups', 'oci-seccomp', 'overlay2', 'platform'];
 
 /** gVisor counts the processes inside itself, on any machine. */

@@ -3,11 +3,11 @@ import path from 'node:path';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 
-/** How gVisor catches what a program asks of the kernel. systrap is far faster; ptrace is all that older versions have. */
+/** How gVisor intercepts a program's system calls. systrap is far faster; ptrace is the only one in older versions. */
 export const PLATFORMS = ['systrap', 'ptrace'] as const;
 export type Platform = (typeof PLATFORMS)[number];
 
-/** Which runsc this is, as far as its command line depends on it. */
+/** The version of runsc, as far as its command line depends on it. */
 export interface Runsc {
   readonly path: string;
   readonly platform: Platform;
@@ -20,15 +20,15 @@ const SOCKET_PATH_MAX = 107;
 /** Longest name that runsc gives a file in its state directory for a container of our naming: its control socket. */
 const STATE_FILE_LENGTH = '/runsc-.sock'.length + 12;
 
-/** Where runsc keeps what it knows of the one container of a sandbox. */
+/** Where runsc stores the state of a sandbox's only container. */
 export const stateDirectory = (directory: string): string => path.join(directory, 'r');
 
-/** Some versions name an abstract socket after the container, so the name is one of its own on the whole machine; and short. */
+/** Some versions name an abstract socket after the container, so the name is unique on the whole machine; and short. */
 export function nameContainer(directory: string): string {
   return createHash('sha256').update(directory).digest('hex').slice(0, 12);
 }
 
-/** @throws InfrastructureError when runsc could not bind its socket in the sandbox's directory, and would look for another place. */
+/** @throws InfrastructureError when runsc could not bind its socket in the sandbox's directory, and would use another place. */
 export function checkSocketPath(directory: string): void {
   const excess = Buffer.byteLength(stateDirectory(directory)) + STATE_FILE_LENGTH - SOCKET_PATH_MAX;
   if (excess <= 0) return;
@@ -36,7 +36,7 @@ export function checkSocketPath(directory: string): void {
   throw new InfrastructureError('sandbox.unavailable', `${problem}; set stateDir to a shorter path`);
 }
 
-/** runsc with its arguments, all of which anyone may read in the process table: what is secret stands in the bundle. */
+/** runsc with its arguments, which are readable for everyone in the process table: secrets are in the bundle. */
 export function buildRunscCommand(
   { path: runsc, platform, hasGoferNetwork }: Runsc,
   network: SandboxTemplate['network'],

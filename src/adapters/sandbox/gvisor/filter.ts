@@ -1,6 +1,6 @@
 /** CLONE_NEWUSER of clone(2). */
 const NEW_USER_NAMESPACE = 0x1000_0000;
-/** Of an argument, what the kernel reads as an int. */
+/** The part of an argument that the kernel reads as an int. */
 const INT = 0xffff_ffff;
 const FIRST_PROCESS = 1;
 /** F_SETOWN and F_SETOWN_EX of fcntl(2), FIOSETOWN and SIOCSPGRP of ioctl(2): who gets signals of a file. */
@@ -12,10 +12,10 @@ const OWNERSHIP: readonly (readonly [string, number])[] = [
 ];
 
 /**
- * What gVisor's kernel refuses inside, beyond what it does not have: user namespaces, in which a program would be root to
- * more of that kernel's code; and tracing, as in other local sandboxes. In the notation of OCI's `linux.seccomp`.
+ * System calls that gVisor's kernel refuses inside, beyond those that it does not have: user namespaces, in which a program would be root for more of
+ * that kernel's code; and tracing, as in other local sandboxes. In the notation of OCI's `linux.seccomp`.
  *
- * @param isWorkspace whether the first process has to be out of reach of the others: gVisor, other than Linux, gives it all signals.
+ * @param isWorkspace whether the first process has to be out of reach of the others: gVisor, unlike Linux, delivers all signals to it.
  */
 export function buildFilter(isWorkspace: boolean): object {
   return {
@@ -24,8 +24,8 @@ export function buildFilter(isWorkspace: boolean): object {
     syscalls: [
       refuse('unshare', 'setns', 'ptrace'),
       refuseWhere('clone', 0, NEW_USER_NAMESPACE, NEW_USER_NAMESPACE),
-      // Without a tracer, and there is none, this is ENOSYS: the C library then falls back from clone3, whose flags lie in memory where no
-      // filter sees them, to clone. Versions that do not heed errnoRet would answer EPERM, and no thread could be started.
+      // Without a tracer, and there is none, this is ENOSYS: the C library then falls back from clone3, whose flags are in memory where no filter
+      // sees them, to clone. Versions that ignore errnoRet would answer EPERM, and no thread could be started.
       { names: ['clone3'], action: 'SCMP_ACT_TRACE' },
       ...(isWorkspace ? protectFirstProcess() : []),
     ],

@@ -67,17 +67,16 @@ export class GvisorRuntime implements LocalRuntime {
 }
 
 /**
- * The control group's count is a second line behind gVisor's own, which holds the program to the template's number: gVisor
- * needs up to 24 threads of the host for a process inside when all of them fork (on ptrace, with 128 of them), some more for
- * itself, and does not survive being refused one.
+ * The control group's limit only backs up gVisor's own, which enforces the template's number: gVisor needs up to 24 host threads for a process inside
+ * when all of them fork (on ptrace, with 128 of them), some more for itself, and does not survive being refused one.
  */
 function countHostProcesses({ limits }: SandboxTemplate): number {
   return 32 * limits.processes + 256;
 }
 
 /**
- * What follows `runsc run`: the sentry, which is the kernel inside, and the gofer, which hands it files. The kernel kills them
- * with it; one that it had only just forked is found by its command line, as are those that have not gone yet.
+ * The processes after `runsc run`: the sentry, which is the kernel inside, and the gofer, which serves its files. The kernel kills them with it; one
+ * that it had only just forked is found by its command line, as are those that have not ended yet.
  */
 class RunscProcesses implements FurtherProcesses {
   readonly #directory: string;

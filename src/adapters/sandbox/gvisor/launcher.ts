@@ -4,8 +4,8 @@ import type { LaunchedProcess } from '../local/program/launched-program.ts';
 import { ENTER_GROUPS, startLauncher } from '../local/program/launcher.ts';
 
 /**
- * Enters the control groups, asks to die with Muster, then becomes runsc, whose other processes die with it: whatever it
- * starts is in the groups from its first instruction. Arguments: files to write the process id to, `--`, the command.
+ * Enters the control groups, requests to die with Muster, then becomes runsc, whose other processes die with it: everything that it starts is in the
+ * groups from its first instruction. Arguments: files to write the process id to, `--`, the command.
  */
 const LAUNCH = `ulimit -c 0; ${ENTER_GROUPS}; exec setpriv --pdeathsig KILL -- "$@"`;
 
@@ -14,9 +14,9 @@ export interface Launch {
   readonly command: readonly string[];
   /** Makes up for descriptors of Muster's that a child would inherit. */
   readonly covered: DescriptorCover;
-  /** Where to write the process id to, before anything is forked. */
+  /** Where to write the process id before anything is forked. */
   readonly memberFiles: readonly string[];
-  /** Whether the program's own first byte tells that the sandbox stands. */
+  /** Whether the program's own first byte reports that the sandbox is ready. */
   readonly startsByItself: boolean;
 }
 
@@ -24,14 +24,14 @@ export interface Launch {
 export async function launch({ command, covered, memberFiles, startsByItself }: Launch): Promise<LaunchedProcess> {
   const launcher = await startLauncher(LAUNCH, [...memberFiles, '--', ...command], ['ignore', 'ignore', ...covered.stdio]);
   const mark = new StartMark(startsByItself);
-  // The end of either is the end of both; its exit says how the program ended.
+  // Both end together; the exit says how the program ended.
   pipeline(launcher.stdout, mark, () => {});
   return { ...launcher, stdout: mark, started: mark.seen };
 }
 
 /**
- * A program's output, whose first byte says that the sandbox stands; without that byte where it is not the program's. runsc passes no further
- * descriptor into a sandbox on which to say it.
+ * A program's output, whose first byte reports that the sandbox is ready; the byte is removed where it is not the program's. runsc passes no further
+ * descriptor into a sandbox on which to report it.
  */
 class StartMark extends Transform {
   /** Resolves with true when the mark has come, with false when the output ends without it. */

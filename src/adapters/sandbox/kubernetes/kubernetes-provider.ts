@@ -29,7 +29,7 @@ export interface KubernetesOptions {
   readonly places?: readonly PodLocation[];
 }
 
-/** Sandboxes are pods: each has a container that the program is started in, and one that its files come through. */
+/** Sandboxes are pods: each has a container for the program, and one through which its files come. */
 export function createKubernetesProvider(options: KubernetesOptions): SandboxProvider {
   return new KubernetesProvider(options);
 }
@@ -120,7 +120,7 @@ class KubernetesProvider implements SandboxProvider {
     await this.#gates.of(settings);
   }
 
-  /** The way to the pod's containers, before there are any. */
+  /** The connection to the pod's containers, before they exist. */
   async #openLine(site: NamespaceSite, { id, template }: SandboxSpec, { transport }: PodTemplate): Promise<PodLine> {
     switch (transport.kind) {
       case 'exec':
@@ -157,7 +157,7 @@ function buildSiteKey({ kubeconfig, context, namespace, requestsPerSecond }: Pod
 
 const CONTAINER = { scope: 'tree', by: 'container' } as const;
 
-/** A policy is an object that any cluster keeps, also one whose network plugin does not heed it. */
+/** A policy is an object that any cluster accepts, also one whose network plugin ignores it. */
 function describeUnverifiedNetwork(network: PodTemplate['network']): string {
   return `not verified: the NetworkPolicy for kubernetes.network: ${network} exists, and Muster has not tried whether the cluster's network plugin enforces it (docs/kubernetes.md)`;
 }
@@ -191,7 +191,7 @@ function checkPodTemplate(template: SandboxTemplate): void {
   const { name, command, mounts, environment, limits, workspace } = template;
   const pod = getPodPart(template);
   const { memoryBytes, processes, cpus, diskBytes, lifetimeSeconds } = limits;
-  // What is mounted in a workspace is brought in.
+  // A workspace's mounts are uploaded.
   if (mounts.length > 0 && !workspace)
     reject(name, 'mounts', 'has paths of this machine, which the nodes of a cluster do not have', 'mounts: [], and the files in the image');
   if (command.length === 0) reject(name, 'command', 'is empty', 'the program and its arguments');

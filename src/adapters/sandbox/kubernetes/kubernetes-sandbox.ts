@@ -35,12 +35,12 @@ export interface KubernetesSandboxParts {
 
 /** The code of a program that SIGKILL ended: by itself, or with its whole container. */
 const EXIT_KILLED = 128 + 9;
-/** How long a node may take to say that it was the container that ended, after the program in it has. */
+/** How long a node may take to report that the container ended, after the program in it has. */
 const SETTLE_MS = 3_000;
 /** Longer than an exec takes to open when hundreds are opened at once. */
 const ANSWER_MS = 15_000;
 
-/** A program in a pod. When the program or the pod has ended, whichever is reported first, the pod is deleted without being asked. */
+/** A program in a pod. When the program or the pod has ended, whichever is reported first, the pod is deleted automatically. */
 export class KubernetesSandbox implements Sandbox {
   readonly id: SandboxId;
   readonly isolation: Isolation;
@@ -144,7 +144,7 @@ export class KubernetesSandbox implements Sandbox {
     return (await this.#awaitPodExit()) ?? exit;
   }
 
-  /** What the pod says of an end that it may be the cause of, if it says anything in time. */
+  /** The pod's reason for an end that it may have caused, if it reports one in time. */
   async #awaitPodExit(): Promise<SandboxExit | undefined> {
     const { clock, pod } = this.#parts;
     const settled = new AbortController();

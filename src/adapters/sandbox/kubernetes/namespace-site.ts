@@ -26,10 +26,10 @@ export interface SiteOptions {
   readonly log: (message: string) => void;
 }
 
-/** A dead owner on another machine shows as one only when its lease has run out: later than at the start. */
+/** A dead owner on another machine is only recognised when its lease has expired: later than at the start. */
 const SWEEP_MS = 120_000;
 
-/** Where pods are: one namespace of one cluster, with this owner's record in it. */
+/** Where pods are made: one namespace of one cluster, with this owner's record in it. */
 export class NamespaceSite implements AsyncDisposable {
   readonly cluster: Cluster;
   readonly agentSandbox: AgentSandbox;
@@ -58,21 +58,21 @@ export class NamespaceSite implements AsyncDisposable {
     this.caches = new NodeCaches({ cluster: this.cluster, ...options, exec: (...where) => exec.execIn(...where) });
   }
 
-  /** From now on, what is claimed is swept here, too. */
+  /** From now on, claims are swept here, too. */
   expect({ claims }: PodLocation): this {
     this.#usesClaims ||= claims !== undefined;
     return this;
   }
 
-  /** Before the first pod is made, the record stands. Tried again by the next caller when it failed. */
+  /** The record is written before the first pod is made. After a failure the next caller tries again. */
   async open(signal: AbortSignal): Promise<void> {
-    // All callers wait for the same record: the signal ends this caller's wait alone.
+    // All callers wait for the same record: the signal only ends this caller's wait.
     await raceWithAbort(this.#lease.run(), signal);
     if (this.#closing.signal.aborted) return;
     this.#sweepTimer ??= this.#scheduleSweep();
   }
 
-  /** Where the pods of a template come from. */
+  /** What supplies the pods of a template. */
   getSupply(template: SandboxTemplate, pod: PodTemplate): PodSupply {
     const key = buildSupplyKey(this.#options.owner, template, pod);
     const supply = this.#supplies.get(key) ?? this.#createSupply(template, pod);
@@ -136,7 +136,7 @@ export class NamespaceSite implements AsyncDisposable {
   }
 }
 
-/** Made pods say themselves what they are made of; claims are made of a warm pool. */
+/** Made pods state themselves what they are made of; claims are made from a warm pool. */
 function buildSupplyKey(owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): string {
   if (pod.claims === undefined) return 'made';
   return 'warmPool' in pod.claims ? formatCanonicalJson(pod) : nameOwnPool(owner, template, pod);

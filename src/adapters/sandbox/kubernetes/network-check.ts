@@ -17,7 +17,7 @@ const policySchema = z.object({
 type Policy = z.infer<typeof policySchema>;
 type Labels = Readonly<Record<string, string>>;
 
-/** What the policies have to do about a template's pods, and the file that has one. */
+/** How the policies must treat a template's pods, and the file that has such a policy. */
 interface Bound {
   readonly effect: string;
   readonly file: string;
@@ -43,10 +43,9 @@ function findBound({ network, transport }: Pick<PodTemplate, 'network' | 'transp
 }
 
 /**
- * Policies add up: pods reach no more than they may when one bounds their egress and none allows more.
+ * Policies are cumulative: pods reach no more than allowed when one policy limits their egress and none allows more.
  *
- * @param labels that the pods have for certain.
- * @throws InputError `kubernetes.no-network-policy`
+ * @param labels that the pods certainly have. @throws InputError `kubernetes.no-network-policy`
  */
 export async function assertNetworkPolicy(
   cluster: Cluster,

@@ -14,7 +14,7 @@ const LOOK_MS = 200;
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Things of one kind that carry their owner's name. */
+/** Objects of one kind with their owner's name. */
 export interface Orphans {
   /** As in "the pods of x". */
   readonly what: string;
@@ -22,7 +22,7 @@ export interface Orphans {
   readonly deleteAll: (labelSelector: string, signal: AbortSignal) => Promise<void>;
 }
 
-/** What owners may leave in a namespace; in this order it is taken away. @param claims left out where nothing is claimed. */
+/** What owners may leave in a namespace, in the order of its removal. @param claims left out where nothing is claimed. */
 export function createOrphanKinds(cluster: Cluster, claims: AgentSandbox | undefined): readonly Orphans[] {
   const pods: Orphans = {
     what: 'pods',
@@ -43,8 +43,8 @@ function createOrphans(api: AgentSandbox, plural: Plural): Orphans {
 }
 
 /**
- * Deletes what owners have left that are dead: that have a lease and no life, or no lease at all. Things are listed before leases, so that
- * the maker of each of them has had its lease by then.
+ * Deletes the objects of dead owners: those with an expired lease, or with no lease at all. Objects are listed before leases, so that the maker of
+ * each of them has had its lease by then.
  *
  * @returns whose sandboxes were deleted.
  */

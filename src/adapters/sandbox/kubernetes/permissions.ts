@@ -27,7 +27,7 @@ const COMMON: readonly Permission[] = [
 
 const MADE: readonly Permission[] = [...COMMON, ...['create', 'deletecollection'].map((verb) => ({ verb, group: '', resource: 'pods' }))];
 
-/** All that Muster does in a namespace where it makes pods: what deploy/kubernetes/rbac.yaml allows, and a test holds the two together. */
+/** All permissions of Muster in a namespace where it makes pods: those of deploy/kubernetes/rbac.yaml, as a test checks. */
 export const PERMISSIONS: readonly Permission[] = [...MADE, ...EXEC, ...ATTACH];
 
 const listClaimPermissions = (resource: string, verbs: readonly string[]): readonly Permission[] =>

@@ -12,13 +12,13 @@ import { createPodTemplate } from './claims/claim-manifest.ts';
 import { readPodLabels, findShortcomings } from './claims/sandbox-template-check.ts';
 import { readSandboxTemplate, TEMPLATE_HASH } from './claims/warm-pool.ts';
 
-/** What it does where the caches of the nodes are: deploy/kubernetes/node-cache/rbac.yaml. */
+/** Where the caches of the nodes are: deploy/kubernetes/node-cache/rbac.yaml. */
 export const CACHE_PERMISSIONS: readonly Permission[] = [
   { verb: 'list', group: '', resource: 'pods' },
   ...['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),
 ];
 
-/** Gives up soon on a server that does not answer at all: nothing is under way yet that patience would save. */
+/** Gives up soon on a server that does not answer: nothing is under way yet that waiting would save. */
 const FIRST_RETRIES = 1;
 
 const DEPLOY = 'deploy/kubernetes';
@@ -51,7 +51,7 @@ export async function checkCluster(
   if (pod.runtimeClassName !== undefined) await assertRuntimeClass(cluster, pod.runtimeClassName, signal);
 }
 
-/** Without permission to look at namespaces, the permissions in it are checked all the same, and that check reports a missing namespace. */
+/** Without permission to read namespaces, the permissions in it are checked all the same, and that check reports a missing namespace. */
 async function assertNamespace(cluster: Cluster, signal: AbortSignal): Promise<void> {
   const { namespace, gate, core } = cluster;
   const found = await gate.request(
@@ -117,7 +117,7 @@ async function assertRuntimeClass(cluster: Cluster, name: string, signal: AbortS
       await cluster.node.readRuntimeClass({ name }, withSignal(attemptSignal));
       return true;
     } catch (error) {
-      // Runtime classes belong to the cluster: a Role in a namespace cannot allow to look at them, and pods say it soon enough.
+      // Runtime classes belong to the cluster: a Role in a namespace cannot allow reading them, and pods report a missing one soon enough.
       if (readRefusal(error)?.code === 403) return true;
       if (isNotFound(error)) return false;
       throw error;

@@ -9,7 +9,7 @@ import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import { checkUploadPath, INBOX } from '../upload-path.ts';
 import { hasErrno } from '../../../kernel/errno.ts';
 
-/** A link would do but this file system, or the file's owner, does not let us: the content is copied instead. */
+/** This file system, or the file's owner, does not allow a link: the content is copied instead. */
 const NO_LINK = ['EXDEV', 'EPERM', 'EACCES', 'EMLINK', 'EOPNOTSUPP', 'ENOTSUP'];
 
 const isRoot = process.getuid?.() === 0;
@@ -17,16 +17,16 @@ const isRoot = process.getuid?.() === 0;
 /**
  * The host's side of a sandbox's inbox. Only the host writes there, so no link in it can lead anywhere else.
  *
- * It knows what it has put where: looking for it would be most of what a sandbox that plays one episode costs on the file system.
+ * It remembers what it has put where: searching for it would be most of the file-system cost of a sandbox that plays one episode.
  */
 export class Inbox {
   readonly #directory: string;
   readonly #staging: string;
   readonly #closed = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();
-  /** Made with the first upload that is no link: most sandboxes do without. */
+  /** Made with the first upload that is no link: most sandboxes need none. */
   #staged: Promise<unknown> | undefined;
-  /** Directories that files were put into. */
+  /** Directories with uploaded files. */
   readonly #made = new Map<string, Promise<unknown>>();
   readonly #files = new Set<string>();
   #count = 0;
@@ -58,7 +58,7 @@ export class Inbox {
     }
   }
 
-  /** Removes what was received under a path; a process that has it open keeps it. */
+  /** Removes uploads under a path; a process that has one open keeps it. */
   async remove(target: string): Promise<void> {
     checkUploadPath(target);
     const place = path.join(this.#directory, target);
@@ -68,13 +68,13 @@ export class Inbox {
     await rm(place, { recursive: true, force: true });
   }
 
-  /** Ends the uploads that are under way and takes no more. Resolves when none of them touches a file any longer. */
+  /** Ends the uploads that are under way and accepts no more. Resolves when none of them uses a file any longer. */
   async close(): Promise<void> {
     this.#closed.abort(new InfrastructureError('sandbox.gone', 'the sandbox has ended'));
     await Promise.allSettled(this.#underWay);
   }
 
-  /** To be called once it is closed. @throws as soon as anything is there that it has not put there. */
+  /** Call it once it is closed. @throws when it finds anything that it has not put there. */
   async discard(): Promise<void> {
     await Promise.all(Array.from(this.#files, (file) => unlink(file)));
     const directories = new Set([...this.#made.keys()].flatMap((directory) => this.#withParents(directory)));
@@ -101,7 +101,7 @@ export class Inbox {
     }
   }
 
-  /** Under its name it is there as a whole or not at all. */
+  /** The file appears under its name complete or not at all. */
   async #bring(content: UploadContent, complete: string, signal: AbortSignal): Promise<void> {
     const incomplete = path.join(this.#staging, String((this.#count += 1)));
     this.#staged ??= mkdir(this.#staging, { recursive: true });
@@ -121,7 +121,7 @@ export class Inbox {
     if (known) return void (await known);
     const making = this.#makeNow(directory);
     this.#made.set(directory, making);
-    // Who wants it next tries again.
+    // The next caller tries again.
     making.catch(() => this.#made.delete(directory));
     await making;
   }
@@ -131,7 +131,7 @@ export class Inbox {
     for (const each of this.#withParents(directory)) await openToOthers(each, 0o755);
   }
 
-  /** A directory in the inbox, and those that it is in. */
+  /** A directory in the inbox, and its parents there. */
   #withParents(directory: string): readonly string[] {
     return directory === this.#directory ? [] : [directory, ...this.#withParents(path.dirname(directory))];
   }
@@ -147,7 +147,7 @@ async function openToOthers(place: string, mode: number): Promise<void> {
   if (isRoot) await chmod(place, mode);
 }
 
-/** The short way, which most files can go: a link appears as a whole. Whatever stands against it, the long way finds and tells. */
+/** The fast way, which works for most files: a link appears complete. Any problem is left to the slow way, which reports it. */
 async function isLinked(hostPath: string, complete: string): Promise<boolean> {
   try {
     // A link to a symbolic link would show the program a path that does not exist inside.

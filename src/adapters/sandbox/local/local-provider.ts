@@ -38,8 +38,8 @@ const NOT_SHARED: Sharing = {
 };
 
 /**
- * Sandboxes on this machine: each is one program behind a runtime's walls, with a directory of its own and its processes in a control
- * group where there are any. Whatever it makes is beneath the owner's directory and groups, where a sweep finds it.
+ * Sandboxes on this machine: each is one program behind a runtime's walls, with a directory of its own and its processes in a control group where
+ * there are any. Everything that it makes is beneath the owner's directory and groups, where a sweep finds it.
  */
 export class LocalProvider implements SandboxProvider {
   readonly owner: OwnerId;
@@ -103,7 +103,7 @@ export class LocalProvider implements SandboxProvider {
   async #open(): Promise<Runtime> {
     const layout = await this.#runtime.findCgroupLayout();
     const cgroups = layout && new OwnerCgroups(layout, this.owner, this.#files, this.#clock);
-    // The record stands before there is anything that a sweep would have to find.
+    // The record is written before anything that a sweep would have to find.
     await openOwnerDirectory(this.#stateDir, this.owner, cgroups?.directories ?? []);
     let covered: DescriptorCover | undefined;
     try {
@@ -163,7 +163,7 @@ export class LocalProvider implements SandboxProvider {
     return this.#makeSandbox(site, template, isolation, await opened.runtime.start(toSandboxSite(site), template, signal));
   }
 
-  /** Two sandboxes to this machine, one to who uses it. */
+  /** Two sandboxes for this machine, one for the user of it. */
   async #buildPair(
     { environment, policy }: { readonly environment: Site; readonly policy: Site },
     template: ApartTemplate,

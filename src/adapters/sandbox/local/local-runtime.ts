@@ -18,26 +18,26 @@ export interface RuntimeOptions {
   readonly cgroupFiles?: CgroupFiles;
 }
 
-/** One way to put walls around programs on this machine. All else about local sandboxes is `LocalProvider`'s. */
+/** One way to put walls around programs on this machine. `LocalProvider` does everything else about local sandboxes. */
 export interface LocalRuntime {
   readonly name: string;
   /** See `SandboxProvider.describe`. */
   describe(template: SandboxTemplate): Promise<Isolation>;
-  /** Where control groups can be made; undefined where sandboxes do without. */
+  /** Where control groups can be made; undefined where sandboxes have none. */
   findCgroupLayout(): Promise<CgroupLayout | undefined>;
-  /** Called before the first sandbox is made, and again by the next when it has failed. A failure leaves nothing open. */
+  /** Called before the first sandbox is made, and again by the next one after a failure. A failure leaves nothing open. */
   open(host: LocalHost): Promise<OpenRuntime>;
 }
 
-/** What all sandboxes of one provider stand on. */
+/** What all sandboxes of one provider share. */
 export interface LocalHost {
-  /** Of the owner: has a directory for each sandbox. */
+  /** The owner's directory, with one for each sandbox. */
   readonly directory: string;
   /** Holds the synthesised files. */
   readonly etc: string;
   /** The file with the system-call filter. */
   readonly filter: string;
-  /** Of the owner: have a group for each sandbox. Undefined where there are none. */
+  /** The owner's groups, with one for each sandbox. Undefined where there are none. */
   readonly cgroups: Pick<OwnerCgroups, 'limitFiles'> | undefined;
   /** Makes up for descriptors of Muster's that a child would inherit. */
   readonly covered: DescriptorCover;
@@ -52,7 +52,7 @@ export interface SandboxSite {
   readonly directory: string;
   /** Host directory that is its inbox. */
   readonly inbox: string;
-  /** Has its limits, unless the runtime makes it; what is in it is killed when the sandbox ends. */
+  /** Has its limits, unless the runtime makes it; its processes are killed when the sandbox ends. */
   readonly cgroup: SandboxCgroup | undefined;
 }
 
@@ -84,10 +84,10 @@ export interface OpenRuntime extends AsyncDisposable {
   /** How many processes of the host a control group must allow for the template's program to get its number. */
   countHostProcesses(template: SandboxTemplate): number;
   /**
-   * Resolves when the program is about to begin. One that has not begun leaves nothing behind but, perhaps, processes in its control
-   * group and files in its directory.
+   * Resolves when the program is about to begin. One that has not begun leaves nothing behind but, perhaps, processes in its control group and files
+   * in its directory.
    *
-   * @throws InfrastructureError `sandbox.start` with what was said about it.
+   * @throws InfrastructureError `sandbox.start` with the reported reason.
    */
   start(site: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram>;
   /**

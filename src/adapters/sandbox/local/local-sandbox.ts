@@ -14,7 +14,7 @@ import type { ProgramOutput } from './program/program-output.ts';
 import type { SandboxCgroup } from './cgroups/sandbox-cgroup.ts';
 import { EXIT_KILLED, type ProgramEnd, type SandboxedProgram } from './program/sandboxed-program.ts';
 
-/** What a sandbox consists of outside of itself. */
+/** A sandbox's resources outside of itself. */
 export interface SandboxParts {
   readonly id: SandboxId;
   readonly isolation: Isolation;
@@ -26,7 +26,7 @@ export interface SandboxParts {
   readonly past: PastExposure;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;
-  /** Called once, when nothing is left of it. */
+  /** Called once, when nothing of it is left. */
   readonly onGone: () => void;
 }
 
@@ -39,10 +39,10 @@ interface Ended {
 }
 
 /**
- * A program on this machine and what belongs to it.
+ * A program on this machine and its resources.
  *
- * It runs from construction until the program has ended, for whatever reason; then, without being asked, its control group and
- * directory are removed and `exit` resolves. `destroy` only hastens that end. The first reason for the end is the one that counts.
+ * It runs from construction until the program has ended, for whatever reason; then its control group and directory are removed automatically and
+ * `exit` resolves. `destroy` only hastens that end. The first reason for the end counts.
  */
 export class LocalSandbox implements Sandbox {
   readonly id: SandboxId;
@@ -144,7 +144,7 @@ export class LocalSandbox implements Sandbox {
   }
 }
 
-/** By what is known to be in it; and by looking, where there is something else. */
+/** Removes what is known to be in it; searches it only where there is something else. */
 async function removeSite(directory: string, inbox: Inbox): Promise<void> {
   try {
     await inbox.discard();

@@ -15,7 +15,7 @@ const STARTING = '.starting-';
 const ETC = '_etc';
 const FILTER = 'system-calls.bpf';
 
-/** Which process an owner is, on which machine. */
+/** An owner's process and machine. */
 export const processSchema = z.object({
   pid: z.number().int().positive(),
   /** Clock ticks since boot. */
@@ -26,7 +26,7 @@ export const processSchema = z.object({
 });
 const recordSchema = z.object({ process: processSchema, cgroups: z.array(z.string()) });
 
-/** Which process an owner is, and the control-group directories under which its sandboxes are. */
+/** An owner's process, and the control-group directories of its sandboxes. */
 export type OwnerRecord = z.infer<typeof recordSchema>;
 export type OwnerProcess = OwnerRecord['process'];
 
@@ -37,7 +37,7 @@ export const getEtcDirectory = (stateDir: string, owner: OwnerId): string => pat
 /** The system-call filter of the owner's sandboxes, compiled. */
 export const filterFile = (stateDir: string, owner: OwnerId): string => path.join(getEtcDirectory(stateDir, owner), FILTER);
 
-/** Makes the owner's directory. It appears with its record in it, so that a sweep never meets one whose owner is unknown. */
+/** Makes the owner's directory. It appears with its record in it, so that a sweep never finds one whose owner is unknown. */
 export async function openOwnerDirectory(stateDir: string, owner: OwnerId, cgroups: readonly string[]): Promise<void> {
   const self = await identifyThisProcess();
   const starting = path.join(getSandboxesDirectory(stateDir), `${STARTING}${self.pid}-${self.startTime}-${owner}`);
@@ -55,7 +55,7 @@ export async function openOwnerDirectory(stateDir: string, owner: OwnerId, cgrou
   }
 }
 
-/** By programs in sandboxes, which may be of another user; whatever the umask is. */
+/** For programs in sandboxes, which may belong to another user; independent of the umask. */
 async function writeReadable(file: string, text: string): Promise<void> {
   await writeFile(file, text);
   await chmod(file, 0o644);

@@ -8,19 +8,19 @@ import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { Isolation } from '../../../pool/ports/template.ts';
 import type { LocalSandbox } from './local-sandbox.ts';
 
-/** What the environment's program ends with when its line to the policy's is gone (runner/muster_runner/exit_codes.py). */
+/** The exit code of the environment's program when its connection to the policy's is gone (runner/muster_runner/exit_codes.py). */
 const EXIT_POLICY_LINE = 71;
 
 /**
- * When one program ends, the other mostly follows by itself, and how it ends says which of them was first. This is how long that is waited
- * for: an environment that is in the middle of a long step does not notice that its policy is gone.
+ * When one program ends, the other mostly follows by itself, and its exit shows which of them was first. This is how long that is awaited: an
+ * environment in the middle of a long step does not notice that its policy is gone.
  */
 const FOLLOWS_MS = 500;
 
 /**
- * Two sandboxes of this machine as one: the environment's program speaks with Muster, the policy's with the environment's only.
+ * Two sandboxes of this machine as one: the environment's program communicates with Muster, the policy's only with the environment's.
  *
- * The end of either is the end of both. What the policy's program writes to its streams is part of the error output.
+ * Both end together. What the policy's program writes to its streams is part of the error output.
  */
 export class PairedSandbox implements Sandbox {
   readonly stdin: Writable;
@@ -79,7 +79,7 @@ export class PairedSandbox implements Sandbox {
     const policy = this.#policy.exit;
     await Promise.race([environment, policy]);
     await this.#waitForBoth(Promise.all([environment, policy]));
-    // The other program may still run. Its end says only that it was destroyed.
+    // The other program may still run. Its exit would only say that it was destroyed.
     await Promise.all([this.#environment.destroy(), this.#policy.destroy()].map((end) => end.catch(() => undefined)));
     return decideVerdict(await environment, await policy);
   }
@@ -92,17 +92,17 @@ export class PairedSandbox implements Sandbox {
   }
 }
 
-/** Which of the two ends is the reason of the other. */
+/** Which of the two ends caused the other. */
 function decideVerdict(environment: SandboxExit, policy: SandboxExit): SandboxExit {
   const isPolicys = environment.kind === 'exited' && environment.code === EXIT_POLICY_LINE;
-  // It was not ended by itself: it may not have noticed yet.
+  // It did not end by itself: it may not have noticed yet.
   const isNotItself = environment.kind === 'destroyed';
   if (!isPolicys && !isNotItself) return environment;
   switch (policy.kind) {
     case 'exited':
       return { ...policy, part: 'policy' };
     case 'destroyed':
-      // It ran on, behind a line that it had closed or misused.
+      // It kept running behind a connection that it had closed or misused.
       return isPolicys ? { kind: 'exited', code: EXIT_POLICY_LINE, part: 'policy' } : policy;
     case 'out-of-memory':
     case 'lifetime':
@@ -111,7 +111,7 @@ function decideVerdict(environment: SandboxExit, policy: SandboxExit): SandboxEx
   }
 }
 
-/** One stream of all that these give, in the order in which it arrives. */
+/** One stream of everything from these, in order of arrival. */
 function mergeStreams(sources: readonly Readable[]): Readable {
   const all = new PassThrough();
   let left = sources.length;

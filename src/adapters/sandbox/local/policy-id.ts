@@ -2,7 +2,7 @@ import { parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
 
 const POLICY_SUFFIX = '-policy';
 
-/** The id of the policy's part of a sandbox. Directory and control group have it as their name, so a sweep can tell them from others. */
+/** The id of the policy's part of a sandbox. It names directory and control group, so a sweep can tell them from others. */
 export function derivePolicyId(id: SandboxId): SandboxId {
   return parseSandboxId(`${id}${POLICY_SUFFIX}`);
 }

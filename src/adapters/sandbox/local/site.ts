@@ -24,7 +24,7 @@ export interface Site {
   cgroup?: SandboxCgroup;
 }
 
-/** Makes the directory, which records the intent: from here on a sweep finds whatever has been made for the sandbox. */
+/** Makes the directory, which records the intent: from here on a sweep finds everything that has been made for the sandbox. */
 export async function makeSiteDirectory(directory: string, id: SandboxId): Promise<void> {
   try {
     await mkdir(directory);

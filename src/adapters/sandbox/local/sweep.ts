@@ -52,7 +52,7 @@ async function sweepOwner({ stateDir, files, clock }: SweepContext, owner: Owner
   const record = await readRecord(directory);
   if (!record || (await mayBeRunning(record.process))) return [];
   await killSandboxProcesses(directory, clock);
-  // Only groups of this owner's name are touched, whatever the record says.
+  // Only groups with this owner's name are used, whatever the record says.
   const groups = record.cgroups.filter((group) => group.endsWith(`/muster/${owner}`));
   await removeOwnerGroups(files, groups, clock);
   const ids = (await listDirectoryNames(directory)).map((name) => parseName(name, parseSandboxId)).filter((id) => id !== undefined);
@@ -90,9 +90,9 @@ async function killOnce(directory: string): Promise<number> {
 }
 
 /**
- * A plain sandbox of root outlives bubblewrap's monitor: the monitor has no privileges when it dies, so the kernel does not let it signal a
- * process of another user. Nothing but the mounts tells then which sandbox it is: mounts that show this owner's directory, wherever the state
- * directory's file system is mounted.
+ * A plain sandbox of root outlives bubblewrap's monitor: the monitor has no privileges when it dies, so the kernel does not let it signal a process
+ * of another user. Only the mounts then show which sandbox it is: they contain this owner's directory, wherever the state directory's file system is
+ * mounted.
  */
 async function isFirstProcessOf(directory: string, pid: number): Promise<boolean> {
   if (!(await isFirstOfNamespace(pid))) return false;

@@ -7,7 +7,7 @@ import { create } from 'tar';
 import { InfrastructureError, getMessage } from '../../../kernel/errors.ts';
 import type { Mount } from '../../../pool/ports/template.ts';
 
-/** What comes into sandboxes elsewhere lies there until their programs see it: each mount of the template by its number. */
+/** Uploads for remote sandboxes are kept here until their programs see them: each mount of the template by its number. */
 export const BROUGHT = '/muster/brought';
 
 /** Where a mount of the template is put. */
@@ -19,7 +19,7 @@ export function getBroughtPath(index: number): string {
 export const UNPACK =
   'set -e; umask 022; mkdir -p "$1"; tar -x -f - -C "$1"; [ -z "$2" ] || { mv "$1/$2" "$1.file"; rmdir "$1"; mv "$1.file" "$1"; }';
 
-/** What is mounted, as an archive. */
+/** The mounted files as an archive. */
 export interface PackedMount {
   readonly archive: Readable;
   /** Its name in the archive; empty: a directory, whose content the archive is. */

@@ -1,7 +1,7 @@
 import type { FetchOrder } from '../../../kernel/fetching.ts';
 import type { HeldFile } from './pull-order.ts';
 
-/** Files that are named as bases, at most: those of the last checkpoint or two, also when it is one of many shards. */
+/** Most files that are named as bases: those of the last checkpoint or two, also with many shards. */
 const MOST_HELD = 256;
 /** Smallest file, in bytes, for which a delta is worth its cost. */
 const WORTH_HOLDING_BYTES = 2 ** 20;
@@ -11,12 +11,12 @@ export class HeldFiles {
   readonly #fetched = new Map<string, Promise<string>>();
   #files: readonly HeldFile[] = [];
 
-  /** Of what was fetched last, the last first. */
+  /** The latest fetched files, last first. */
   get bases(): readonly HeldFile[] {
     return this.#files;
   }
 
-  /** The directory that the files are in. Several who ask at once have it fetched once; what failed is tried again by the next. */
+  /** The directory with the files. Simultaneous callers share one fetch; after a failure the next caller tries again. */
   fetchOnce(order: FetchOrder, fetch: () => Promise<string>): Promise<string> {
     const known = this.#fetched.get(order.digest);
     if (known) return known;

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { InputError, getMessage } from '../../../kernel/errors.ts';
 
 /**
- * Files of this machine that a template's settings name, each under its setting: found out when the template is made, and not when the first
- * sandbox needs them.
+ * Files of this machine that a template's settings name, each under its setting: checked when the template is made, not when the first sandbox needs
+ * them.
  *
- * @throws InputError `template.file` for the first that cannot be read.
+ * @throws InputError `template.file` for the first one that cannot be read.
  */
 export async function assertReadable(template: string, files: Readonly<Record<string, string | undefined>>): Promise<void> {
   for (const [setting, path] of Object.entries(files)) {

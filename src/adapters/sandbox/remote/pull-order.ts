@@ -4,7 +4,7 @@ import type { FetchOrder, LinkedFile } from '../../../kernel/fetching.ts';
 import { tryParseJson } from '../../../kernel/json-bounds.ts';
 import { RUNNER_INSIDE } from '../local/template/python-template.ts';
 
-/** How long one checkpoint may take on its way into a sandbox before it is given up, in seconds: 50 GiB at 15 MB/s. */
+/** How long fetching one checkpoint into a sandbox may take, in seconds: 50 GiB at 15 MB/s. */
 const PULL_SECONDS = 3600;
 /** An answer is a line. */
 export const MOST_ANSWER_CHARACTERS = 65_536;
@@ -20,10 +20,10 @@ const answerSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('done'), received: z.int().min(0), deltas: z.int().min(0), fromBuckets: z.int().min(0).default(0) }),
   z.object({ kind: z.literal('failed'), code: z.string().max(64), message: z.string() }),
 ]);
-/** What an order took: bytes over the network, how many files came as deltas, and how many from buckets. */
+/** The cost of an order: bytes over the network, how many files came as deltas, and how many from buckets. */
 export type Pulled = Omit<Extract<z.infer<typeof answerSchema>, { kind: 'done' }>, 'kind'>;
 
-/** The program that fetches, as it lies beside the runner. It takes one order on its input and gives one answer. */
+/** The program that fetches, beside the runner. It reads one order on its input and gives one answer. */
 export function createPullCommand(python: string): readonly string[] {
   return [python, '-I', `${RUNNER_INSIDE}/pull.py`];
 }
@@ -33,7 +33,7 @@ export function pullOrder(into: string, files: readonly LinkedFile[], bases: rea
   return JSON.stringify({ kind: 'pull', into, files: encodeLinkedFiles(files), seconds: PULL_SECONDS, bases: bases.map(encodeHeldFile) });
 }
 
-/** For a node's cache: has the checkpoint there, and keeps it for the holder until then. */
+/** For a node's cache: the holder for which the checkpoint is kept until then. */
 export interface HoldOrder extends FetchOrder {
   /** Lower-case letters, digits and `-`. */
   readonly holder: string;
@@ -67,9 +67,8 @@ function getHex(digest: string): string {
 }
 
 /**
- * @param stdout of the program.
- * @param stderr what it says when it cannot even read its order, for people.
- * @throws InfrastructureError `sandbox.fetch` with the file and the cause.
+ * @param stdout of the program. @param stderr for people, when it cannot even read its order. @throws InfrastructureError `sandbox.fetch` with the
+ * file and the cause.
  */
 export function readPullAnswer(stdout: string, stderr: string): Pulled {
   const parsed = answerSchema.safeParse(tryParseJson(stdout.slice(0, MOST_ANSWER_CHARACTERS)));

@@ -5,11 +5,10 @@ import type { TemplateSettings } from '../../../pool/ports/template-settings.ts'
 import { RUNNER_INSIDE } from '../local/template/python-template.ts';
 
 /**
- * A template for sandboxes that are not on this machine. What a template says of this machine (its interpreter, its directories, its
- * network, what sandboxes are forked from) means nothing there: all of that has to be left as it is by default.
+ * A template for remote sandboxes. Settings about this machine (its interpreter, its directories, its network, forking) have no meaning there: all of
+ * them must keep their defaults.
  *
- * @param python the interpreter inside.
- * @throws InputError `template.not-local`, with the setting and the remedy.
+ * @param python the interpreter inside. @throws InputError `template.not-local`, with the setting and the remedy.
  */
 export function createRemoteTemplate(name: string, settings: TemplateSettings, python: string): SandboxTemplate {
   checkNotLocal(name, settings);

@@ -3,19 +3,18 @@ import type { WorkspaceSettings } from '../../../pool/ports/provider-plugin.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import { RUNNER_INSIDE } from '../local/template/python-template.ts';
 
-/** What a provider says of its workspaces, for people. */
+/** A provider's words about its workspaces, for people. */
 export interface RemotePlace {
   /** The interpreter inside. */
   readonly python: string;
-  /** What its sandboxes are: `builds`, `pods`, … */
+  /** The name of its sandboxes: `builds`, `pods`, … */
   readonly sandboxes: string;
   /** The setting that names what they are made of. */
   readonly image: string;
 }
 
 /**
- * A place in which commands are run, elsewhere. Its root file system is what the provider's sandboxes are made of. What is mounted comes from this
- * machine, and is brought in.
+ * A remote workspace. Its root file system is that of the provider's sandboxes. Mounts come from this machine, and are uploaded.
  *
  * @throws InputError `template.not-local`.
  */

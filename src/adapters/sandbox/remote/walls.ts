@@ -7,10 +7,10 @@ import { divideWritableSpace } from '../local/template/writable-space.ts';
 import { INBOX } from '../upload-path.ts';
 import { BROUGHT, getBroughtPath } from './brought-mounts.ts';
 
-/** The kernel counts processes by user, so each sandbox has one of its own. No image has a user of these numbers. */
+/** The kernel counts processes by user, so each sandbox has one of its own. No image has users with these numbers. */
 const FIRST_USER = 0x7100_0000;
 const USERS = 2 ** 20;
-/** What it takes to become another user, and to keep nothing of all this. */
+/** The capabilities that it takes to become another user and to drop all of them. */
 const BECOMING = ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((capability) => ['--cap-add', capability]);
 /** Where bubblewrap reads the system-call filter. */
 const FILTER_DESCRIPTOR = 5;

@@ -42,22 +42,21 @@ const LIGHT = { bytes: 4 * 2 ** 20, seconds: 0.03 };
 export const NOTHING: ImageChoice = { image: BASE_IMAGE, shares: new Set(), hasRunCode: false };
 
 /**
- * Which image the sandboxes of one template are forked from: one that has all that is wanted at the time.
+ * Decides which image the sandboxes of one template are forked from: one with everything that is wanted at the time.
  *
- * A further wish is met by an image forked from the present one, so that what that one has loaded is not loaded again. While it is being made,
- * and when it cannot be, sandboxes are forked from the present one, as long as that has content that is wanted: evaluations that play with it are
- * not to wait for what others load. An image that has more policies than are wanted stays in use: it costs nothing. Code that is not wanted any
- * more could get in the way of other code by what it did when it was imported.
+ * A further wish is met by an image forked from the present one, so that its content is not loaded again. While that is being made, or cannot be,
+ * sandboxes are forked from the present one as long as it has wanted content: evaluations that play with it do not wait for what others load. An
+ * image with unwanted policies stays in use, as they cost nothing. Unwanted code could disturb other code by what it did when it was imported.
  */
 export class SharedImages {
-  /** By digest, once for each who wants it. */
+  /** By digest, once for each caller that wants it. */
   readonly #wanted = new Map<string, PlacedContent[]>();
   /** Digests of what could not be loaded. */
   readonly #unfit = new Set<string>();
   readonly #onProblem: (message: string) => void;
   /** Sandboxes are forked from it, whether it is ready or not. */
   #present: Image | undefined;
-  /** To take the place of the present one when it is ready. */
+  /** Replaces the present one when it is ready. */
   #coming: Image | undefined;
   #changed = Promise.withResolvers<void>();
   /** Whether loaded content is light, by digest, as long as an image has it or an evaluation wants it. */
@@ -74,7 +73,7 @@ export class SharedImages {
     return this.#wanted.size > 0;
   }
 
-  /** Nothing is wanted any more, and nothing more is forked from what there is. */
+  /** Nothing is wanted any more, and nothing more is forked from the present image. */
   retire(): void {
     const present = this.#present;
     this.#present = undefined;
@@ -183,7 +182,7 @@ export class SharedImages {
     return { image, made };
   }
 
-  /** What may bring code is none: a sandbox that has run that is not used for another. */
+  /** Content that may bring code is never light: a sandbox that has run it is not reused for another. */
   #onLoaded(content: readonly PlacedContent[], policies: readonly PreloadedPolicy[]): void {
     for (const { content: each } of content) {
       const taken = policies.find(({ digest }) => digest === each.digest);
@@ -203,7 +202,7 @@ export class SharedImages {
     return image;
   }
 
-  /** What more was wanted meanwhile is made next. */
+  /** Further wishes are met by the next one. */
   #prepare(warden: ImageMaker, { image, made }: Making): void {
     this.#coming = image;
     made.then(
@@ -213,7 +212,7 @@ export class SharedImages {
   }
 
   #onArrived(warden: ImageMaker, image: Image): void {
-    // It was needed before it was ready, or is not wanted any more.
+    // It was needed before it was ready, or is no longer wanted.
     if (this.#present === image) return;
     if (this.#coming !== image) return warden.retireImage(image.image);
     this.#replace(warden, image);

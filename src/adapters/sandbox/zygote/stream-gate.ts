@@ -7,7 +7,7 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 const SOCKET = '_warden.sock';
 /** A token in hexadecimal, a space, the name of the stream. */
 const GREETING_MAX_BYTES = 64 + 8;
-/** Connections that have not said yet what they are. Honest ones say it in the same moment. */
+/** Connections that have not identified themselves yet. Legitimate ones do so at once. */
 const MAX_UNIDENTIFIED = 8192;
 
 const streamSchema = z.enum(['stdin', 'stdout', 'stderr']);
@@ -25,7 +25,7 @@ export interface Admission extends Disposable {
 /**
  * Where the streams of forked programs arrive: a Unix socket in the owner's directory, which the warden sees and programs do not.
  *
- * A connection says with a one-time token whose stream it is. One that says anything else is closed.
+ * A connection identifies its stream with a one-time token. Any other connection is closed.
  */
 export class StreamGate implements AsyncDisposable {
   readonly #server: Server;
@@ -42,12 +42,9 @@ export class StreamGate implements AsyncDisposable {
     server.on('connection', (socket) => this.#ask(socket));
   }
 
-  /**
-   * @param directory of the owner; no other user may look into it.
-   * @param maxUnidentified how many connections may be silent at a time.
-   */
+  /** @param directory of the owner; no other user may read it. @param maxUnidentified most connections that may be unidentified at a time. */
   static async open(directory: string, maxUnidentified = MAX_UNIDENTIFIED): Promise<StreamGate> {
-    // The path of a socket may have 107 bytes at most, and the owner's directory may lie deep.
+    // A socket's path has at most 107 bytes, and the owner's directory may be longer.
     const handle = await open(directory, 'r');
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: false });
     try {
@@ -95,7 +92,7 @@ export class StreamGate implements AsyncDisposable {
     this.#unidentified.add(socket);
     socket.on('error', () => {});
     const forget = (): void => void this.#unidentified.delete(socket);
-    // One that only ends its side would otherwise stay half open for ever.
+    // A peer that only ends its side would otherwise stay half open forever.
     const leave = (): void => void socket.destroy();
     socket.once('close', forget);
     socket.once('end', leave);
@@ -117,7 +114,7 @@ export class StreamGate implements AsyncDisposable {
     socket.on('readable', read);
   }
 
-  /** Who has waited longest gives way: honest ones have gone on long before. */
+  /** Closes the one that has waited longest: legitimate ones have identified themselves long before. */
   #makeRoom(): void {
     if (this.#unidentified.size < this.#maxUnidentified) return;
     for (const oldest of this.#unidentified) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What Muster sends to the warden: one JSON object a line. The first is `open`. */
+/** Messages of Muster to the warden: one JSON object a line. The first is `open`. */
 export type WardenOrder =
   | ({ readonly type: 'open' } & WardenSettings)
   | ({ readonly type: 'fork'; /** Joined to the first by a socket pair. */ readonly beside?: ForkedProgramOrder } & ForkedProgramOrder)
@@ -27,13 +27,13 @@ export interface WardenSettings {
     readonly processes: number | null;
     readonly open_files: number;
   };
-  /** Targets of mounts that lie in /tmp or /dev/shm; an outer one comes before those in it. */
+  /** Targets of mounts in /tmp or /dev/shm; an outer one comes before those in it. */
   readonly mounts_within: readonly string[];
   readonly uid: number;
   readonly own_user: boolean;
   readonly host_network: boolean;
   readonly filter: string;
-  /** Of workspaces, null of others: directories that can be written to besides /tmp and /dev/shm, each with `tmp_bytes`. */
+  /** For workspaces, null for others: writable directories besides /tmp and /dev/shm, each with `tmp_bytes`. */
   readonly writable: readonly string[] | null;
   /** Whether the root file system is not this machine's. */
   readonly own_root: boolean;
@@ -57,14 +57,14 @@ export const BASE_IMAGE = '';
 const usage = { cpu_seconds: z.number().min(0).optional(), peak_memory_bytes: z.number().min(0).optional() };
 const sandbox = z.string();
 /**
- * What loading a policy into an image took, and would take of each process that loads it for itself: bytes of memory that no file holds, and
- * processor seconds, without the verification.
+ * The cost of loading a policy into an image, and for each process that loads it for itself: bytes of memory that no file backs, and processor
+ * seconds, without the verification.
  */
 const preloadedSchema = z.object({ digest: z.string(), bytes: z.number().min(0), seconds: z.number().min(0) });
 
 export type PreloadedPolicy = z.infer<typeof preloadedSchema>;
 
-/** What the warden reports to Muster. */
+/** The warden's reports to Muster. */
 export const wardenReportSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('image-ready'), image: z.string(), policies: z.array(preloadedSchema) }),
   /** `lasting`: another attempt would fail again. */

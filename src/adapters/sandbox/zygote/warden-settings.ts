@@ -10,15 +10,15 @@ import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnUser } from '../bubblewrap/command/own-user.ts';
 import type { WardenSettings } from './warden-messages.ts';
 
-/** What every warden of one provider stands on. */
+/** What all wardens of one provider share. */
 export interface WardenContext {
   readonly bwrap: string;
   readonly system: readonly string[];
   /** Host directory that holds the synthesised files. */
   readonly etc: string;
-  /** Of the owner: has a directory for each sandbox. */
+  /** The owner's directory, with one for each sandbox. */
   readonly directory: string;
-  /** Of the owner: have a group for each sandbox. Undefined where there are none. */
+  /** The owner's groups, with one for each sandbox. Undefined where there are none. */
   readonly cgroups: Pick<OwnerCgroups, 'limitFiles'> | undefined;
   /** Limits to set for each process, for want of a control group. */
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean };
@@ -28,7 +28,7 @@ export interface WardenContext {
   readonly clock: Clock;
 }
 
-/** A template that brings what sandboxes can be forked from. */
+/** A template from which sandboxes can be forked. */
 export type ForkableTemplate = SandboxTemplate & { readonly zygote: NonNullable<SandboxTemplate['zygote']> };
 
 /** A warden inherits a descriptor for each hierarchy of control groups, from this number on. */

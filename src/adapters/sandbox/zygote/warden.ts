@@ -23,7 +23,7 @@ import {
 export interface WardenProcess {
   readonly process: {
     kill(signal: 'SIGKILL'): boolean;
-    /** After `close` all that it has said has been read. */
+    /** After `close` all of its output has been read. */
     once(event: 'close', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown;
   };
   readonly stdin: Writable;
@@ -56,7 +56,7 @@ interface Fork extends Disposable {
  *
  * When it ends, for whatever reason, the kernel ends all its sandboxes; they count as lost, and it makes no more.
  *
- * The file is long because orders, reports and the end of the process concern the same images and sandboxes. The sandboxes that are awaited are in
+ * The file is long because orders, reports and the end of the process concern the same images and sandboxes. The awaited sandboxes are in
  * awaited-sandboxes.ts, the messages in warden-messages.ts.
  */
 export class Warden implements AsyncDisposable {
@@ -69,7 +69,7 @@ export class Warden implements AsyncDisposable {
   readonly #gone: Promise<void>;
   #problem: string | undefined;
   #hasEnded = false;
-  /** What its sandboxes are forked from cannot be made, now or later. */
+  /** The base of its sandboxes cannot be made, now or later. */
   #isUnfit = false;
 
   constructor(process: WardenProcess, gate: Pick<StreamGate, 'expect'>, clock: Clock) {
@@ -234,7 +234,7 @@ export class Warden implements AsyncDisposable {
     }
   }
 
-  /** Without the base image there is nothing to fork from: the warden is of no more use, and every sandbox gets that reason when it has ended. */
+  /** Without the base image there is nothing to fork from: the warden is useless, and every sandbox gets that reason when it has ended. */
   #imageLost({ image, message, lasting }: Extract<WardenReport, { readonly type: 'image-lost' }>): void {
     if (image === BASE_IMAGE) {
       this.#isUnfit = lasting === true;

@@ -26,7 +26,7 @@ import {
 /** A sandbox that is being made, and its principal. */
 type ForkSite = Pick<SandboxSite, 'id' | 'audience'>;
 
-/** As the runner starts itself over: with hashes that are the same in every sandbox, and nothing of the user's or the environment's. */
+/** As the runner restarts itself: with the same hashes in every sandbox, and nothing of the user's or the environment's. */
 const INTERPRETER_FLAGS = ['-s', '-P'];
 /** Wardens of workspaces that are kept while they hold none. Each takes about 12 MB. */
 const IDLE_MAX = 8;
@@ -45,7 +45,7 @@ export class Wardens implements AsyncDisposable {
   readonly #context: WardenContext;
   readonly #log: (message: string) => void;
   readonly #opened: Promise<{ readonly gate: StreamGate; readonly inbox: Inbox; readonly places: SharedFiles }>;
-  /** What was asked for last comes last. */
+  /** In order of last use. */
   readonly #wardens = new Map<string, Entry>();
   readonly #images = new Map<string, PrincipalImages>();
   readonly #ending = new Set<Promise<void>>();
@@ -68,8 +68,8 @@ export class Wardens implements AsyncDisposable {
   }
 
   /**
-   * The same for the two programs of one sandbox. What sandboxes of the template share is the policy's alone: the environment's program is
-   * forked from what has loaded no policy.
+   * The same for the two programs of one sandbox. Content that sandboxes of the template share is for the policy alone: the environment's program is
+   * forked from an image without a policy.
    */
   async forkPair(
     sites: { readonly environment: ForkSite; readonly policy: ForkSite },
@@ -93,7 +93,7 @@ export class Wardens implements AsyncDisposable {
     const placed = content.map((each, i): PlacedContent => ({ content: each, path: holds[i]?.path ?? '' }));
     const images = this.#getImages(template).of(principal);
     for (const each of placed) images.want(each);
-    // Loading begins before the first sandbox asks for it, if there is a warden.
+    // Loading begins before the first sandbox requests it, if there is a warden.
     const begun = this.#warden(template).then(
       (warden) => void images.choose(warden),
       () => undefined,
@@ -144,7 +144,7 @@ export class Wardens implements AsyncDisposable {
     return entry.starting;
   }
 
-  /** Tasks have many places, and each a warden: those that have done nothing for longest make room for the next one. */
+  /** Tasks have many workspaces, each with a warden: the ones that have been idle for longest are ended for the next one. */
   #endIdle(): void {
     const idle = [...this.#wardens].filter(([, { warden, isOfWorkspaces }]) => isOfWorkspaces && warden?.isIdle === true);
     for (const [key, { warden }] of idle.slice(0, Math.max(0, idle.length - IDLE_MAX + 1))) {

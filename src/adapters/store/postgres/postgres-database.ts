@@ -17,17 +17,17 @@ const DIALECT: Dialect = {
   },
 };
 
-/** PostgreSQL cannot read JSON with half of a surrogate pair in it, and no value stands for such a document. */
+/** PostgreSQL cannot read JSON with half of a surrogate pair, and no other value represents such a document. */
 function parseReadable(document: string): string {
   return `(CASE WHEN ${document} ~* '\\\\ud[89a-f]' THEN NULL ELSE ${document} END)::json`;
 }
 
-/** Longer than any of the store's statements takes on a server that works. */
+/** Longer than any of the store's statements takes on a working server. */
 const ANSWER_MILLISECONDS = 60_000;
 const CONNECT_MILLISECONDS = 10_000;
 /** A Muster's share of what a server allows, which is a hundred by default. */
 const CONNECTIONS = 8;
-/** PostgreSQL's codes for what only the caller can mend: wrong name or password, no such database, no right to use it. */
+/** PostgreSQL's codes for problems that only the caller can correct: wrong name or password, no such database, no right to use it. */
 const CALLER_CODES = new Set(['28000', '28P01', '3D000', '42501']);
 
 /** A database on a server, shared by several Musters. */
@@ -139,7 +139,7 @@ async function readRows(client: Pick<PoolClient, 'query'>, statement: Sql): Prom
   return rows;
 }
 
-/** One array a column, so that the statement stays the same however many rows there are. COPY, which is quicker, knows no conflicts. */
+/** One array a column, so that the statement does not depend on the number of rows. COPY, which is faster, cannot handle conflicts. */
 async function insertBulk(client: PoolClient, { table, columns, rows }: BulkInsert): Promise<readonly Row[]> {
   const names = columns.map(({ name }) => name).join(', ');
   const arrays = columns.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', ');

@@ -7,7 +7,7 @@ import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
 import type { Row } from './schema/database.ts';
 import type { Value } from './schema/statement.ts';
 
-/** What not every episode has. As JSON, which can hold any text: what a sandbox printed may be no Unicode, or U+0000. */
+/** Optional fields. As JSON, which can hold any text: a sandbox's output may be invalid Unicode, or contain U+0000. */
 interface Extra {
   readonly metrics?: Readonly<Record<string, number>>;
   readonly detail?: string;
@@ -77,7 +77,7 @@ function isCause(text: string): text is FailureCause {
 function parseExtra(row: Row): Extra {
   const text = readOptional(row, 'extra', readText);
   if (text === undefined) return NOTHING;
-  // It is what `toEpisodeRow` wrote: a look at every field of a million episodes would cost more than reading them.
+  // `toEpisodeRow` wrote it: validating every field of a million episodes would cost more than reading them.
   const extra: Extra = JSON.parse(text);
   return extra;
 }

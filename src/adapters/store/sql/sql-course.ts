@@ -15,7 +15,7 @@ export class SqlCourse extends SqlAdapter implements EvaluationCourse {
     const { key } = ownership;
     const now = this.#now();
     const began = sql`UPDATE evaluations SET state = 'running', started_at = ${now}, events = events + 1 WHERE key = ${key} AND state = 'waiting'`;
-    // Nothing to insert when it was running already: the event of this number is there.
+    // Inserts nothing when it was running already: the event with this number exists.
     const event = sql`
       INSERT INTO events (evaluation, sequence, type, data, at)
       SELECT key, events, 'state', ${JSON.stringify({ state: 'running' })}, CAST(${now} AS bigint) FROM evaluations WHERE key = ${key}

@@ -29,7 +29,7 @@ const TRANSCRIPT_COLUMNS: readonly BulkColumn[] = [...KEY, { name: 'document', t
 
 interface RankingSql {
   readonly joined: Sql;
-  /** Which episodes the ranking is about. */
+  /** The episodes that the ranking is about. */
   readonly about: Sql;
   readonly order: Sql;
 }
@@ -118,13 +118,13 @@ export class SqlEpisodes extends SqlAdapter implements EpisodeLog, ResultCache {
   }
 }
 
-/** None where none has a transcript, as of policies. */
+/** None where no episode has a transcript, as for policies. */
 function planTranscripts(key: number, { arm }: Leg, episodes: readonly NewEpisode[]): readonly Step[] {
   const rows = episodes.flatMap(({ index, transcript }) => (transcript ? [[key, arm, index, JSON.stringify(transcript)]] : []));
   return rows.length === 0 ? [] : [{ kind: 'bulk', insert: { table: 'transcripts', columns: TRANSCRIPT_COLUMNS, rows } }];
 }
 
-/** Of the plays that were adopted: another donor may have another play of the same index, which took another time. */
+/** Of the adopted plays: another donor may have another play of the same index, with other times. */
 function adoptTranscripts(key: number, arm: number, cacheKey: string, from: number, to: number): Sql {
   return sql`
     INSERT INTO transcripts (evaluation, arm, episode, document)
@@ -136,7 +136,7 @@ function adoptTranscripts(key: number, arm: number, cacheKey: string, from: numb
     ON CONFLICT DO NOTHING`;
 }
 
-/** Only who has played something itself is looked at by others: however often the same is asked, few have to be. */
+/** Only evaluations that have played something themselves are searched: however often a question is repeated, few are. */
 function planDonation({ key }: Ownership, { arm, cacheKey }: Leg): readonly Step[] {
   if (cacheKey === undefined) return [];
   return [toStep(sql`INSERT INTO cache_donors (cache_key, evaluation, arm) VALUES (${cacheKey}, ${key}, ${arm}) ON CONFLICT DO NOTHING`)];

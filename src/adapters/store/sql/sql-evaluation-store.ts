@@ -24,7 +24,7 @@ import { SqlTrajectories } from './sql-trajectories.ts';
 import { SqlUsage } from './sql-usage.ts';
 import { SqlWebhooks } from './sql-webhooks.ts';
 
-/** All that one database keeps. */
+/** Everything that one database stores. */
 export interface SqlStore extends EvaluationStore {
   readonly trajectories: Trajectories;
   readonly tasks: TaskRecords;

@@ -21,11 +21,10 @@ export class SqlEvents extends SqlAdapter implements EventLog {
 }
 
 /**
- * Steps that append events. Counting them in the evaluation's row locks it until the transaction ends: the next transaction gets the next
- * number, and no reader sees it before the one before it.
+ * Steps that append events. Counting them in the evaluation's row locks it until the transaction ends: the next transaction gets the next number, and
+ * no reader sees it before the earlier ones.
  *
- * @param key of the evaluation.
- * @param at milliseconds.
+ * @param key of the evaluation. @param at milliseconds.
  */
 export function appendEvents(key: number | Sql, events: readonly NewEvent[], at: number): readonly Step[] {
   return events.flatMap(({ type, data }) => [

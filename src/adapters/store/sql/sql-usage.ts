@@ -42,11 +42,10 @@ export class SqlUsage extends SqlAdapter implements UsageLedger {
 }
 
 /**
- * A step that counts episodes for the principal of an evaluation. Each connection counts in a row of its own: in a common one appends would
- * wait for each other with the ownership locked, and a claim of it would wait for all of them.
+ * A step that counts episodes for the principal of an evaluation. Each connection counts in a row of its own: with a common row, appends would wait
+ * for each other with the ownership locked, and a claim of it would wait for all of them.
  *
- * @param key of the evaluation.
- * @param at milliseconds.
+ * @param key of the evaluation. @param at milliseconds.
  */
 export function countEpisodes({ connection }: Dialect, key: number, episodes: number, at: number): Step {
   return toStep(

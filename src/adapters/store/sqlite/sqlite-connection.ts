@@ -7,10 +7,10 @@ import type { Query, RenderedStep, Reply, Request, Transaction } from './sqlite-
 const MOST_PREPARED = 200;
 
 /**
- * The open file. It blocks, so it lives in a thread of its own.
+ * The open file. It blocks, so it has a thread of its own.
  *
- * Transactions that wait are done as one: the disk is waited for once for all of them. Each is a savepoint, so that one that is refused
- * or fails takes no other with it.
+ * Waiting transactions are committed together, so that the disk is awaited once for all of them. Each is a savepoint, so that one that is refused or
+ * fails does not affect the others.
  */
 export class SqliteConnection {
   readonly #database: DatabaseSync;
@@ -58,7 +58,7 @@ export class SqliteConnection {
     }
   }
 
-  /** @throws what ended the transaction around it: a full disk, say. */
+  /** @throws the error that ended the transaction around it, such as a full disk. */
   #transact({ id, steps }: Transaction): Reply {
     this.#getStatement('SAVEPOINT one').run();
     const rows: (readonly Row[])[] = [];

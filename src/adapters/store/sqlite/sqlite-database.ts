@@ -14,7 +14,7 @@ const DIALECT: Dialect = {
   identity: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   id: 'text',
   clustered: ' WITHOUT ROWID',
-  // Transactions come one after the other.
+  // Transactions run one after the other.
   shared: '',
   skipTaken: '',
   connection: '0',
@@ -27,7 +27,7 @@ const DIALECT: Dialect = {
 
 /** SQLite's code for a file that another connection holds. */
 const SQLITE_BUSY = 5;
-/** Longer than any of the store's requests takes on a disk that works. */
+/** Longer than any of the store's requests takes on a working disk. */
 const ANSWER_MILLISECONDS = 60_000;
 
 interface Waiting {
@@ -36,15 +36,15 @@ interface Waiting {
 }
 
 /**
- * A database in a file. `node:sqlite` blocks its caller at every commit for as long as the disk takes, so it has a thread of its
- * own, and the process goes on with its work meanwhile.
+ * A database in a file. `node:sqlite` blocks its caller at every commit for as long as the disk takes, so it has a thread of its own, and the process
+ * continues meanwhile.
  */
 export class SqliteDatabase implements Database {
   readonly dialect = DIALECT;
   readonly #path: string;
   readonly #clock: Clock;
   readonly #thread: Thread;
-  /** By the texts of the program, which are the same objects each time. */
+  /** By the program's texts, which are the same objects each time. */
   readonly #rendered = new WeakMap<Sql['texts'], string>();
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;

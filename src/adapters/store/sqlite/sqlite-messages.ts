@@ -26,7 +26,7 @@ export type Reply =
   | { readonly kind: 'refused'; readonly id: number }
   | { readonly kind: 'failed'; readonly id: number; readonly message: string };
 
-/** What the thread says: once how opening went, then replies. */
+/** Messages of the thread: first the result of opening, then replies. */
 export type Message =
   | { readonly kind: 'open' }
   | { readonly kind: 'not-open'; readonly message: string; /** SQLite's. */ readonly code: number | undefined }

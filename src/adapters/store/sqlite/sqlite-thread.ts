@@ -4,7 +4,7 @@ import type { ThreadData } from '../../../kernel/thread.ts';
 import { SqliteConnection } from './sqlite-connection.ts';
 import type { Message, Order, Request } from './sqlite-messages.ts';
 
-/** A thread for one file: takes what is waiting, does it at one stroke, and answers. */
+/** A thread for one file: takes the waiting requests, carries them out in one commit, and answers. */
 
 /** Bounds how long the first of many requests waits for its answer. */
 const MOST_AT_ONCE = 256;

@@ -2,18 +2,18 @@ import { open, rm } from 'node:fs/promises';
 import { isDiskFull } from '../../../kernel/errno.ts';
 import { InfrastructureError, InputError, getMessage, type MusterError } from '../../../kernel/errors.ts';
 
-/** What it is called that the file of a store cannot be made or opened. */
+/** How the store's errors describe a file that cannot be made or opened. */
 
-/** A path that leads nowhere, or where this user may not write: another one helps, and trying again does not. */
+/** The path does not exist, or this user may not write there: another path helps, and retrying does not. */
 const WRONG_PATH: ReadonlySet<unknown> = new Set(['EACCES', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOENT', 'ENOTDIR', 'EPERM', 'EROFS']);
-/** SQLite's codes, of which the low byte tells the kind. */
+/** SQLite's codes, whose low byte gives the kind. */
 const SQLITE_IOERR = 10;
 const SQLITE_FULL = 13;
 const SQLITE_CANTOPEN = 14;
 
 const ELSEWHERE = 'name a file that this user may write to (store.url), or a directory for it (stateDir)';
 
-/** What the operating system said when the file was made. */
+/** The operating system's error when the file was made. */
 export function createNotMadeError(path: string, error: unknown): MusterError {
   if (isDiskFull(error)) return createFullDiskError(path, error);
   const problem = `${path} cannot be made: ${getMessage(error)}`;
@@ -22,7 +22,7 @@ export function createNotMadeError(path: string, error: unknown): MusterError {
   return new InfrastructureError('store.failed', problem, { cause: error });
 }
 
-/** What SQLite said when it opened the file. It does not say why it could not make another beside it: so that is tried. */
+/** SQLite's error when it opened the file. It does not say why it could not make another file beside it: so that is tried. */
 export async function createNotOpenedError(path: string, message: string, code: number | undefined): Promise<MusterError> {
   const problem = `${path} cannot be used as a SQLite database: ${message}`;
   switch (code === undefined ? undefined : code & 0xff) {

@@ -10,7 +10,7 @@ import { readEnding, SHOWN_OUTPUT, joinStreams } from '../../grading/endings.ts'
 import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
 import type { WorkspaceChanges } from './workspace-changes.ts';
 
-/** Where the task has no limit of its own. */
+/** For tasks without a limit of their own. */
 export const AGENT_SECONDS = 600;
 
 /** A step of a task, as an agent meets it. */
@@ -29,7 +29,7 @@ export interface OpenWorkspace {
 
 /** An action that was carried out. */
 export interface PerformedAction {
-  /** Turn of the model, and id of its call; position and null where no model asked for it. */
+  /** Turn of the model, position in it, and id of its call; position and id are null when no model requested it. */
   readonly turn: number;
   readonly call: string | null;
   readonly action: object;
@@ -38,22 +38,22 @@ export interface PerformedAction {
   readonly diff: WorkspaceDiff | undefined;
 }
 
-/** What an agent has come to by its actions. */
+/** The result of an agent's actions. */
 export interface Acted {
-  /** Undefined when there is nothing to grade: the workspace has run out of memory, or the model's server takes the conversation no further. */
+  /** Undefined when there is nothing to grade: the workspace has run out of memory, or the model's server refuses to continue the conversation. */
   readonly submission: Submission | undefined;
-  /** What the server of a model has refused with; undefined when it has not. */
+  /** The refusal of a model's server; undefined when there was none. */
   readonly refusal?: string | undefined;
   /** How many actions were carried out. */
   readonly actions: number;
   /** Left out by an agent that acts by itself, and where there is nothing to show. */
   readonly performed?: readonly PerformedAction[];
-  /** What has changed beside them. */
+  /** Changes besides theirs. */
   readonly rest?: WorkspaceDiff | undefined;
   readonly stopReason: StopReason;
-  /** What a program has printed, for people. */
+  /** The output of a program, for people. */
   readonly printed?: string;
-  /** What a model was given and said; undefined for agents without one. */
+  /** What a model received and answered; undefined for agents without one. */
   readonly course: ModelCourse | undefined;
 }
 

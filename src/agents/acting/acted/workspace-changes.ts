@@ -15,7 +15,7 @@ import {
 } from '../../workspace/workspace-snapshots.ts';
 
 export interface ChangesTerms {
-  /** What the next step of the task goes on from has to be known in the end. */
+  /** The task's next step needs all changes in the end. */
   readonly isKept: boolean;
   /** Whether each action is shown with what it has changed. */
   readonly isShown: boolean;
@@ -23,36 +23,36 @@ export interface ChangesTerms {
 
 /** Larger files are named only, so their contents are of no use here. */
 const MOST_FILE_BYTES = 512 * 1024;
-/** Of contents that are held for one workspace, beside what the task brings. */
+/** Most bytes of contents that are held for one workspace, besides the task's own files. */
 const MOST_HELD_BYTES = 32 * 2 ** 20;
-/** Of one look: what a program has written beyond that is not worth the time that it takes to read it. */
+/** Of one scan: reading more of what a program has written is not worth the time. */
 const SHOWN_BOUNDS = { files: SNAPSHOT_BOUNDS.files, bytes: 4 * 2 ** 20 };
 const NOTHING: WorkspaceDelta = { entries: [], removed: [] };
 
-/** What becomes of the files of one workspace, from one action to the next. It is looked through only where programs have run in it. */
+/** The changes of one workspace's files from one action to the next. It is scanned only where programs have run in it. */
 export class WorkspaceChanges {
   readonly #session: WorkspaceSession;
   readonly #paths: readonly string[];
   readonly #terms: ChangesTerms;
-  /** As they were when they were looked at last. Null for those that were removed. A content is hashed when it is compared: most never are. */
+  /** The files as last seen; null for removed ones. A content is hashed only when it is compared, which most never are. */
   readonly #known = new Map<string, (() => FileAtStep) | null>();
   #held = 0;
   #isMarked = false;
   #all = NOTHING;
 
-  /** @param paths of the directories that are looked at. */
+  /** @param paths of the directories that are scanned. */
   constructor(session: WorkspaceSession, paths: readonly string[], terms: ChangesTerms) {
     this.#session = session;
     this.#paths = paths;
     this.#terms = terms;
   }
 
-  /** In the workspace that holds nothing yet: what is laid into it is kept for the next step, too. */
+  /** Begins in an empty workspace: files that are laid into it are kept for the next step, too. */
   async beginEmpty(signal: AbortSignal): Promise<void> {
     if (this.#terms.isKept) await this.#mark(signal);
   }
 
-  /** When the agent is about to act. @param brought what the step begins with, as far as it is known. */
+  /** Begins when the agent is about to act. @param brought the step's initial files, as far as they are known. */
   async begin(brought: readonly (WorkspaceFile | WorkspaceEntry)[], signal: AbortSignal): Promise<void> {
     if (!this.#terms.isShown) return;
     for (const entry of brought) this.#known.set(entry.path, () => toFileAtStep('kind' in entry ? entry : { kind: 'file', ...entry }));
@@ -61,7 +61,7 @@ export class WorkspaceChanges {
     for (const entry of laid?.entries ?? []) this.#known.set(entry.path, () => toFileAtStep(entry));
   }
 
-  /** What an action has changed; undefined where that is not shown, or more than can be told. */
+  /** The changes of an action; undefined where they are not shown, or exceed the bounds. */
   async after({ delta, isOpen }: Effect, signal: AbortSignal): Promise<WorkspaceDiff | undefined> {
     const own = this.#selectKept(delta);
     this.#note(own);
@@ -71,12 +71,12 @@ export class WorkspaceChanges {
     return read && (await this.#compare(joinDeltas(own, read)));
   }
 
-  /** What has changed beside the actions: by an agent that is a program, or by programs that run on. */
+  /** The changes besides the actions': by an agent that is a program, or by programs that keep running. */
   async rest(signal: AbortSignal): Promise<WorkspaceDiff | undefined> {
     return await this.after({ delta: NOTHING, isOpen: true }, signal);
   }
 
-  /** Everything that has changed since `beginEmpty`. */
+  /** All changes since `beginEmpty`. */
   async readAll(signal: AbortSignal): Promise<FileResult<WorkspaceDelta>> {
     const last = await readChanges(this.#session, this.#paths, signal);
     return last.kind === 'refused' ? last : { kind: 'given', result: joinDeltas(this.#all, last.result) };
@@ -86,7 +86,7 @@ export class WorkspaceChanges {
     this.#isMarked = (await markWorkspace(this.#session, this.#paths, signal)).kind === 'given';
   }
 
-  /** Where there is more than one look may tell, the next one has all of it again, so it begins anew unless everything has to be kept. */
+  /** When one scan may not return everything, the next one starts from the beginning, unless everything has to be kept. */
   async #read(signal: AbortSignal): Promise<WorkspaceDelta | undefined> {
     if (!this.#isMarked) return undefined;
     const changes = await readChanges(this.#session, this.#paths, signal, this.#terms.isKept ? SNAPSHOT_BOUNDS : SHOWN_BOUNDS);
@@ -115,7 +115,7 @@ export class WorkspaceChanges {
     return await compareWorkspaces(before, after);
   }
 
-  /** With its content as long as there is room. */
+  /** With its content while there is room. */
   #hold(file: FileAtStep): FileAtStep {
     if (file.kind !== 'file') return file;
     this.#held += file.bytes;

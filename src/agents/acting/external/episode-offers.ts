@@ -30,7 +30,7 @@ export interface OfferedEpisode {
   giveUp(): void;
 }
 
-/** Where agents outside of Muster take episodes. */
+/** Offers episodes to agents outside of Muster. */
 export interface EpisodeOffers {
   /** For people. */
   readonly address: string;

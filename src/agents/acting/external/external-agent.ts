@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** An agent that lives outside of Muster, and asks for episodes over HTTP. */
+/** An agent outside of Muster, which requests episodes over HTTP. */
 export const externalAgentSchema = z.strictObject({
   agent: z.literal('external'),
   name: z.string().min(1).max(200).describe('as you call it: another name, or another version, is another agent'),

@@ -7,7 +7,7 @@ import type { EndCause, EpisodeEvent, EpisodeState, Planned } from '../../arena/
 import { createEpisodeState, planEpisode } from '../../arena/plan-episode.ts';
 import type { EpisodeOpening, OfferedEpisode, StepReply } from './episode-offers.ts';
 
-/** What an action came to. */
+/** The result of an action. */
 export interface Performed {
   readonly observation: Observation;
   readonly bytesWritten: number;
@@ -24,8 +24,8 @@ export interface ExternalEpisodeParts {
 }
 
 /**
- * An episode that is offered to agents, by the rules of the arena: steps have numbers, one that is sent again has the same answer, and limits end it. It
- * waits so long to be taken, and then so long for each step.
+ * An episode that is offered to agents, by the arena's rules: steps have numbers, a repeated step has the same answer, and limits end it. It has one
+ * time limit to be taken, and then another for each step.
  */
 export class ExternalEpisode implements OfferedEpisode, Disposable {
   readonly #parts: ExternalEpisodeParts;

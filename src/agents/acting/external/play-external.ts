@@ -20,10 +20,10 @@ export interface ExternalContext extends OpenWorkspace {
 }
 
 /**
- * Offers the episode to agents outside of Muster, and has one act in the workspace until it submits or a limit is reached. As for a model, the task's time
- * runs while actions are carried out.
+ * Offers the episode to agents outside of Muster, and lets one act in the workspace until it submits or a limit is reached. As for a model, the
+ * task's time runs only while actions are carried out.
  *
- * @param seed of the agent. @throws InfrastructureError `agent.absent` when none comes, or when the workspace is lost; the signal's reason.
+ * @param seed of the agent. @throws InfrastructureError `agent.absent` when no agent comes, or when the workspace is lost; the signal's reason.
  */
 export async function playExternal(
   open: OpenStep,
@@ -46,7 +46,7 @@ export async function playExternal(
   return { actions: performed.length, performed, stopReason: hasMemory ? toStopReason(cause) : 'out-of-memory', course: undefined };
 }
 
-/** What an agent sends, carried out in the workspace. */
+/** Carries out what an agent sends in the workspace. */
 class ExternalActions {
   readonly #task: Task;
   readonly #parts: OpenWorkspace & { readonly signal: AbortSignal };

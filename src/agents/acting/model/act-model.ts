@@ -12,7 +12,7 @@ import type { ModelAgent } from './model-agent.ts';
 import type { ChatMessage, Completion, ModelEndpoint } from './model-endpoint.ts';
 import { TurnRecord } from './turn-record.ts';
 
-/** Turns in a row without a tool that end an episode: a model that has lost its way does not find it by talking. */
+/** Consecutive turns without a tool that end an episode: a model in that state does not recover. */
 const MOST_REMARKS = 3;
 const LARGEST_SEED = 2 ** 31;
 
@@ -63,7 +63,7 @@ class ModelEpisode {
   #actionMs = 0;
   #modelMs = 0;
   readonly performed: PerformedAction[] = [];
-  /** What the server has refused a request with. */
+  /** A refusal of the server. */
   refusal: string | undefined;
 
   constructor({ task, step }: OpenStep, agent: ModelAgent, seed: number, parts: EpisodeParts) {
@@ -126,7 +126,7 @@ class ModelEpisode {
     return completion;
   }
 
-  /** Calls of one turn, one after the other. @returns why the episode ends with them, if it does. */
+  /** Carries out the calls of one turn in order. @returns why the episode ends with them, if it does. */
   async #perform(calls: readonly PlannedCall[], signal: AbortSignal): Promise<StopReason | undefined> {
     for (const planned of calls) {
       const observation = planned.kind === 'misfit' ? describeMisfit(planned.misfit) : await this.#carryOut(planned, signal);
@@ -138,7 +138,7 @@ class ModelEpisode {
     return this.#millisecondsLeft > 0 ? undefined : 'time';
   }
 
-  /** Undefined when the task's time is over. */
+  /** Returns undefined when the task's time is over. */
   async #carryOut(planned: Exclude<PlannedCall, { kind: 'misfit' }>, signal: AbortSignal): Promise<Observation | undefined> {
     if (this.#millisecondsLeft <= 0) return undefined;
     const { clock, changes, executor, session } = this.#parts;
@@ -165,7 +165,7 @@ class ModelEpisode {
 
 const SYSTEM = `You work on a task in a sandbox. Its working directory is {workdir}. Use the tools to look at the files, to change them and to run commands. Each command runs in a shell of its own that begins in the working directory. Call submit when you are done: what lies in the working directory is then graded.`;
 
-/** What a model reads before its first answer. */
+/** The conversation before a model's first answer. */
 function composeFirstMessages(
   { system = SYSTEM }: Pick<ModelAgent, 'system'>,
   { instruction, workdir }: { readonly instruction: string; readonly workdir: string },

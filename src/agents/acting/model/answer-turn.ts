@@ -5,7 +5,7 @@ import type { ToolCall } from '../../rollouts/record/trajectory.ts';
 import type { ModelAgent } from './model-agent.ts';
 import type { Completion } from './model-endpoint.ts';
 
-/** How one call of a tool is answered. */
+/** The answer to one call of a tool. */
 export type PlannedCall =
   | { readonly kind: 'action'; readonly call: ToolCall; readonly action: Action }
   | { readonly kind: 'tool'; readonly call: ToolCall; readonly given: OwnToolCall }
@@ -21,13 +21,13 @@ const BASH: readonly Tool[] = ACTION_TOOLS.flatMap(({ name, description, paramet
   name === 'run' ? [{ name: 'bash', description, parameters }] : name === 'submit' ? [{ name, description, parameters }] : [],
 );
 
-/** The tools of an agent. @param own those that the task brings. */
+/** The tools of an agent. @param own tools of the task. */
 export function listTools({ tools }: Pick<ModelAgent, 'tools'>, own: readonly OwnTool[]): readonly Tool[] {
   return [...(tools === 'actions' ? ACTION_TOOLS : BASH), ...own.map(describeOwnTool)];
 }
 
 /**
- * What follows from an answer of the model. What is wrong with it is for the model to read.
+ * What to do with an answer of the model. Errors in it are shown to the model.
  *
  * @param own tools of the task, which are among `tools`.
  */

@@ -1,8 +1,8 @@
 /**
- * Whether a server is asked at the moment.
+ * Whether requests to a server are sent at present.
  *
- * closed: requests go out. After enough failures in a row the circuit opens: none goes out until a time has passed. Then a single request, the probe,
- * goes out while all others wait. When it succeeds the circuit closes; when it fails, the circuit is open again.
+ * closed: requests are sent. After enough consecutive failures the circuit opens: none is sent until a time has passed. Then a single request, the
+ * probe, is sent while all others wait. When it succeeds the circuit closes; when it fails, the circuit is open again.
  */
 export type Circuit =
   | { readonly kind: 'closed'; readonly failures: number }
@@ -13,7 +13,7 @@ export interface CircuitTerms {
   /** Failures in a row that open it. */
   readonly failures: number;
   readonly openMs: number;
-  /** A probe that has not come back after this long does not keep others from probing. */
+  /** A probe without an answer after this long does not keep others from probing. */
   readonly probeMs: number;
 }
 

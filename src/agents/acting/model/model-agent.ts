@@ -13,7 +13,7 @@ const samplingSchema = z
   })
   .describe("how the model samples; the server's own defaults for what is left out");
 
-/** What agents with a model behind a server that speaks OpenAI's chat completions have in common. */
+/** Shared by agents with a model behind a server with OpenAI's chat completions. */
 const SERVED_MODEL = {
   endpoint: z.union([url, name]).describe('URL that ends before /chat/completions, or a name from models.endpoints of the configuration'),
   model: z.string().min(1).max(500).describe('as the server calls it'),
@@ -46,7 +46,7 @@ export const modelAgentSchema = z.strictObject({
   system: z.string().max(100_000).optional().describe('system message, in place of the one that Muster has'),
 });
 
-/** A command-line program that acts in the workspace, and asks the model by itself. */
+/** A command-line program that acts in the workspace, and queries the model by itself. */
 export const programAgentSchema = z.strictObject({
   agent: z.literal('program'),
   ...SERVED_MODEL,
@@ -65,5 +65,5 @@ export const programAgentSchema = z.strictObject({
 
 export type ModelAgent = z.infer<typeof modelAgentSchema>;
 export type ProgramAgent = z.infer<typeof programAgentSchema>;
-/** What a model server is asked by. */
+/** A request to a model server. */
 export type ServedModel = Pick<ModelAgent, 'endpoint' | 'model' | 'keyVariable' | 'sampling' | 'extra' | 'tokenIds'>;

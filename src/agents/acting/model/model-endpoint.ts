@@ -10,7 +10,7 @@ export type ChatMessage =
 export interface CompletionRequest {
   readonly messages: readonly ChatMessage[];
   readonly tools: readonly Tool[];
-  /** Of the sampling of this one answer: 0 … 2³¹ − 1. */
+  /** Seed of this one answer: 0 … 2³¹ − 1. */
   readonly seed: number;
 }
 
@@ -25,10 +25,10 @@ export interface Completion {
   readonly content: string;
   readonly reasoning: string | null;
   readonly toolCalls: readonly ToolCall[];
-  /** As the server says it: `stop`, `tool_calls`, `length`, … */
+  /** As the server states it: `stop`, `tool_calls`, `length`, … */
   readonly finishReason: string;
   readonly usage: Usage;
-  /** As the server calls it. */
+  /** The server's name for it. */
   readonly model: string;
   /** Undefined when the server gave no token ids. */
   readonly tokens: SampledTurn | undefined;
@@ -40,19 +40,19 @@ export interface ContextExceeded {
   readonly detail: string;
 }
 
-/** The server takes no such conversation, whatever its length: what the model has called or said before does not suit it. */
+/** The server refuses this conversation, whatever its length, because of what the model has called or said in it. */
 export interface RequestRefused {
   readonly kind: 'request-refused';
   readonly detail: string;
 }
 
-/** What a server can say of a request. */
+/** The possible answers of a server. */
 export type Answered = Completion | ContextExceeded | RequestRefused;
 
-/** A model behind a server, which is asked for one answer at a time. */
+/** A model behind a server, which gives one answer at a time. */
 export interface ModelEndpoint {
   /**
-   * Waits and asks again while the server is busy, gone or answers nonsense: none of that is the agent's fault.
+   * Waits and repeats the request while the server is busy, gone or answers nonsense: none of that is the agent's fault.
    *
    * @throws InfrastructureError `endpoint.…` when there is no answer for too long, or another model answers than before; InputError
    * `endpoint.refused` when the server refuses the key or has no such model; the signal's reason.

@@ -32,7 +32,7 @@ export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
     const known = await this.#known;
     await this.#storedBefore;
     const stored = known.get(digest);
-    // Once: a program that asks the same again wants another answer.
+    // Only once: a program that repeats a request wants another answer.
     if (stored && known.delete(digest)) return stored;
     const answered = await this.#endpoint.complete(request, signal);
     if (answered.kind === 'message') this.#store({ request: digest, answer: answered });
@@ -50,7 +50,7 @@ export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
     await this.#turns.forget(this.#episode);
   }
 
-  /** Nothing is being stored any more. */
+  /** Nothing more is stored. */
   async [Symbol.asyncDispose](): Promise<void> {
     // Callers that need the answers get an error from `settle`.
     await this.#stored.catch(() => undefined);

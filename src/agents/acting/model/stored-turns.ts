@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { Completion } from './model-endpoint.ts';
 
-/** A turn of an episode that is under way. */
+/** A turn of an unfinished episode. */
 export interface StoredTurn {
-  /** Digest of all that the model was asked with: conversation, tools and seed. */
+  /** Digest of the whole request: conversation, tools and seed. */
   readonly request: string;
   readonly answer: Completion;
 }
 
 /**
- * What models have answered in episodes that are under way, so that an episode that is played again asks for none of it a second time. What `add` has
- * resolved for survives the end of a Muster. Each throws InfrastructureError when the store cannot do it, or not in time.
+ * Answers of models in unfinished episodes, so that an episode that is played again does not request them twice. What `add` has resolved survives the
+ * end of a Muster. Each method throws InfrastructureError when the store fails or is too slow.
  */
 export interface EpisodeTurns {
   /** Of one episode, in any order. */
@@ -25,7 +25,7 @@ export interface EpisodeTurns {
 }
 
 export interface StoredTurns extends EpisodeTurns {
-  /** Turns that were stored so many milliseconds ago or longer: nothing plays their episodes any more. */
+  /** Removes turns that were stored at least this many milliseconds ago: their episodes are no longer played. */
   forgetOld(milliseconds: number): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ const storedAnswerSchema = z.strictObject({
     .nullable(),
 });
 
-/** As JSON has it. */
+/** As JSON. */
 export type StoredAnswer = z.infer<typeof storedAnswerSchema>;
 
 export function formatStoredAnswer({ tokens, toolCalls, ...rest }: Completion): StoredAnswer {

@@ -3,7 +3,7 @@ import type { Turn } from '../../rollouts/record/trajectory.ts';
 import type { ModelCourse } from '../acted/acted.ts';
 import type { Completion } from './model-endpoint.ts';
 
-/** What a model has said so far, with its exact tokens, and the messages that it received. */
+/** A model's answers so far, with their exact tokens, and the messages that it received. */
 export class TurnRecord {
   readonly #turns: Turn[] = [];
   readonly #tokens = new TokenRecord();

@@ -2,8 +2,8 @@ import type { ReportedVersion } from '../../rollouts/streams/policy-versions.ts'
 import type { Answered, CompletionRequest, ModelEndpoint, RelayedRequest } from './model-endpoint.ts';
 
 /**
- * The model of a training: from turn to turn where its last version is. A turn is of the version that its server says; where the server says none, of the
- * last one that the trainer had reported when the turn began.
+ * The model of a training: each turn goes to the endpoint of its latest version. A turn has the version that its server states; if it states none,
+ * the one that the trainer had reported last when the turn began.
  */
 export class VersionedEndpoint implements ModelEndpoint {
   readonly #version: () => ReportedVersion | undefined;

@@ -15,7 +15,7 @@ import { RecordedSession, type SessionEnd } from './recorded-session.ts';
 
 const RELAY = '/muster/runner/gateway.py';
 const INSTRUCTION_FILE = '/tmp/muster-instruction.md';
-/** The command's own limit, where the acting time does not end it: no model server keeps a program for longer. */
+/** Limit of the command itself, for time that the acting time excludes: no model server delays a program for longer. */
 const LONGEST_SECONDS = 86_400;
 /** For a program that has reached a limit of its agent to end by itself. */
 const LAST_SECONDS = 10;
@@ -29,11 +29,11 @@ export interface ProgramContext {
 }
 
 /**
- * Has a command-line program act in a workspace, until it ends or a limit is reached. It reaches its model through a relay inside of the sandbox, which
- * has no network: Muster answers in place of the provider, and records the turns.
+ * Lets a command-line program act in a workspace, until it ends or a limit is reached. It reaches its model through a relay inside of the sandbox,
+ * which has no network: Muster answers in place of the provider, and records the turns.
  *
- * @param seed of the sampling. @throws InputError `agent.command` when there is no such program; as `ModelEndpoint.complete`; InfrastructureError when
- * the workspace is lost; the signal's reason.
+ * @param seed of the sampling. @throws InputError `agent.command` when there is no such program; as `ModelEndpoint.complete`; InfrastructureError
+ * when the workspace is lost; the signal's reason.
  */
 export async function playProgram(
   open: OpenStep,
@@ -114,7 +114,7 @@ function parseEnd(end: CommandEnd, { isTooLong }: RecordedSession): StopReason {
   }
 }
 
-/** Time that runs while a program acts, and stands still while it waits for its model: how busy a model server is changes no result. */
+/** Time that runs while a program acts, and is paused while it waits for its model: a busy model server changes no result. */
 export class ActingTime implements Disposable {
   readonly #clock: Clock;
   readonly #onOver: () => void;

@@ -72,7 +72,7 @@ export function listNews(messages: readonly ProgramMessage[]): readonly ProgramM
   return messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1);
 }
 
-/** Whether a conversation goes on from another and one answer to it: nothing before was changed or left out. */
+/** Whether a conversation continues another one and its answer: no earlier message was changed or left out. */
 export function goesOn(before: readonly ProgramMessage[], said: string, now: readonly ProgramMessage[]): boolean {
   const answer = now[before.length];
   return (

@@ -10,18 +10,18 @@ export type Refusal =
   /** Through no fault of the program: its episode is lost. */
   | { readonly kind: 'lost'; readonly detail: string };
 
-/** The model of one episode, as its program asks it. */
+/** The model of one episode, as its program uses it. */
 export interface ProgramSession {
   readonly model: string;
   /** @param body of a chat completion, without what concerns streaming. Never throws but the signal's reason. */
   complete(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Answered | Refusal>;
 }
 
-/** Where one program reaches its model. Disposing it ends the key and the connections. */
+/** The address at which one program reaches its model. Disposing it ends the key and the connections. */
 export interface GatewayEntrance extends Disposable {
   /** Good for this session alone. */
   readonly key: string;
-  /** Takes a connection of the program, on which it speaks HTTP. */
+  /** Accepts a connection of the program, over which it uses HTTP. */
   connect(connection: Duplex): void;
 }
 

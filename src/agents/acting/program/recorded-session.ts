@@ -8,7 +8,7 @@ import { TurnRecord } from '../model/turn-record.ts';
 import { goesOn, type ProgramMessage, listNews, readMessages, readTools, toPrompt } from './conversation.ts';
 import type { ProgramSession, Refusal } from './gateway.ts';
 
-/** Requests of one program at a time: its sub-agents ask at once. */
+/** Most concurrent requests of one program, which may have sub-agents. */
 const MOST_OPEN = 32;
 const LARGEST_SEED = 2 ** 31;
 
@@ -20,13 +20,13 @@ export type SessionEnd =
 export interface SessionParts {
   readonly endpoint: ModelEndpoint;
   readonly clock: Clock;
-  /** Called when the program begins to wait for its model, and when it does so no more. */
+  /** Called when the program begins and ends waiting for its model. */
   readonly onWaiting: (isWaiting: boolean) => void;
   /** Called once. */
   readonly onEnd: (end: SessionEnd) => void;
 }
 
-/** What one program asks of its model, and what it is answered: the turns of its trajectory. */
+/** A program's requests to its model, and the answers: the turns of its trajectory. */
 export class RecordedSession implements ProgramSession {
   readonly #agent: ProgramAgent;
   readonly #seed: number;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { STOP_REASONS } from '../../rollouts/record/trajectory.ts';
 import { verdictSchema } from '../../verification/verdict.ts';
 
-/** What an agent did in an episode of an evaluation, for people: tool calls with their answers, what each changed, the verdict. */
+/** What an agent did in an episode of an evaluation, for people: tool calls with their answers, their changes, the verdict. */
 
 const diffSchema = z
   .strictObject({

@@ -2,7 +2,7 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { Command, CommandResult, PrintedOutput, WorkspaceFile } from '../../workspace/command.ts';
 
 const VALGRIND = '/usr/bin/valgrind';
-/** It goes to a socket that nothing can open by a path; the program itself is counted, and not what it becomes. */
+/** It goes to a socket that nothing can open by a path. The program itself is counted, not what it executes in its place. */
 const OPTIONS = ['--tool=callgrind', '--callgrind-out-file=/dev/null', '--log-fd=3', '--vgdb=no', '--trace-children=no'];
 /** How much longer a program may take that is counted. */
 const SLOWDOWN = 100;
@@ -10,7 +10,7 @@ const HEADER = /^==\d+== Callgrind, /gm;
 const TOTAL = /^==\d+== Collected : (?<count>\d{1,15})\s*$/gm;
 
 /**
- * The instructions by which programs speak to valgrind, which can tell it to stop counting: `rol` of a register by 3, 13, 61 and 51 on x86-64, and
+ * The instructions by which programs communicate with valgrind, and could stop the counting: `rol` of a register by 3, 13, 61 and 51 on x86-64, and
  * `ror` by 3, 13, 51 and 61 on 64-bit ARM (valgrind.h).
  */
 const REQUESTS = ['48c1c70348c1c70d48c1c73d48c1c733', '8c0dcc938c35cc938ccdcc938cf5cc93'].map((hex) => Buffer.from(hex, 'hex'));
@@ -18,7 +18,10 @@ const REQUESTS = ['48c1c70348c1c70d48c1c73d48c1c733', '8c0dcc938c35cc938ccdcc938
 /** A number of instructions, or why there is none. */
 export type Counted = { readonly count: number; readonly reason?: undefined } | { readonly count?: undefined; readonly reason: string };
 
-/** The command, with its instructions counted. It may start neither processes nor threads: those could end without having been counted. valgrind makes calls of its own, so none is watched. */
+/**
+ * The command under callgrind. It may start neither processes nor threads, which could end uncounted. valgrind makes system calls of its own, so none
+ * is watched.
+ */
 export function countCommand(command: Command): Command {
   return {
     ...command,
@@ -30,7 +33,7 @@ export function countCommand(command: Command): Command {
 }
 
 /**
- * How many instructions were run, as callgrind says.
+ * The number of executed instructions, as callgrind reports it.
  *
  * @throws InfrastructureError where there is no valgrind.
  */

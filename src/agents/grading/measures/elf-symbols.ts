@@ -8,9 +8,9 @@ const SYMBOL_TABLES: ReadonlySet<number> = new Set([2, 11]);
 const MOST_SECTIONS = 65_535;
 
 /**
- * Names of the symbols that a program or library defines or asks for, of both of its tables, without their versions.
+ * Names of the symbols that a program or library defines or needs, from both of its tables, without versions.
  *
- * @returns undefined for another kind of file, and for one whose tables are missing or lie outside of it: then nothing can be said of it.
+ * @returns undefined for another kind of file, and for one whose tables are missing or outside of it: its symbols are then unknown.
  */
 export function readElfSymbols(content: Buffer): ReadonlySet<string> | undefined {
   if (content.length < SECTION_BYTES || !content.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
@@ -55,10 +55,9 @@ function readPart(content: Buffer, start: bigint, bytes: bigint): Buffer | undef
 type FoundNames = { readonly found: string[]; readonly reason?: undefined } | { readonly found: null; readonly reason: string };
 
 /**
- * Which of the forbidden symbols the programs and libraries among the files define or ask for.
+ * Which of the forbidden symbols the programs and libraries among the files define or need.
  *
- * A program that has its symbols taken away says nothing of what it uses, so it fails; one that finds a function by its name as it runs has
- * dlsym among its symbols.
+ * A stripped program does not show what it uses, so it fails; one that looks a function up at run time has dlsym among its symbols.
  */
 export function findForbiddenSymbols(forbidden: readonly string[], files: readonly WorkspaceFile[]): FoundNames {
   const programs = files.filter(({ content }) => content.subarray(0, 4).equals(Buffer.from('7f454c46', 'hex')));

@@ -4,7 +4,7 @@ import type { Counted } from './counted-run.ts';
 type Measure = 'registers' | 'sharedMemoryBytes';
 
 /**
- * What compilers for GPUs say of each kernel: `ptxas -v` ("ptxas info    : Used 32 registers, 8192 bytes smem", also "8192+16 bytes smem") and
+ * Resource reports of GPU compilers for each kernel: `ptxas -v` ("ptxas info    : Used 32 registers, 8192 bytes smem", also "8192+16 bytes smem") and
  * hipcc with -Rpass-analysis=kernel-resource-usage ("remark: … VGPRs: 32", "LDS Size [bytes/block]: 8192").
  */
 const PATTERNS: Readonly<Record<Measure, readonly RegExp[]>> = {

@@ -9,21 +9,21 @@ import { readKernelResources } from './kernel-resources.ts';
 
 type Measured = ConstraintsEvidence['measured'][number];
 
-/** What the runs of the candidate have used. */
+/** Resources of the candidate's runs. */
 export type MeasuredRuns = readonly Pick<CommandResult, 'seconds' | 'cpuSeconds' | 'peakBytes' | 'called'>[];
 
-/** What there is to measure of a submission. */
+/** What is measured of a submission. */
 export interface Measurable {
-  /** Of the submission, with what the compile step made. */
+  /** Files of the submission, with those that the compile step made. */
   readonly files: readonly WorkspaceFile[];
   readonly runs: MeasuredRuns;
-  /** Undefined where no constraint asks for them. */
+  /** Undefined where no constraint needs them. */
   readonly instructions: Counted | undefined;
-  /** What the compile step came to; undefined where there is none. */
+  /** The result of the compile step; undefined where there is none. */
   readonly compiled: CommandResult | undefined;
 }
 
-/** What the constraints ask for, of the files of the submission and of its runs. */
+/** The figures that the constraints need, of the submission's files and of its runs. */
 export function measureConstraints(constraints: readonly Constraint[], measurable: Measurable): ConstraintsEvidence {
   return { stage: 'constraints', measured: constraints.map((constraint) => measure(constraint, measurable)) };
 }

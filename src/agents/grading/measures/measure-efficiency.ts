@@ -10,7 +10,7 @@ import { MeasuringSandbox } from './measuring-sandbox.ts';
 type Efficiency = NonNullable<ScoreTerms['efficiency']>;
 
 /**
- * What golden model and candidate take, in turns on every case. A candidate whose output is wrong, or that cannot be measured, ends it.
+ * The resources of golden model and candidate, in turns on every case. A wrong output, or a candidate that cannot be measured, ends it.
  *
  * @throws InfrastructureError where the golden model cannot be measured.
  */

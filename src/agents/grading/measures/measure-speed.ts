@@ -7,8 +7,8 @@ import type { ExpectedCase } from '../expected-cases.ts';
 import { MeasuringSandbox } from './measuring-sandbox.ts';
 
 /**
- * Measures golden model and candidate in turns, on one case after the other, until the score is as certain as the task asks. Which of the two is
- * first in a turn, and which case comes next, the seed decides. A candidate whose output is wrong ends it.
+ * Measures golden model and candidate in turns, on one case after the other, until the score is as certain as the task requires. The seed decides
+ * which of the two comes first in a turn, and the order of cases. A wrong output ends it.
  */
 export async function measureSpeed(
   terms: CandidateTerms,

@@ -16,8 +16,8 @@ export interface MeasuredRun {
 }
 
 /**
- * One sandbox in which golden model and candidate run in turns. Everything is wiped before each, and all processes of the one before are dead:
- * the candidate finds nothing of tests and golden model.
+ * One sandbox in which golden model and candidate run in turns. Before each run everything is wiped and all earlier processes are dead, so the
+ * candidate finds nothing of tests and golden model.
  */
 export class MeasuringSandbox implements AsyncDisposable {
   readonly #terms: CandidateTerms;

@@ -2,12 +2,12 @@ import type { Clock } from '../../../kernel/clock.ts';
 import type { GradingContext } from '../grading-context.ts';
 import type { GradingSandbox, GradingSandboxes } from '../grading-sandboxes.ts';
 
-/** The time of one attempt at a verdict. Waiting for a sandbox, or in one for a processor, costs the submission nothing. */
+/** The time of one attempt at a verdict. Waiting for a sandbox, or in one for a processor, does not count against the submission. */
 export class GradingTime {
   readonly sandboxes: GradingSandboxes;
   readonly #clock: Clock;
   #deadline: number;
-  /** What the commands of each sandbox had waited before. One that only the task's own code uses comes to one verdict after the other. */
+  /** Earlier waiting of each sandbox's commands. A trusted sandbox serves one verdict after the other. */
   readonly #opened: { readonly sandbox: GradingSandbox; readonly waitedBefore: number }[] = [];
 
   constructor({ clock, sandboxes }: Pick<GradingContext, 'clock' | 'sandboxes'>, seconds: number) {
@@ -29,7 +29,7 @@ export class GradingTime {
     };
   }
 
-  /** What is left, at most. A command that has nothing left is ended as soon as it has begun. */
+  /** The remaining time. A command without any is ended as soon as it has begun. */
   within(seconds: number): number {
     const waited = this.#opened.reduce((sum, { sandbox, waitedBefore }) => sum + sandbox.session.waitedSeconds - waitedBefore, 0);
     return Math.min(seconds, Math.max(0.001, waited + (this.#deadline - this.#clock.now()) / 1000));

@@ -1,6 +1,6 @@
 import type { TaskContent } from '../grading-context.ts';
 
-/** Reads each file once: the driver goes into a sandbox before every run. It is for one verdict, and forgotten with it. */
+/** Reads each file once, as the driver is put into a sandbox before every run. It belongs to one verdict. */
 export function rememberContent(content: TaskContent): TaskContent {
   const read = new Map<string, Promise<Buffer>>();
   return {

@@ -22,7 +22,7 @@ import { gradeSharedSuite } from '../suites/grade-suite.ts';
 /** Of what a compile step leaves in the workdir. */
 const BUILT_BOUNDS = { files: 20_000, bytes: 512 * 2 ** 20 };
 
-/** The stages of one attempt at a verdict, one after the other: what one has made is there for the next. */
+/** The stages of one attempt at a verdict, in order: each can use what earlier ones made. */
 export class StagedGrading {
   readonly #grading: Grading;
   readonly #verifier: StagedVerifier;
@@ -104,7 +104,7 @@ export class StagedGrading {
     return evidence;
   }
 
-  /** What the candidate's processes find in the workdir. */
+  /** The files that the candidate's processes see in the workdir. */
   async #files(signal: AbortSignal): Promise<readonly WorkspaceFile[]> {
     this.#built ??= [...(await listLaidFiles(this.#grading, this.#context, signal)), ...this.#grading.submission.files];
     return this.#built;

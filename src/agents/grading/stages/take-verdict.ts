@@ -17,10 +17,9 @@ const ATTEMPTS = 3;
 const PAUSE_MS = 1000;
 
 /**
- * Grades a submission. Each attempt has sandboxes of its own; one that the infrastructure has spoilt is taken again from the beginning, with the
- * same seed.
+ * Grades a submission. Each attempt has its own sandboxes; one that the infrastructure has spoilt is repeated from the beginning, with the same seed.
  *
- * @throws InputError when the task cannot be graded as it is declared; the signal's reason.
+ * @throws InputError when the task cannot be graded as declared; the signal's reason.
  */
 export async function takeVerdict(grading: Grading, context: GradingContext, signal: AbortSignal): Promise<Verdict> {
   const digest = digestVerifier(grading.task, grading.step, VERIFIER_VERSION);

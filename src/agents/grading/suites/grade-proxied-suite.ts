@@ -13,8 +13,8 @@ import { drawOrders, REPORT, buildSuiteRun } from './suite-run.ts';
 const BOUNDARY = '/muster/runner/boundary.py';
 
 /**
- * Runs tests that see the candidate's modules through a proxy. Tests and candidate have a sandbox each, and Muster carries messages between the two: so
- * the candidate sees neither the tests nor their process, and the report is the tests' own.
+ * Runs tests that see the candidate's modules through a proxy. Tests and candidate have a sandbox each, and Muster carries messages between the two:
+ * so the candidate sees neither the tests nor their process, and the report is the tests' own.
  */
 export async function gradeProxiedSuite(terms: CandidateTerms, execute: SuiteStage, signal: AbortSignal): Promise<GradedSuite> {
   const { task, step, seed } = terms.grading;
@@ -34,7 +34,7 @@ export async function gradeProxiedSuite(terms: CandidateTerms, execute: SuiteSta
   const lines = { tests: new CommandLine(), candidate: new CommandLine() };
   relay(lines.tests, lines.candidate);
   const candidate = tried.session.run(createCandidateCommand(terms, execute), either, lines.candidate).finally(() => lines.tests.hangUp());
-  // It is waited for below, unless the tests fail first.
+  // Awaited below, unless the tests fail first.
   candidate.catch(() => undefined);
   const places = { isHostRoot: isHostRoot(terms), environment: { ...environment, ...terms.verifier.environment } };
   const [order = 0] = drawOrders(seed, 1);
@@ -83,12 +83,12 @@ function withCandidate(output: string, used: CommandResult): string {
   return printed === '' ? output : shortenEvidence(`${output}\nthe candidate printed:\n${printed}`);
 }
 
-/** Of one message, with its length; the two sides speak in turns. */
+/** Of one message, with its length; the two sides take turns. */
 const TURN_BYTES = 16 * 2 ** 20 + 4;
 /** For the candidate to end by itself, so that what it printed is not cut off. */
 const LAST_SECONDS = 1;
 
-/** Carries what tests and candidate say to each other. The candidate may say one message before the tests speak again, and is cut off beyond that. */
+/** Carries the messages of tests and candidate. The candidate may send one message before the tests answer, and is cut off beyond that. */
 function relay(tests: CommandLine, candidate: CommandLine): void {
   let said = 0;
   tests.onData((data) => {

@@ -19,8 +19,8 @@ export interface GradedSuite {
 }
 
 /**
- * Runs tests that import the candidate: twice, each time in another order, unless the first run has decided. Their process is the candidate's as much as the task's, so nothing that it says
- * is believed for itself: the report is taken when all of it is dead, and tripwires tell whether it is a forgery.
+ * Runs tests that import the candidate: twice, each time in another order, unless the first run has decided. The candidate can control their process,
+ * so no statement of it is believed for itself: the report is read when all of it is dead, and tripwires show a forgery.
  */
 export async function gradeSharedSuite(terms: CandidateTerms, execute: SuiteStage, signal: AbortSignal): Promise<GradedSuite> {
   const { task, step, seed } = terms.grading;
@@ -59,12 +59,12 @@ export function listTools(terms: CandidateTerms, { runner }: SuiteStage): readon
   return isHostRoot(terms) ? listRunnerTools(runner) : [];
 }
 
-/** What a runner needs beside this machine's own root file system. */
+/** What a runner needs besides this machine's own root file system. */
 export function listRunnerTools(runner: SuiteStage['runner']): readonly GradingTool[] {
   return runner === 'pytest' || runner === 'go' ? [runner] : [];
 }
 
-/** The tests at /tests, without the lists that say which of them count, and those that are laid over the workdir. */
+/** The tests at /tests, without the lists of counting tests, and those that are laid over the workdir. */
 export async function listSuiteFiles({ grading }: CandidateTerms, execute: SuiteStage): Promise<readonly WorkspaceFile[]> {
   const { task, step, content } = grading;
   const lists = new Set(execute.lists.map((path) => `${TESTS}/${path}`));
@@ -88,7 +88,7 @@ export function buildSuiteCommand(
   };
 }
 
-/** A runner that is not there is no fault of the submission, unless the submission is where it should be. */
+/** A missing runner is not the submission's fault, unless it should be a part of the submission. */
 export function assertStarted({ end }: CommandResult, workdir: string, { command: [program = ''] }: Pick<SuiteStage, 'command'>): void {
   if (end.kind !== 'unstartable') return;
   const isSubmitted = program.includes('/') && (!program.startsWith('/') || program.startsWith(`${workdir}/`));
@@ -96,10 +96,9 @@ export function assertStarted({ end }: CommandResult, workdir: string, { command
 }
 
 /**
- * Makes everything anew that can be written to, and lays the candidate's files there: nothing is left of the run before.
+ * Makes all writable directories again and puts the candidate's files there: nothing is left of the previous run.
  *
- * @param own directories of the sandbox beside those of the task.
- * @returns why the candidate could not be brought in.
+ * @param own directories of the sandbox besides those of the task. @returns why the candidate could not be placed.
  */
 async function makeAnew(
   session: WorkspaceSession,

@@ -13,7 +13,7 @@ const REPORT_BYTES = 32 * 2 ** 20;
 /** Runners whose report is what they print. */
 const PRINTED: Readonly<Partial<Record<SuiteStage['runner'], 'stdout' | 'stderr'>>> = { unittest: 'stderr', go: 'stdout', cargo: 'stdout' };
 
-/** What is kept of what a run prints. */
+/** Most bytes that are kept of a run's output. */
 export function boundOutput({ runner }: SuiteStage): OutputBounds {
   return PRINTED[runner] === undefined ? SHOWN_OUTPUT : { ...SHOWN_OUTPUT, head: REPORT_BYTES };
 }
@@ -34,7 +34,7 @@ export async function readSuiteEvidence(
   return { order, ending: readEnding(result.end), ...toWritable(report), output: formatShown(result), seconds, cpuSeconds };
 }
 
-/** Of tests that could not be run, through the submission's own fault. */
+/** For tests that could not be run because of the submission. */
 export function describeNotRun(order: Ran['order'], detail: string): Ran {
   const ending = { kind: 'no-output', detail: shortenEvidence(`was not run: ${detail}`) } as const;
   return { order, ending, results: [], problem: ending.detail, output: '', seconds: 0 };
@@ -66,7 +66,7 @@ function toProblem(text: string): ReadReport {
   return { results: [], problem: text };
 }
 
-/** A printed report is evidence by its results; of the text its ends are kept. */
+/** A printed report counts by its results; of its text the ends are kept. */
 function formatShown({ stdout, stderr, ...rest }: CommandResult): string {
   return joinStreams({ ...rest, stdout: shorten(stdout), stderr: shorten(stderr) });
 }

@@ -4,7 +4,7 @@ import { LOGS, TESTS } from '../grading-template.ts';
 import { PYTEST_INSIDE } from '../grading-sandboxes.ts';
 import { seedRandom, shuffle } from '../order-of-runs.ts';
 
-/** Where `{report}` is. */
+/** The path of `{report}`. */
 export const REPORT = `${LOGS}/report/results`;
 const PLUGINS = '/muster/runner/pytest_plugins';
 const LARGEST_ORDER = 2 ** 31 - 1;
@@ -16,14 +16,14 @@ export interface SuiteRun {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Where Python finds what it needs: `root` is the machine's own, so that pytest has to be brought along. */
+/** Where Python finds modules: `root` is the machine's own, so pytest has to be mounted. */
 export interface PythonSettings {
   readonly isHostRoot: boolean;
   /** The task's own PYTHONPATH and PYTEST_ADDOPTS. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** The numbers that decide the order of each run: different ones, which follow from the seed of the verdict. */
+/** The numbers that decide the order of each run: distinct ones, which follow from the verdict's seed. */
 export function drawOrders(seed: string, runs: number): readonly number[] {
   const random = seedRandom('order of tests', seed);
   const orders = new Set<number>();
@@ -32,8 +32,8 @@ export function drawOrders(seed: string, runs: number): readonly number[] {
 }
 
 /**
- * What is run. `{report}` becomes the report's file, `{seed}` the order, and `{tests}` the ids of all tests in that order. pytest has neither of the
- * latter two: a plug-in orders its tests, which variables of its environment name.
+ * The command. `{report}` becomes the report's file, `{seed}` the order, and `{tests}` the ids of all tests in that order. pytest has neither of the
+ * latter two: a plug-in orders its tests, by variables of its environment.
  */
 export function buildSuiteRun(execute: SuiteStage, order: number, places: PythonSettings): SuiteRun {
   const { command, failToPass, passToPass, tripwires, runner } = execute;

@@ -1,7 +1,7 @@
 const LITERAL =
   /(?<number>(?<![\w.])\d{1,9}(?![\w.]))|(?<word>(?<![\w.])(?:true|false|True|False|undefined)(?![\w.(]))|(?<quote>["'])(?<text>[A-Za-z0-9 ]{1,40})\k<quote>/g;
 
-/** Of the same type where a compiler looks at types. */
+/** Of the same type where a compiler checks types. */
 const OTHER_WORDS = new Map([
   ['true', 'false'],
   ['false', 'true'],
@@ -25,10 +25,10 @@ function changeText(text: string): string {
   return `${text.slice(0, -1)}${last === 'e' ? 'a' : 'e'}`;
 }
 
-/** Ordinary words of test names, so that the name of a tripwire does not stand out. */
+/** Common words of test names, so that a tripwire's name is inconspicuous. */
 export const WORDS = ['again', 'more', 'values', 'cases', 'other', 'plain', 'small', 'both'];
 
-/** A name for a copy of a test. It follows from the test's name, and does not say that it is a copy. @param at which copy. */
+/** A name for a copy of a test. It follows from the test's name, and does not reveal that it is a copy. @param at number of the copy. */
 export function nameCopy(name: string, at: number): string {
   const start = name.length;
   return `${name}_${WORDS[(start + at) % WORDS.length] ?? ''}`;

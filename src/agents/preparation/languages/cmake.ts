@@ -14,7 +14,7 @@ export const CMAKE: LanguageAdapter = {
   suite: buildCTestSuite,
   environment: () => ({ CMAKE_COLOR_DIAGNOSTICS: 'OFF', CLICOLOR: '0' }),
   findFile: (id, { places }) => places.get(id),
-  // The files that say what is built name the tests.
+  // The files that describe the build name the tests.
   hidesTests: false,
   dependencies: undefined,
   releases: ['/usr/include', '/usr/local/include', '/usr/src'],
@@ -25,8 +25,8 @@ export const CMAKE: LanguageAdapter = {
 };
 
 /**
- * Many projects build their tests only when an option of their own asks for them. CMake includes this before it comes to the options. Projects within
- * the project keep their tests to themselves.
+ * Many projects build their tests only if an option of their own is set. CMake includes this before it reads the options. Nested projects keep their
+ * tests to themselves.
  */
 const TEST_OPTIONS = `if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
   file(STRINGS CMakeLists.txt options REGEX "^[ \\t]*(option|OPTION)[ \\t]*\\\\(")
@@ -60,7 +60,7 @@ exec ctest --test-dir /tmp/build --output-junit "$1" --schedule-random --timeout
   };
 }
 
-/** What is compared with 0 may be a pointer, and another number does not compile. */
+/** A value that is compared with 0 may be a pointer, and another number does not compile. */
 const MAYBE_POINTER = /[=!]=\s*0\b/;
 const HEADER = /^(?<indent>)TEST(?:_F)?\(\s*\w+\s*,\s*(?<name>\w+)\s*\)\s*\{$/;
 
@@ -68,7 +68,7 @@ function draftCTripwires(path: string, text: string, ids: readonly string[], { p
   const here = [...places].flatMap(([id, place]) => (place === path && ids.includes(id) ? [id] : []));
   const within = new Set(listGoogleTests(text));
   const of = here.find((id) => !within.has(id));
-  // A program that CTest runs as one test may have macros of its own with GoogleTest's names.
+  // A program that CTest runs as one test may have its own macros with GoogleTest's names.
   if (of === undefined)
     return draftBlocks(path, text, ids, { header: HEADER, findId: (name) => here.find((id) => id.endsWith(`.${name}`)) });
   const lines = text.split('\n');

@@ -1,9 +1,9 @@
 import { WORDS } from './changed-literal.ts';
 
 /**
- * What CMake includes at each `project`. A program of a tripwire is built and run as the one that it is a copy of: a file stands beside one of that one's,
- * under one of the names that copies have, and takes its place, once for each such file. It is added at the end of the program's own directory, whose flags
- * it needs. How a program is run is known where the project adds the test, so both commands are wrapped, each argument as it was written.
+ * Included by CMake at each `project`. A tripwire's program is built and run like the one that it copies: a file beside one of the original's files,
+ * under one of the names of copies, replaces it, once for each such file. It is added at the end of the program's own directory, whose flags it
+ * needs. How a program is run is known where the project adds the test, so both commands are wrapped, each argument as it was written.
  */
 export const COPIED_PROGRAMS = `if(NOT COMMAND muster_copy_program)
   function(add_executable target)

@@ -3,11 +3,11 @@ import { classifyPath } from '../source/path-kinds.ts';
 import { type SourceFiles, readText } from '../source/source-files.ts';
 import type { Framework } from './language-adapter.ts';
 
-/** What is compiled by itself. */
+/** Files that are compiled by themselves. */
 export const CODE = /\.(c|cc|cpp|cxx)$/;
 const GOOGLE_TEST = /^TEST(?:_F)?\(\s*(?<suite>\w+)\s*,\s*(?<name>\w+)\s*\)/gm;
 
-/** Tests that CTest runs, and the files that they stand in, as far as the files of CMake name them. */
+/** Tests that CTest runs, and their files, as far as the files of CMake name them. */
 export function detectCTest(files: SourceFiles): Framework | undefined {
   const lists = [...files.keys()].filter((path) => posix.basename(path) === 'CMakeLists.txt' || path.endsWith('.cmake'));
   const texts = lists.map((path) => [posix.dirname(path), readText(files, path) ?? ''] as const);
@@ -27,7 +27,7 @@ export function listGoogleTests(text: string): readonly string[] {
   return Array.from(text.matchAll(GOOGLE_TEST), ({ groups }) => `${groups?.['suite'] ?? ''}.${groups?.['name'] ?? ''}`);
 }
 
-/** What a test is usually called whose file has this name. */
+/** The usual name of a test whose file has this name. */
 function guessNames(stem: string): readonly string[] {
   const short = stem.replace(/^test_|_test$/, '');
   return [stem, short, `test_${short}`, `${short}_test`];
@@ -55,7 +55,7 @@ function* readTests(files: SourceFiles, directory: string, written: string): Gen
   }
 }
 
-/** The file with a program's tests: what fewest programs share, of those the longest. */
+/** The file with a program's tests: the one that fewest programs share, of those the longest. */
 function findOwnFile(files: SourceFiles, sources: ReadonlyMap<string, readonly string[]>, target: string): string | undefined {
   const shared = (path: string): number => [...sources.values()].filter((each) => each.includes(path)).length;
   const size = (path: string): number => files.get(path)?.content.length ?? 0;

@@ -58,7 +58,7 @@ function isTestFile(path: string): boolean {
   return path.endsWith('_test.go') && !/(^|\/)(vendor|testdata|[._][^/]*)\//.test(path);
 }
 
-/** As `go test` takes it. */
+/** As `go test` accepts it. */
 function nameDirectory(path: string): string {
   return `./${posix.dirname(path)}`;
 }
@@ -114,7 +114,7 @@ function buildCoverageSuite(framework: Framework): SuiteCommand {
   return { runner: 'go', command: ['sh', '/tests/run.sh', '{seed}'], files: { 'run.sh': script } };
 }
 
-/** A tripwire stands beside the other tests of its package. */
+/** A tripwire is put beside the other tests of its package. */
 function findPlace(places: ReadonlyMap<string, string>, top: string): string | undefined {
   const begin = `${top.split('::')[0] ?? ''}::`;
   return [...places].find(([id]) => id.startsWith(begin))?.[1];

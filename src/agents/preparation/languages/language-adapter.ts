@@ -3,7 +3,7 @@ import type { Tripwire } from '../../tasks/muster-schema.ts';
 import type { WrittenFile } from '../../tasks/written-task.ts';
 import type { SourceFiles } from '../source/source-files.ts';
 
-/** What tests are asked for: whole files, to learn what is in them, or these tests. */
+/** Which tests to run: whole files, to learn what is in them, or these tests. */
 export type TestSelection =
   { readonly kind: 'files'; readonly files: readonly string[] } | { readonly kind: 'ids'; readonly ids: readonly string[] };
 
@@ -23,18 +23,18 @@ export interface Framework {
   readonly evidence: string;
   /** Files with tests, in the order of their paths. */
   readonly testFiles: readonly string[];
-  /** Where tests stand, by their ids; empty where an id names its file. */
+  /** Directories of tests, by their ids; empty where an id names its file. */
   readonly places: ReadonlyMap<string, string>;
   /** Words that a user adds to the command that runs the tests. */
   readonly added?: readonly string[];
 }
 
-/** Lines that are put into a file, which may be a new one. */
+/** Lines that are inserted into a file, which may be a new one. */
 export interface TestBlock {
   readonly id: string;
-  /** Of the repository. */
+  /** Path in the repository. */
   readonly path: string;
-  /** Line of the file before which the block is put, from 0. */
+  /** Line of the file before which the block is inserted, from 0. */
   readonly at: number;
   readonly block: string;
 }
@@ -51,7 +51,7 @@ export interface TripwireDraft {
 
 /** How what tests need is installed. */
 export interface DependencyPlan {
-  /** Whether a file says which dependencies there are: nothing else of a repository changes what is installed. */
+  /** Whether a file declares dependencies: nothing else in a repository changes what is installed. */
   declares(path: string): boolean;
   /** Whether such a file may name something that is to be installed. */
   mayName(path: string, text: string): boolean;
@@ -85,19 +85,19 @@ export interface Cheat {
 /** A language with its frameworks. One that is added here and in the table can be prepared. */
 export interface LanguageAdapter {
   readonly name: string;
-  /** By the repository's files; undefined where they name no framework that is known. */
+  /** By the repository's files; undefined where they name no known framework. */
   detect(files: SourceFiles): Framework | undefined;
   /** Name of the smallest part that can be run: the test itself, or what holds it. Every test of a part that runs has to be pinned. */
   getPart(id: string): string;
   suite(framework: Framework, selection: TestSelection): SuiteCommand;
-  /** Of every command, in agents' workspaces too. @param dependencies as they lie in the workdir. */
+  /** The environment of every command, in agents' workspaces too. @param dependencies by their paths in the workdir. */
   environment(files: SourceFiles, workdir: string, dependencies: SourceFiles): Readonly<Record<string, string>>;
   /** The file of a test, by its id. */
   findFile(id: string, framework: Framework): string | undefined;
   /** Whether a file of tests can be taken away without breaking the build. */
   readonly hidesTests: boolean;
   readonly dependencies: DependencyPlan | undefined;
-  /** Directories of a machine in which an agent sees code of this language that was installed; `*` stands for any name. */
+  /** Directories of a machine in which an agent can read installed code of this language; `*` matches any name. */
   readonly releases: readonly string[];
   /** How the tests are run to learn which lines they cover; undefined: all code counts as covered. */
   readonly coverage: CoveragePlan | undefined;

@@ -7,7 +7,7 @@ import type { Framework, LanguageAdapter } from './language-adapter.ts';
 import { PYTHON } from './python.ts';
 import { RUST } from './rust.ts';
 
-/** Every language that can be prepared. In a repository with several the first one with tests decides. */
+/** Every supported language. In a repository with several the first one with tests decides. */
 export const LANGUAGES: readonly LanguageAdapter[] = [PYTHON, GO, RUST, JAVASCRIPT, CMAKE];
 
 export interface DetectedLanguage {

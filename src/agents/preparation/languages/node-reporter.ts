@@ -1,4 +1,4 @@
-/** A reporter for node:test, whose own ones leave the files of tests out: the JSON that jest writes. Tests of one name are numbered. */
+/** A reporter for node:test, whose own ones omit the files of tests: writes the JSON of jest. Tests with the same name are numbered. */
 export const NODE_REPORTER = `import path from 'node:path';
 
 export default async function* report(source) {

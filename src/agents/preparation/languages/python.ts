@@ -19,7 +19,7 @@ const NO_PLACES: Framework['places'] = new Map();
 const IN_LAYER = '.dependencies';
 const BUILD_FILES = ['pyproject.toml', 'setup.cfg', 'setup.py'];
 
-/** Python: pytest, and unittest, whose tests pytest runs as well and reports more exactly. */
+/** Python: pytest, and unittest, whose tests pytest can run and report more exactly. */
 export const PYTHON: LanguageAdapter = {
   name: 'python',
   detect: detectPython,
@@ -49,7 +49,7 @@ export const PYTHON: LanguageAdapter = {
 
 const ENTRY_POINTS = /^\.dependencies\/[^/]+\.dist-info\/entry_points\.txt$/;
 
-/** Modules of installed plug-ins. pytest loads none by itself in a grading sandbox, so that those of the machine are left out. */
+/** Modules of installed plug-ins. In a grading sandbox pytest loads none by itself, which excludes those of the machine. */
 function findPytestPlugins(files: SourceFiles): readonly string[] {
   return [...files.keys()]
     .filter((path) => ENTRY_POINTS.test(path))
@@ -75,7 +75,7 @@ function detectPython(files: SourceFiles): Framework | undefined {
   return undefined;
 }
 
-/** pytest reads what it is to run from a file: no command line is long enough for all tests. */
+/** pytest reads its selection from a file: no command line is long enough for all tests. */
 function buildPytestSuite({ added = [] }: Framework, selection: TestSelection): SuiteCommand {
   const wanted = selection.kind === 'files' ? selection.files : selection.ids;
   return {
@@ -133,7 +133,7 @@ function draftPythonTripwires(path: string, text: string, ids: readonly string[]
   });
 }
 
-/** Lines of a function without those that are empty at its end. */
+/** Lines of a function without empty ones at its end. */
 function readBody(lines: readonly string[], start: number, indent: string): readonly string[] {
   const rest = lines.slice(start + 1);
   const end = rest.findIndex((line) => line.trim() !== '' && !(line.startsWith(indent) && /^\s/.test(line.slice(indent.length))));

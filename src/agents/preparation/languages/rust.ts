@@ -6,7 +6,7 @@ import { draftBlocks } from './test-blocks.ts';
 const TEST = /^\s*#\[test\]\s*\n(?:\s*#\[[^\n]*\]\s*\n)*\s*(?:pub )?fn (?<name>\w+)/gm;
 const IN_LAYER = '.dependencies';
 
-/** Rust: the tests in `tests/`. Those that stand beside the code that they test could be changed with it, and are not pinned. */
+/** Rust: the tests in `tests/`. Those beside the code that they test could be changed with it, and are not pinned. */
 export const RUST: LanguageAdapter = {
   name: 'rust',
   detect: detectRust,
@@ -55,7 +55,7 @@ function nameTarget(path: string): string {
   return path.replace(/^tests\//, '').replace(/(\/main)?\.rs$/, '');
 }
 
-/** Each target by itself, so that one that cannot be built does not take the others with it. */
+/** Each target by itself, so that one that cannot be built does not affect the others. */
 function buildCargoSuite({ testFiles, places, added }: Framework, selection: TestSelection): SuiteCommand {
   const targets = new Map<string, string[]>();
   if (selection.kind === 'files') for (const path of selection.files) targets.set(nameTarget(path), []);
@@ -74,7 +74,7 @@ function runTarget([target, ids]: readonly [string, readonly string[]], added: s
   return `cargo test --offline --no-fail-fast --test ${quoteWord(target)}${added}${exact} || status=1`;
 }
 
-/** A tripwire stands beside the test that it is a copy of, whose name its own begins with. */
+/** A tripwire is put beside the test that it copies, and its name begins with that test's name. */
 function findWired(places: ReadonlyMap<string, string>, id: string): string | undefined {
   return places.get(id.replace(/_[a-z]+$/, ''));
 }

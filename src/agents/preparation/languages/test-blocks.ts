@@ -1,17 +1,17 @@
 import { changeLiteral, nameCopy } from './changed-literal.ts';
 import type { TripwireDraft } from './language-adapter.ts';
 
-/** How tests stand in the files of a language with braces. */
+/** The form of tests in languages with braces. */
 export interface BlockForm {
   /** The first line of a test; groups `indent` and `name`. */
   readonly header: RegExp;
-  /** A line that has to stand right before it, and is copied with it. */
+  /** A line that has to come right before it, and is copied with it. */
   readonly attribute?: RegExp;
   findId(name: string, lines: readonly string[], at: number): string | undefined;
 }
 
 const TELLS = /assert|expect|equal|require|check|[=!]=/i;
-/** What a failure says decides nothing, nor how many assertions there are and how long they take. */
+/** Failure messages, numbers of assertions and their times decide nothing. */
 const SAYS = /error|fatal|log|print|panic|throw|\bplan\b|time|sleep|wait/i;
 
 /** Copies of tests, each with the literal of its last assertion changed. */
@@ -65,7 +65,7 @@ export function changeLast(body: readonly string[]): { readonly at: number; read
 
 const COMPARED = /(?<=[=!]=\s{0,4})(?:\d{1,9}(?![\w.])|"[A-Za-z0-9 ]{1,40}")/;
 
-/** The literal behind a comparison, where there is one: what stands behind it may be what a failure says. */
+/** The literal after a comparison, where there is one: anything after it may be a failure message. */
 function changeCompared(line: string): string | undefined {
   const found = COMPARED.exec(line);
   if (found === null) return changeLiteral(line);

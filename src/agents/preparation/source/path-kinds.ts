@@ -1,4 +1,4 @@
-/** What a file of a repository is for, by its path. */
+/** The purpose of a repository's file, by its path. */
 export type PathKind = 'test' | 'source' | 'generated' | 'other';
 
 const TEST_DIRECTORY = /(^|\/)(tests?|__tests__|testing|specs?|testdata|fixtures)\//i;
@@ -8,11 +8,11 @@ const SOURCE = /\.(py|pyi|go|rs|[cm]?[jt]sx?|c|cc|cpp|cxx|h|hh|hpp|hxx|toml|cfg|
 const GENERATED =
   /(^|\/)(package-lock\.json|yarn\.lock|pnpm-lock\.yaml|Cargo\.lock|poetry\.lock|uv\.lock|go\.sum|node_modules\/|vendor\/|dist\/|build\/|[^/]*\.min\.js|[^/]*_pb2\.py|[^/]*\.pb\.go|[^/]*\.egg-info\/|PKG-INFO$)/;
 const CODE = /\.(py|go|rs|[cm]?[jt]sx?|c|cc|cpp|cxx|h|hh|hpp|hxx)$/;
-/** What no test covers. */
+/** Files that no test covers. */
 const OTHER =
   /(^|\/)(docs?|examples?|bench(es|marks?)?|fuzz(ing)?|\.github)\/|(^|\/)(change(s|log)|news|history|readme|authors|contribut\w*|copying|licen[cs]e)[^/]*$/i;
 
-/** The kind of a path. Tests that stand in a package beside its code are known by their names. */
+/** The kind of a path. Tests beside their package's code are recognised by their names. */
 export function classifyPath(path: string): PathKind {
   if (GENERATED.test(path)) return 'generated';
   if (TEST_DIRECTORY.test(path) || TEST_NAME.test(path)) return 'test';

@@ -7,7 +7,7 @@ export interface SourceFile {
 /** Files by their paths, which are relative, plain and UTF-8. */
 export type SourceFiles = ReadonlyMap<string, SourceFile>;
 
-/** Of what is read of one commit. A repository beyond them is refused. */
+/** Bounds on reading one commit. A repository beyond them is refused. */
 export const TREE_BOUNDS = { files: 8_000, bytes: 128 * 2 ** 20, fileBytes: 32 * 2 ** 20 } as const;
 
 /** @returns the text; undefined for a file that is not there, or no text. */

@@ -9,7 +9,7 @@ export interface ChatLine {
   readonly reward: number | null;
 }
 
-/** For supervised fine-tuning: what was said and answered, without tokens. */
+/** For supervised fine-tuning: the messages without tokens. */
 export function formatMessages({ prompt, turns, tools, task, trajectory, reward }: Trajectory): ChatLine {
   return { messages: [...prompt, ...turns.flatMap(describeTurn)], tools: describeTools(tools), task, trajectory, reward };
 }
@@ -18,7 +18,7 @@ export function describeTools(tools: Trajectory['tools']): readonly Readonly<Rec
   return tools.map((tool) => ({ type: 'function', function: tool }));
 }
 
-/** The messages of one turn: the model's, and those that answer it. */
+/** The messages of one turn: the model's, and the answers to it. */
 function describeTurn({ message, toolCalls, observations }: Trajectory['turns'][number]): readonly Readonly<Record<string, unknown>>[] {
   const names = new Map(toolCalls.map(({ id, name }) => [id, name]));
   const said = {
@@ -43,7 +43,7 @@ function describeTurn({ message, toolCalls, observations }: Trajectory['turns'][
   return [said, ...answers];
 }
 
-/** What is no JSON object stands in one, under `unreadable`. */
+/** Text that is no JSON object is wrapped in one, under `unreadable`. */
 export function readArguments({ arguments: text }: Pick<ToolCall, 'arguments'>): object {
   if (text.trim() === '') return {};
   try {

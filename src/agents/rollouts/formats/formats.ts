@@ -4,7 +4,7 @@ import { formatMessages } from './chat-messages.ts';
 import { formatSkyrl, formatVerl, SlimeFormat } from './samples.ts';
 import { formatVerifiers } from './verifiers-trace.ts';
 
-/** What a trajectory can be written as, each an object a line. */
+/** The formats of trajectories, each an object a line. */
 export const ROLLOUT_FORMATS = ['muster', 'atif', 'messages', 'verl', 'slime', 'skyrl', 'verifiers'] as const;
 
 export type RolloutFormat = (typeof ROLLOUT_FORMATS)[number];
@@ -12,14 +12,14 @@ export type RolloutFormat = (typeof ROLLOUT_FORMATS)[number];
 /** Formats of tokens: without them there is nothing to write. */
 const OF_TOKENS: ReadonlySet<RolloutFormat> = new Set(['verl', 'slime', 'skyrl', 'verifiers']);
 
-/** Formats of one conversation: what the model never saw in this order is no example for any. */
+/** Formats of one conversation: a conversation that the model never saw in this order is no example for any. */
 const OF_CONVERSATIONS: ReadonlySet<RolloutFormat> = new Set(['atif', 'messages']);
 
 /** Writes trajectories in one format, one after the other. */
 export interface RolloutFormatter {
   /**
    * Its lines. Undefined when the format is one of tokens, and the trajectory has none with log-probabilities or no reward; and when it is one of
-   * conversations, and the program that led this one has rewritten it.
+   * conversations, and the program has rewritten this one.
    */
   format(trajectory: Trajectory): readonly object[] | undefined;
 }

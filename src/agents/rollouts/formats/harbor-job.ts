@@ -9,7 +9,7 @@ const SUFFIX_LENGTH = 7;
 /** When a job without trials was. */
 const NEVER = '1970-01-01T00:00:00.000Z';
 
-/** What Harbor's tools read of a trial: `result.json`, which holds `config.json` too, and the reward. */
+/** The files of a trial that Harbor's tools read: `result.json`, which includes `config.json`, and the reward. */
 export interface HarborTrial {
   /** Of its directory. */
   readonly name: string;
@@ -65,7 +65,7 @@ export class HarborJob {
     return { name, config, result, rewards };
   }
 
-  /** Of all trials that were added. */
+  /** Of all added trials. */
   get result(): object {
     const evals = Object.fromEntries([...this.#evals].map(([key, evaluated]) => [key, describeEvaluated(evaluated)]));
     const errored = [...this.#evals.values()].reduce((sum, { errors }) => sum + errors, 0);
@@ -125,7 +125,7 @@ function describeEvaluated({ rewards, exceptions, errors }: Evaluated): object {
   };
 }
 
-/** Only what kept a trajectory from its end is an exception: a limit that cuts one off is none to Harbor either. */
+/** Only an abnormal end is an exception: in Harbor, too, a limit is none. */
 function describeException({ status, stopReason, timings }: Trajectory): { readonly exception_type: string } | null {
   if (status !== 'failed' && status !== 'cancelled') return null;
   const about = { exception_message: `the trajectory ended with "${stopReason}"`, exception_traceback: '', occurred_at: timings.endedAt };
@@ -163,7 +163,7 @@ function nameTrial({ task, trajectory }: Pick<Trajectory, 'task' | 'trajectory'>
   return `${name}__${suffix}`;
 }
 
-/** The same text has the same one: a job that is written again has the same ids. */
+/** Equal texts have equal ids: a job that is written again has the same ids. */
 function deriveUuid(text: string): string {
   const digest = digestOf(text);
   return [digest.slice(0, 8), digest.slice(8, 12), `8${digest.slice(13, 16)}`, `8${digest.slice(17, 20)}`, digest.slice(20, 32)].join('-');

@@ -44,7 +44,7 @@ const SLIME_STATUS: Readonly<Record<TrajectoryStatus, string>> = {
   cancelled: 'aborted',
 };
 
-/** `Sample` of slime, one for each segment. Samples of a task have one `group_index`, from 0 on in the order in which they come. */
+/** `Sample` of slime, one for each segment. Samples of a task share one `group_index`, numbered from 0 in order of appearance. */
 export class SlimeFormat {
   readonly #groups = new Map<string, number>();
 
@@ -74,7 +74,7 @@ export class SlimeFormat {
   }
 }
 
-/** Rows of SkyRL's step-wise generator output, one for each segment: those of a trajectory stand together, and the last one has the reward. */
+/** Rows of SkyRL's step-wise generator output, one for each segment: those of a trajectory are adjacent, and the last one has the reward. */
 export function formatSkyrl(trajectory: Trajectory): readonly object[] {
   const { segments, reward, task, rep, stopReason } = trajectory;
   return segments.map(cutSegment).map(({ promptIds, responseIds, mask, logprobs }, i) => {

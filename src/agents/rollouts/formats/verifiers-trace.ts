@@ -59,7 +59,7 @@ function listNodes(trajectory: Trajectory): { readonly nodes: readonly TraceNode
       if (tokens?.segment !== position) continue;
       const given = ids.slice(at, tokens.prompt);
       const before = listMessagesBefore(trajectory, i, at === 0);
-      // Which token is of which message the server does not say: all stand with the last one, or before the answer where there is none.
+      // The server does not say which token belongs to which message: all are with the last one, or before the answer where there is none.
       for (const [of, message] of before.entries())
         add({ message, ...input(of === before.length - 1 ? given : []), timestamp: toEpochSeconds(turn.startedAt) });
       const scaffold = input(before.length === 0 ? given : []);

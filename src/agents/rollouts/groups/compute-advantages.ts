@@ -1,4 +1,4 @@
-/** Names of the ways to turn the rewards of a group into advantages. */
+/** Names of the ways to compute a group's advantages from its rewards. */
 export const ADVANTAGES = ['grpo', 'dr-grpo', 'rloo', 'raw'] as const;
 
 /**
@@ -9,24 +9,24 @@ export type AdvantageTerms =
   { readonly kind: 'grpo'; readonly ddof: 0 | 1 } | { readonly kind: Exclude<(typeof ADVANTAGES)[number], 'grpo'> };
 
 export interface GroupMember {
-  /** What the tests decide, before shaping. Null when there is no verdict: the trajectory is void. */
+  /** The tests' result, before shaping. Null when there is no verdict: the trajectory is void. */
   readonly core: number | null;
   /** With shaping. Null when there is no verdict. */
   readonly reward: number | null;
-  /** Whether its tokens are left out of the loss: it was cut off or cancelled, and says nothing of the others. */
+  /** Whether its tokens are left out of the loss: it was cut off or cancelled, and says nothing about the others. */
   readonly isMasked: boolean;
 }
 
 export interface GroupAdvantages {
-  /** One for each member; null for a member that has no part in the group. */
+  /** One for each member; null for a member that does not count in the group. */
   readonly advantages: readonly (number | null)[];
   /** Members that have a part in it: the n of the formulas. */
   readonly size: number;
   /** Of their rewards; null when there is none. */
   readonly mean: number | null;
   /**
-   * Why nothing can be learned from it. no-reward: no member counts. zero-variance: the core rewards are all the same; what shaping adds is noise,
-   * which a division by its own standard deviation would make as large as a signal.
+   * Why nothing can be learned from it. no-reward: no member counts. zero-variance: the core rewards are all equal; shaping then only adds noise,
+   * which division by its own standard deviation would make as large as a signal.
    */
   readonly filtered: 'no-reward' | 'zero-variance' | null;
 }
@@ -34,7 +34,7 @@ export interface GroupAdvantages {
 /** Keeps a quotient finite where rewards differ by nearly nothing. */
 const EPSILON = 1e-6;
 
-/** A group of which one member is left has its raw reward as the advantage: there is nothing to compare it with. */
+/** A group with one counting member has its raw reward as the advantage: there is nothing to compare it with. */
 export function computeAdvantages(members: readonly GroupMember[], terms: AdvantageTerms): GroupAdvantages {
   const counted = members.filter(isCounted);
   const rewards = counted.map(({ reward }) => reward);

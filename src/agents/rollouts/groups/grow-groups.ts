@@ -7,8 +7,8 @@ export interface GrowingGroup {
 }
 
 /**
- * Shares further trajectories out between groups: first to those whose rewards are estimated to vary most, p(1 − p), each up to `most` members. p is
- * the mean of the rewards with one success and one failure added, so that a group of few members is not written off.
+ * Divides further trajectories between groups: first to those whose rewards are estimated to vary most, p(1 − p), each up to `most` members. p is the
+ * mean of the rewards with one success and one failure added, so that a group of few members is not dismissed.
  *
  * @returns for each group, how many members it gets.
  */

@@ -1,12 +1,12 @@
-/** What a stream of groups may use. */
+/** The limits of a stream of groups. */
 export interface StreamTerms {
   /** Trajectories of a group. */
   readonly groupSize: number;
   /** Trajectories whose agents act at a time. Those that are graded do not count. */
   readonly concurrency: number;
-  /** Groups that the trainer takes for one step, which makes the next version. */
+  /** Groups that the trainer uses for one step, which makes the next version. */
   readonly batch: number;
-  /** By how many versions the policy may be newer than the oldest one that took part in a group, when the trainer gets the group. */
+  /** How many versions the policy may be ahead of the oldest one in a group when the trainer gets the group. */
   readonly maxStaleness: number;
   /** Groups that may wait for a trainer that does not fetch: beyond them none is begun. Those that run are not stopped. */
   readonly mostWaiting: number;
@@ -19,9 +19,9 @@ export interface StreamCounts {
   readonly running: number;
   /** Trajectories of these whose agents have not ended. */
   readonly trajectories: number;
-  /** Groups that were finished and kept, delivered or not. Those that were filtered or cancelled are not among them. */
+  /** Groups that were finished and kept, delivered or not; without filtered and cancelled ones. */
   readonly accepted: number;
-  /** Of the accepted ones, those that no trainer has acknowledged. */
+  /** Accepted groups that no trainer has acknowledged. */
   readonly waiting: number;
   /** How often a new version was reported since the stream began. */
   readonly version: number;
@@ -30,7 +30,7 @@ export interface StreamCounts {
 /**
  * How many groups to begin now. The bound on staleness is that of AReaL (Fu et al. 2025): a group that begins at version v is one of the first
  * (maxStaleness + v + 1) · batch, so the trainer gets it at version v + maxStaleness at the latest, when groups end in the order in which they begin.
- * Groups that were filtered make room again: if they counted, the stream would run dry.
+ * Filtered groups do not count; otherwise the stream would run dry.
  */
 export function planStarts({ running, trajectories, accepted, waiting, version }: StreamCounts, terms: StreamTerms): number {
   const { groupSize, concurrency, batch, maxStaleness, mostWaiting, total } = terms;

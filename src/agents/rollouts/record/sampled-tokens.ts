@@ -1,6 +1,6 @@
-/** What a model server says of one turn: never what a tokenizer makes of the text again. */
+/** A model server's tokens of one turn, never tokens that a tokenizer made from the text again. */
 export interface SampledTurn {
-  /** All tokens that the model was given. */
+  /** All tokens of the model's prompt. */
   readonly promptIds: readonly number[];
   readonly completionIds: readonly number[];
   /** Natural logarithms, one for each token of the completion. Undefined when the server gave none. */
@@ -9,14 +9,14 @@ export interface SampledTurn {
   readonly version: number | undefined;
 }
 
-/** A sequence of tokens that the model has seen and sampled exactly as it stands. The lists are of one length. */
+/** A sequence of tokens exactly as the model has seen and sampled it. The lists have one length. */
 export interface Segment {
   readonly ids: readonly number[];
   /** 1 for a token that the model sampled here, 0 for what it was given. */
   readonly lossMask: readonly (0 | 1)[];
   /** 0 where the mask is 0. Null when the server gave none for a sampled token of the segment. */
   readonly logprobs: readonly number[] | null;
-  /** Of the policy, for each token: −1 where the mask is 0 or the version is not known. */
+  /** Version of the policy for each token: −1 where the mask is 0 or the version is unknown. */
   readonly versions: readonly number[];
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Grows when a reader of an earlier record would misread a new one. */
+/** Increased when a reader of an earlier record would misread a new one. */
 export const TRAJECTORY_FORMAT = 1;
 
 const count = z.int().min(0);

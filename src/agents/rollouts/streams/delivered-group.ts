@@ -28,7 +28,7 @@ export const deliveredGroupSchema = headSchema
 
 export type DeliveredGroup = z.infer<typeof deliveredGroupSchema>;
 
-/** @param version how often a version was reported since the stream began. @returns the JSON of a DeliveredGroup, on one line. */
+/** @param version number of versions that were reported since the stream began. @returns the JSON of a DeliveredGroup, on one line. */
 export function formatDeliveredGroup(
   stream: StreamId,
   { number, cursor, lease, head, trajectories }: LeasedGroup,
@@ -49,7 +49,7 @@ export function formatDeliveredGroup(
   return `${JSON.stringify(described).slice(0, -1)},"trajectories":[${kept.map(({ trajectory }) => trajectory).join(',')}]}`;
 }
 
-/** The least number of versions that were reported until the oldest one of a group that a trainer may still get. */
+/** The least version, as a number of reports, that the oldest one in a group may have for a trainer to get the group. */
 export function findOldestAllowed(version: number, terms: { readonly maxStaleness: number }): number {
   return isTooStale(0, version, terms) ? version - terms.maxStaleness : 0;
 }

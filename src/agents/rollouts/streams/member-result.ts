@@ -6,7 +6,7 @@ import type { GroupTerms } from './stream-order.ts';
 
 const share = z.number().nullable();
 
-/** What a group has to know of one of its trajectories. */
+/** What a group needs to know about one of its trajectories. */
 export const memberResultSchema = z.strictObject({
   core: share,
   reward: share,
@@ -18,7 +18,7 @@ export const memberResultSchema = z.strictObject({
 
 export type MemberResult = z.infer<typeof memberResultSchema> & GroupMember;
 
-/** Of a trajectory that was lost in every attempt. */
+/** For a trajectory that was lost in every attempt. */
 export const VOID_MEMBER: MemberResult = { core: null, reward: null, isMasked: true, oldest: null, newest: null };
 
 export function summariseMember(
@@ -35,7 +35,7 @@ export function summariseMember(
   };
 }
 
-/** Of the sampling of a member. The members of a group have the task's seed in common, and this one not. */
+/** Seed of a member's sampling. The members of a group share the task's seed, but not this one. */
 export function deriveMemberSeed(groupSeed: number, rep: number): number {
   return createHash('sha256').update(`muster member ${groupSeed} ${rep}`).digest().readUInt32LE(0);
 }

@@ -10,9 +10,9 @@ export interface RunningGroup {
   readonly number: number;
   /** How often a version was reported when it began. */
   readonly begun: number;
-  /** Members that it is to have. */
+  /** Its planned number of members. */
   readonly wanted: number;
-  /** Of those that have ended, by their position in the group. */
+  /** Members that have ended, by their position in the group. */
   readonly ended: ReadonlyMap<number, MemberResult>;
 }
 
@@ -34,24 +34,24 @@ export interface StreamView {
 
 export interface SettledGroup extends Pick<GroupAdvantages, 'advantages' | 'size' | 'mean'> {
   readonly number: number;
-  /** How often a version was reported until the oldest one that took part. */
+  /** Its oldest version, as a number of reports. */
   readonly oldest: number;
 }
 
 export type StreamAction =
   | { readonly kind: 'begin'; readonly number: number }
-  /** The group gets so many members more. */
+  /** Adds this many members to the group. */
   | { readonly kind: 'grow'; readonly number: number; readonly by: number }
   | { readonly kind: 'accept'; readonly group: SettledGroup }
   | { readonly kind: 'filter'; readonly number: number; readonly why: NonNullable<GroupAdvantages['filtered']> }
-  /** It is too old for the trainer by now: what runs of it is cancelled. */
+  /** It is too old for the trainer by now: its running members are cancelled. */
   | { readonly kind: 'cancel'; readonly number: number }
   | { readonly kind: 'complete' };
 
 /**
- * What a stream of groups does next: old groups are cancelled, whole ones are grown or settled, and new ones begin.
+ * What a stream of groups does next: old groups are cancelled, complete ones are grown or settled, and new ones begin.
  *
- * A group is too old by the oldest version that took part in it, be that of a member that has ended or of one that runs since the group began.
+ * A group's age is that of the oldest version in it: of a member that has ended, or of one that runs since the group began.
  */
 export function planStream(view: StreamView, terms: GroupTerms): readonly StreamAction[] {
   const { running, ready, acknowledged, reported, next } = view;
@@ -83,8 +83,8 @@ export function planStream(view: StreamView, terms: GroupTerms): readonly Stream
 }
 
 /**
- * How often a version was reported until the oldest one that took part. A member that runs, or whose versions are not known, is as old as its group; one that
- * has no part in the group does not matter.
+ * The oldest version in the group, as a number of reports. A running member, or one with unknown versions, is as old as its group; one that does not
+ * count in the group is ignored.
  */
 function findOldest({ begun, wanted, ended }: RunningGroup, reported: StreamView['reported']): number {
   const counted = [...ended.values()].filter(({ reward, isMasked }) => reward !== null && !isMasked);
@@ -97,7 +97,7 @@ function countActing(groups: readonly ActingGroup[]): number {
   return groups.reduce((sum, { wanted, ended, grading }) => sum + Math.max(0, wanted - ended.size - grading), 0);
 }
 
-/** Only groups whose members differ are grown: the others are filtered. @returns by how many, for those that are. */
+/** Only groups whose members differ are grown; the others are filtered. @returns by how many, for those that are grown. */
 function planGrowth(whole: readonly RunningGroup[], free: number, terms: GroupTerms): ReadonlyMap<number, number> {
   const growing = whole.filter(
     ({ wanted, ended }) => wanted < terms.growTo && computeAdvantages(listMembers(ended), toAdvantageTerms(terms)).filtered === null,

@@ -1,15 +1,15 @@
 /** A version of a policy, as its trainer has reported it. */
 export interface ReportedVersion {
-  /** 1, 2, … of its policy: how often one was reported. */
+  /** 1, 2, … of its policy: the number of reports. */
   readonly ordinal: number;
-  /** As the trainer counts: it grows. */
+  /** The trainer's own number: it grows. */
   readonly version: number;
-  /** Name of the endpoint that serves it from then on; undefined for the one that the agent names. */
+  /** Name of the endpoint that serves it from then on; undefined for the agent's own. */
   readonly endpoint: string | undefined;
 }
 
 /**
- * How often a version was reported until a policy was at `version`, since a stream began. Versions only grow, so that one that was never reported counts as the
+ * The number of reports until a policy was at `version`, since a stream began. Versions only grow, so that one that was never reported counts as the
  * last one before it.
  *
  * @param reported since the stream began, in order.

@@ -19,7 +19,7 @@ export interface NewStream {
   readonly order: unknown;
 }
 
-/** Groups, by what became of them. Those that run are the rest of `begun`. */
+/** Groups by state. Running ones are the rest of `begun`. */
 export interface StreamCounts {
   readonly begun: number;
   readonly ready: number;
@@ -48,19 +48,19 @@ export interface StreamHold {
   readonly fence: number;
 }
 
-/** Another Muster plays the stream, or it has ended. The receiver gives up what it plays of it. */
+/** Another Muster plays the stream, or it has ended. The receiver stops playing it. */
 export class StreamLostError extends InfrastructureError {
   constructor(stream: StreamId) {
     super('rollouts.hold-lost', `stream ${stream} has ended, or another Muster plays it by now`);
   }
 }
 
-/** Of a group, what its trainer gets beside the trajectories. */
+/** What a group's trainer gets besides the trajectories. */
 export interface GroupHead extends SettledGroup {
   readonly task: string;
   readonly taskDigest: string;
   readonly taskSeed: number;
-  /** Versions that took part, as the model server or the trainer says; null when none is known. */
+  /** Versions in the group, as the model server or the trainer states them; null when none is known. */
   readonly versions: { readonly oldest: number | null; readonly newest: number | null };
 }
 
@@ -70,7 +70,7 @@ export interface LeasedGroup {
   /** How often it was leased, this time included. It is acknowledged by it. */
   readonly lease: number;
   readonly head: GroupHead;
-  /** Each the JSON of a trajectory, in the order of their positions; undefined for one that was lost. */
+  /** The JSON of each trajectory, in the order of their positions; undefined for one that was lost. */
   readonly trajectories: readonly (string | undefined)[];
 }
 
@@ -83,10 +83,10 @@ export type Acknowledgement = (typeof ACKNOWLEDGEMENTS)[number];
 
 export const GROUP_STATES = ['running', 'ready', 'acknowledged', 'filtered', 'stale'] as const;
 
-/** A group as one looks at it, without a lease. */
+/** A group as an observer sees it, without a lease. */
 export interface ListedGroup extends RunningGroup {
   readonly state: (typeof GROUP_STATES)[number];
-  /** Once a trainer may have it. What became of its members is forgotten with the acknowledgement. */
+  /** Once a trainer may have it. Its members' results are removed with the acknowledgement. */
   readonly head: GroupHead | undefined;
   /** How often it was leased. */
   readonly lease: number;
@@ -96,15 +96,15 @@ export interface ListedGroup extends RunningGroup {
 
 export interface LeaseRequest {
   readonly milliseconds: number;
-  /** Behind this cursor. */
+  /** Groups after this cursor. */
   readonly after: number;
-  /** The least number of versions that were reported until the oldest one of the group. */
+  /** The least version, as a number of reports, of the group's oldest one. */
   readonly oldest: number;
 }
 
 /**
- * Streams, their groups and the trajectories of these; what a method has resolved for survives the end of a Muster. Each throws InfrastructureError when
- * the store cannot do it, or not in time. Methods that take a hold throw StreamLostError when it is lost.
+ * Streams, their groups and the trajectories of these. What a method has resolved survives the end of a Muster. Each throws InfrastructureError when
+ * the store fails or is too slow. Methods that take a hold throw StreamLostError when it is lost.
  */
 export interface RolloutStreams {
   create(stream: NewStream): Promise<StoredStream>;
@@ -117,19 +117,19 @@ export interface RolloutStreams {
   /** Streams that run, oldest first. */
   running(limit: number): Promise<readonly StoredStream[]>;
 
-  /** Of the streams of a principal that run, how many trajectories at a time they may play. */
+  /** Most concurrent trajectories of a principal's running streams. */
   countConcurrency(principal: string): Promise<number>;
 
-  /** Takes the right to play, unless another has it for now. The same holder gets its own again, for so long. Undefined for a stream that has ended. */
+  /** Takes the right to play, unless another holder has it now. The same holder renews its own. Undefined for a stream that has ended. */
   hold(id: StreamId, holder: OwnerId, milliseconds: number): Promise<StreamHold | undefined>;
 
   /** Gives the right back. */
   release(hold: StreamHold): Promise<void>;
 
-  /** Once: a stream that has ended stays as it is. */
+  /** Takes effect once: a stream that has ended stays as it is. */
   end(id: StreamId, state: Exclude<StreamState, 'running'>, problem: string | undefined): Promise<void>;
 
-  /** What went wrong last; undefined for nothing any more. */
+  /** The latest problem; undefined when there is none any more. */
   note(hold: StreamHold, problem: string | undefined): Promise<void>;
 
   /** Groups that were begun and are not settled, with what is known of their members. */
@@ -142,7 +142,7 @@ export interface RolloutStreams {
 
   grow(hold: StreamHold, number: number, wanted: number): Promise<void>;
 
-  /** @param trajectory its JSON; undefined for one that was lost. Keeping a member again changes nothing. */
+  /** @param trajectory its JSON; undefined for one that was lost. Storing a member again changes nothing. */
   keepMember(hold: StreamHold, number: number, rep: number, result: MemberResult, trajectory: string | undefined): Promise<void>;
 
   /** The trainer may have it from now on. */
@@ -151,13 +151,13 @@ export interface RolloutStreams {
   /** No trainer gets it. Its trajectories are removed. */
   discard(hold: StreamHold, number: number, why: 'filtered' | 'stale'): Promise<void>;
 
-  /** Of the groups that are ready and not leased, discards as stale those whose oldest version came earlier. @returns how many. */
+  /** Discards as stale the ready, unleased groups whose oldest version is older than that. @returns how many. */
   discardOld(hold: StreamHold, oldest: number): Promise<number>;
 
-  /** A trainer asks for groups of it. */
+  /** Records that a trainer asks for its groups. */
   noteAsked(id: StreamId): Promise<void>;
 
-  /** Ends the streams as cancelled of which no trainer has asked for groups for so many milliseconds. */
+  /** Cancels the streams whose groups no trainer has requested for this many milliseconds. */
   endAbandoned(milliseconds: number, problem: string): Promise<void>;
 
   /** The first group that is ready and not leased; undefined when there is none. */
@@ -165,7 +165,7 @@ export interface RolloutStreams {
 
   acknowledge(id: StreamId, number: number, lease: number): Promise<Acknowledgement>;
 
-  /** Removes streams that ended so many milliseconds ago or longer. */
+  /** Removes streams that ended at least this many milliseconds ago. */
   forgetOld(milliseconds: number, limit: number): Promise<void>;
 
   /** @returns undefined when a later version was reported before. Reporting the last one again changes nothing. */

@@ -1,6 +1,6 @@
 declare const brand: unique symbol;
 
-/** One stream of groups for a training, for as long as it is kept. */
+/** One stream of groups for a training, for as long as it is stored. */
 export type StreamId = string & { readonly [brand]: 'StreamId' };
 
 const NAME = /^ro-[a-z0-9-]{1,60}$/;

@@ -7,7 +7,7 @@ import type { WrittenTask } from '../written-task.ts';
 /** A row of a dataset, or the reason why there is no task in it. */
 export type ImportedRow = { readonly task: WrittenTask } | { readonly name: string; readonly refusal: string };
 
-/** Lists of test ids stand in rows as lists, or as JSON in a text. */
+/** Rows have lists of test ids as lists, or as JSON in a text. */
 export const testIdList = z.preprocess(
   (given) => (typeof given === 'string' ? tryParseJson(given) : given),
   z.array(z.string().min(1).max(2048), 'expected a list of test ids, or one as JSON').max(100_000),

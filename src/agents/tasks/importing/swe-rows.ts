@@ -49,11 +49,11 @@ export function readSweTask(where: string, row: unknown): ImportedRow {
   return hasTests ? readSweBenchTask(where, row) : readSweSmithTask(where, row);
 }
 
-/** SWE-bench and what has its columns. The gold patch is the oracle, and stands nowhere else. */
+/** SWE-bench, and datasets with its columns. The gold patch is the oracle, and is nowhere else. */
 function readSweBenchTask(where: string, row: unknown): ImportedRow {
   const read = parseRow(where, benchSchema, row);
   const { instance_id: id, patch, test_patch: testPatch } = read;
-  // As the images of SWE-bench are called.
+  // The naming of SWE-bench's images.
   const image =
     read.image ?? read.docker_image ?? read.image_name ?? `sweb.eval.x86_64.${id.toLowerCase().replaceAll('__', '_1776_')}:latest`;
   const pinned = { failToPass: read.FAIL_TO_PASS, passToPass: read.PASS_TO_PASS };

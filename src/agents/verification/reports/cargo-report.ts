@@ -6,9 +6,9 @@ const BEGIN = /^running (?<count>\d{1,6}) tests?(?: \(shuffle seed: \d{1,20}\))?
 const END = /^test result: /;
 
 /**
- * What `cargo test` writes to stdout. The id is the test's path, `module::tests::name`; one that several binaries of a package share is doubled.
+ * Output of `cargo test` on stdout. The id is the test's path, `module::tests::name`; one that several binaries of a package share is doubled.
  *
- * @throws ReportProblem when a binary never came to its end, or none ran.
+ * @throws ReportProblem when a binary did not finish, or none ran.
  */
 export function* readCargoResults(text: string): Generator<TestResult> {
   let [begun, ended] = [0, 0];

@@ -11,10 +11,10 @@ const STATUS: ReadonlyMap<string, TestResult['status']> = new Map([
 ]);
 
 /**
- * What `go test -json` writes to stdout. The id is `PACKAGE::Test/subtest`; a package that fails is a result of its own, which no task pins, because
- * a package can fail although each of its tests passed.
+ * Output of `go test -json` on stdout. The id is `PACKAGE::Test/subtest`; a failing package is a result of its own, which no task pins, because a
+ * package can fail although each of its tests passed.
  *
- * @throws ReportProblem when a line is no event, or a package never came to its end.
+ * @throws ReportProblem when a line is no event, or a package did not finish.
  */
 export function* readGoResults(text: string): Generator<TestResult> {
   const running = new Set<string>();

@@ -7,7 +7,7 @@ const STATUS: ReadonlyMap<string, TestResult['status']> = new Map([
   ['error', 'error'],
   ['skipped', 'skipped'],
 ]);
-/** What CTest and GoogleTest say of a test that was not run. */
+/** How CTest and GoogleTest report a test that was not run. */
 const NOT_RUN = new Set(['notrun', 'disabled', 'skipped', 'suppressed']);
 
 /**

@@ -16,10 +16,10 @@ export type ReadReport =
   { readonly results: readonly TestResult[]; readonly problem: null } | { readonly results: readonly []; readonly problem: string };
 
 /**
- * What a runner of tests reports. The text is as trustworthy as the process that wrote it; here it is bounded, and read in a time that grows with
- * its length only. A report that is cut off or of another form is a problem, never a shorter list of tests.
+ * The report of a test runner. Its text is as trustworthy as the process that wrote it; here it is bounded, and read in linear time. A truncated or
+ * malformed report is a problem, never a shorter list of tests.
  *
- * @param workdir what ids leave out of absolute paths of test files.
+ * @param workdir prefix that ids omit from absolute paths of test files.
  */
 export function readReport(runner: RunnerKind, report: Uint8Array, workdir: string): ReadReport {
   try {

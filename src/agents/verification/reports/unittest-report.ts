@@ -6,10 +6,10 @@ const STATUSES = new Set(['ok', 'FAIL', 'ERROR', 'expected failure', 'unexpected
 const END = /^Ran \d+ tests? in /;
 
 /**
- * What `python -m unittest -v` writes to stderr. The id is `module.Class.method`. A test that writes to stderr itself breaks its line, and is
- * missing then.
+ * Output of `python -m unittest -v` on stderr. The id is `module.Class.method`. A test that writes to stderr itself breaks its line, and then counts
+ * as missing.
  *
- * @throws ReportProblem when the line is missing that ends a run.
+ * @throws ReportProblem when the final line of a run is missing.
  */
 export function* readUnittestResults(text: string): Generator<TestResult> {
   let pending: string | undefined;
@@ -27,7 +27,7 @@ export function* readUnittestResults(text: string): Generator<TestResult> {
 }
 
 /**
- * What stands behind the dots of a line: `test (place) ... ok`, or `Its description ... ok`. Looked for without a regular expression, which would take
+ * The text after the dots of a line: `test (place) ... ok`, or `Its description ... ok`. Found without a regular expression, which would take
  * quadratic time on a long line.
  */
 function findStatus(line: string): string | undefined {

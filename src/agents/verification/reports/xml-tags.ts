@@ -1,6 +1,6 @@
 import { ReportProblem } from './report-problem.ts';
 
-/** A tag of an XML text; what stands between tags is left out. */
+/** A tag of an XML text; text between tags is left out. */
 export interface XmlTag {
   readonly name: string;
   readonly kind: 'open' | 'close' | 'empty';
@@ -8,7 +8,7 @@ export interface XmlTag {
 }
 
 const MOST_DEPTH = 64;
-/** One step through the text: each alternative begins in its own way and takes time in proportion to what it matches. */
+/** One step through the text: each alternative begins differently and takes time in proportion to its match. */
 const STEP =
   /[^<]+|<!--(?<comment>)|<!\[CDATA\[(?<data>)|<\?(?<instruction>)|<\/(?<close>[\w:.-]+)\s*>|<(?<open>[\w:.-]+)(?<attributes>(?:\s+[\w:.-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(?<empty>\/?)>/y;
 const ATTRIBUTE = /(?<name>[\w:.-]+)\s*=\s*(?:"(?<double>[^"<]*)"|'(?<single>[^'<]*)')/g;
@@ -17,8 +17,8 @@ const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', qu
 const ENDS = { comment: '-->', data: ']]>', instruction: '?>' } as const;
 
 /**
- * The tags of an XML text that is well formed. Declarations of types and entities are refused: no reporter writes one, and an entity can stand for
- * more text than memory holds.
+ * The tags of a well-formed XML text. Declarations of types and entities are refused: no reporter writes them, and an entity can expand to more text
+ * than fits in memory.
  *
  * @throws ReportProblem
  */

@@ -9,7 +9,7 @@ export interface LabelsInPath {
 const PLACEHOLDER = /\{run\}|\{version\}|\*/g;
 const FORMS: Readonly<Record<string, string>> = { '{run}': '(?<run>[^/]+)', '{version}': '(?<version>\\d{1,15})', '*': '[^/]*' };
 
-/** How labels stand in paths: `{run}/step-{version}.safetensors`. `*` is anything within a name. */
+/** How labels are found in paths: `{run}/step-{version}.safetensors`. `*` matches anything within a name. */
 export function isLabelPattern(text: string): boolean {
   const found = [...text.matchAll(/\{[^}]*\}/g)].map(([placeholder]) => placeholder);
   return found.length > 0 && found.every((placeholder) => placeholder in FORMS) && new Set(found).size === found.length;
@@ -18,8 +18,7 @@ export function isLabelPattern(text: string): boolean {
 /**
  * Reads the labels at the end of a path.
  *
- * @param pattern for which `isLabelPattern` holds.
- * @throws InputError `batch.labels` when the path is another.
+ * @param pattern for which `isLabelPattern` holds. @throws InputError `batch.labels` when the path does not match.
  */
 export function readLabels(path: string, pattern: string): LabelsInPath {
   const { run, version } = compileExpression(pattern).exec(path)?.groups ?? {};

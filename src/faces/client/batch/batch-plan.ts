@@ -7,11 +7,11 @@ import { nameCheckpoint, type NamedCheckpoint } from '../named-checkpoint.ts';
 import { omitNames } from '../../http/schemas/nameless.ts';
 import type { NewEvaluation } from '../request-bodies.ts';
 
-/** What batches need of the machine that they are on. Paths are from the directory of the batch file. */
+/** What batches need from their machine. Paths are relative to the batch file's directory. */
 export interface BatchContext {
-  /** Files and directories that a pattern fits, in the order in which people count. */
+  /** Files and directories that match a pattern, in natural order. */
   match(pattern: string): Promise<readonly string[]>;
-  /** @throws InputError when it is none that may be sent. */
+  /** @throws InputError when the suite cannot be sent. */
   readSuite(path: string): Promise<NewEvaluation['suite']>;
   /** As the checkpoint source takes it. */
   absolute(path: string): string;
@@ -19,7 +19,7 @@ export interface BatchContext {
 
 /** Something that is evaluated on every suite. */
 export interface PlannedCheckpoint {
-  /** For people: as the batch names it. */
+  /** For people: its name in the batch. */
   readonly title: string;
   readonly named: NamedCheckpoint;
 }
@@ -72,9 +72,9 @@ function getTitle(named: { readonly uri: string } | { readonly sha256: string })
 }
 
 /**
- * The idempotency key of an evaluation of a batch: the same for the same question, so that asking again finds what was asked before.
+ * The idempotency key of an evaluation of a batch: equal for the same question, so that a repeated request finds the earlier one.
  *
- * @param suiteDigest of a suite that the body names only: it may say something else by now. @param attempt 1, 2, …: the next after one that failed.
+ * @param suiteDigest of a suite that the body only names, as it may change. @param attempt 1, 2, …: the next one after a failure.
  */
 export function buildBatchKey(body: Readonly<Record<string, unknown>>, suiteDigest: string | undefined, attempt: number): string {
   const digest = getDigestHex(digestBytes(formatCanonicalJson([omitNames(body), suiteDigest ?? null])));

@@ -9,7 +9,7 @@ import type { MusterClient } from '../muster-client.ts';
 import { nameCheckpoint, nameFile, type NamedCheckpoint } from '../named-checkpoint.ts';
 import type { UploadProgress } from '../uploads.ts';
 
-/** One evaluation of a batch, as far as it has got. */
+/** One evaluation of a batch and its present state. */
 export type BatchItem = { readonly checkpoint: string; readonly suite: string } & (
   | { readonly kind: 'planned' }
   /** It cannot be evaluated as it is. */
@@ -22,28 +22,28 @@ export interface BatchOptions {
   readonly client: MusterClient;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** What its evaluations bear as the label "batch". */
+  /** The label "batch" of its evaluations. */
   readonly name: string;
   readonly file: BatchFile;
   readonly checkpoints: readonly PlannedCheckpoint[];
   readonly suites: readonly PlannedSuite[];
-  /** As `nameCheckpoint` takes it, with its path made absolute. */
+  /** As in `nameCheckpoint`, with an absolute path. */
   readonly baseline: string | undefined;
   /** Called with all items whenever one of them has changed. */
   readonly onChange: (items: readonly BatchItem[]) => void;
-  /** @param title of the checkpoint that is brought. */
+  /** @param title of the checkpoint that is uploaded. */
   readonly onUpload: (title: string, progress: UploadProgress) => void;
 }
 
 const LABEL = 'batch';
 const LOOK_MILLISECONDS = 2000;
 const MOST_LISTED = 200;
-/** Failures after which a question is not asked again. */
+/** Failures after which a question is given up. */
 const MOST_ATTEMPTS = 1000;
 
 /**
- * Evaluates every checkpoint on every suite: submits what the server has not been asked yet, or was asked and failed or was cancelled, and waits
- * for all. Run anew, it goes on: each question has an idempotency key that follows from its content.
+ * Evaluates every checkpoint on every suite: submits questions that are new to the server, or whose evaluation failed or was cancelled, and waits for
+ * all. When it is run again, it continues: each question has an idempotency key that follows from its content.
  */
 export class Batch {
   readonly #options: BatchOptions;
@@ -67,7 +67,7 @@ export class Batch {
     const failed = new AbortController();
     const signal = AbortSignal.any([this.#options.signal, failed.signal]);
     const parts = [this.#submitAll(signal), this.#watch(signal)].map((part) => part.catch((error: unknown) => failed.abort(error)));
-    // Neither is left under way when the other has failed.
+    // When one part fails, the other is ended, too.
     await Promise.all(parts);
     failed.signal.throwIfAborted();
   }
@@ -108,7 +108,7 @@ export class Batch {
     }
   }
 
-  /** The evaluation that answers the question, or will: the first that has not failed and was not cancelled. */
+  /** The evaluation that answers the question, now or later: the first that has not failed and was not cancelled. */
   async #submit(ask: (attempt: number) => Promise<EvaluationResource>, signal: AbortSignal): Promise<EvaluationResource> {
     for (let attempt = 1; attempt < MOST_ATTEMPTS; attempt += 1) {
       const evaluation = await this.#submitWithinQuota(() => ask(attempt), signal);
@@ -117,7 +117,7 @@ export class Batch {
     throw new InputError('batch.attempts', `it was asked ${MOST_ATTEMPTS} times without an answer; look at why it fails`);
   }
 
-  /** Waits while the quota of waiting evaluations is used up: some of the batch's own will begin. */
+  /** Waits while the quota of waiting evaluations is used up, until some of the batch's own begin. */
   async #submitWithinQuota<Value>(ask: () => Promise<Value>, signal: AbortSignal): Promise<Value> {
     for (;;) {
       try {
@@ -136,7 +136,7 @@ export class Batch {
     return { ...labels, name: labels.name ?? nameFile(path), sha256: await this.#options.client.upload(path, { signal, onUpload }) };
   }
 
-  /** Looks at all that are under way at once, by their label: one request for many. */
+  /** Checks all running evaluations together, by their label: one request for many. */
   async #watch(signal: AbortSignal): Promise<void> {
     const { client, name } = this.#options;
     while (!this.#submitted.signal.aborted || this.#items.some(({ kind }) => kind === 'submitted')) {
@@ -147,14 +147,14 @@ export class Batch {
       for (const [i, item] of this.#items.entries()) {
         if (item.kind !== 'submitted') continue;
         const evaluation = active.get(item.evaluation.id);
-        // Not among those that are under way: it is over, or was submitted since they were listed.
+        // Missing in the list: it is over, or was submitted since.
         if (evaluation) this.#set(i, { ...item, evaluation });
         else this.#onFound(i, await client.get(item.evaluation.id, signal));
       }
     }
   }
 
-  /** Until it is time to look again, or the last of them has been submitted: they may all be over by then. */
+  /** Until the next check is due, or the last of them has been submitted: they may all be over by then. */
   async #pause(signal: AbortSignal): Promise<void> {
     const submitted = this.#submitted.signal;
     const wake = submitted.aborted ? signal : AbortSignal.any([signal, submitted]);
@@ -191,7 +191,7 @@ interface OfOneCheckpoint {
   readonly baseline: NamedCheckpoint | undefined;
 }
 
-/** Whether the others of the batch may well be taken. */
+/** Whether the server may accept the others of the batch. */
 function isAboutOne(error: unknown): error is InputError {
   if (!(error instanceof InputError)) return false;
   return !(error instanceof RefusedError) || error.reason === 'bad-request' || error.reason === 'conflict' || error.reason === 'not-found';

@@ -87,7 +87,7 @@ const cancelEpisode: ArenaTool = {
   },
 };
 
-/** Clients list tools once, for all tasks: those that a task brings are called by this one. */
+/** Clients list tools once for all tasks, so this tool calls those that a task defines. */
 const callTool: ArenaTool = {
   name: 'call_tool',
   description: 'runs a tool of the task of an episode: start_episode says which tools it has',
@@ -98,7 +98,7 @@ const callTool: ArenaTool = {
   },
 };
 
-/** An action of the arena, with the episode beside its fields. What is wrong with the fields is for the arena to say, and costs a step. */
+/** An action of the arena, with the episode beside its fields. The arena checks the fields, and wrong ones cost a step. */
 function createActionTool({ name, description, parameters }: (typeof ACTION_TOOLS)[number]): ArenaTool {
   const fields = z.looseObject({ properties: z.looseObject({}), required: z.array(z.string()) }).parse(parameters);
   return {

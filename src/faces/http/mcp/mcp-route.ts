@@ -21,7 +21,7 @@ export interface McpRouteOptions {
 
 const rpc = z.looseObject({ jsonrpc: z.literal('2.0') });
 
-/** The Model Context Protocol over HTTP. Nothing is kept between two requests, so that any server on the same store answers the next one. */
+/** The Model Context Protocol over HTTP. No state is kept between two requests, so any server on the same store can answer the next one. */
 export function addMcpRoute(instance: FastifyInstance, { arena, maxWaitSeconds, version, log }: McpRouteOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   const onDefect = (error: unknown): void => log.warn({ error: getMessage(error) }, 'a defect of Muster');
@@ -51,7 +51,7 @@ export function addMcpRoute(instance: FastifyInstance, { arena, maxWaitSeconds, 
       const handler = createMcpHandler(() => createMcpServer(parts), { maxSubscriptions: 0 });
       const answer = await handler.fetch(toFetchRequest(request, gone), { parsedBody: request.body });
       reply.code(answer.status).headers(Object.fromEntries(answer.headers));
-      // As it is: the messages were checked when they were made.
+      // Sent unchanged: the messages were checked when they were made.
       reply.serializer((payload) => payload);
       return reply.send(answer.body === null ? '' : Readable.from(answer.body));
     },
@@ -82,7 +82,7 @@ function createMcpServer({ version, onDefect, ...parts }: McpParts): McpServer {
         const { text, data, isError } = await call(given, parts);
         return { content: [{ type: 'text', text }], structuredContent: data, isError };
       } catch (error) {
-        // The model gets the error: it can mend what it got wrong, or say that it cannot go on.
+        // The model receives the error: it can correct its call, or report that it cannot continue.
         const { status, code, detail } = toProblem(error);
         if (status === 500) onDefect(error);
         return { content: [{ type: 'text', text: detail }], structuredContent: { code }, isError: true };
@@ -93,7 +93,7 @@ function createMcpServer({ version, onDefect, ...parts }: McpParts): McpServer {
 
 const anyArguments = z.record(z.string(), z.unknown());
 
-/** Callers see the schema, and arguments that do not fit it reach the tool, which says more of them and counts them as a step. */
+/** Callers see the schema. Arguments that do not fit it still reach the tool, which explains more and counts them as a step. */
 function declareArguments(parameters: Record<string, unknown>): StandardSchemaWithJSON<Record<string, unknown>, Record<string, unknown>> {
   const { validate } = anyArguments['~standard'];
   return { '~standard': { version: 1, vendor: 'muster', validate, jsonSchema: { input: () => parameters, output: () => parameters } } };

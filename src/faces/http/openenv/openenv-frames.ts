@@ -8,7 +8,7 @@ import { OUTCOMES } from '../../../agents/arena/episode-state.ts';
 
 const name = z.string().min(1).max(200);
 
-/** Parameters of a reset. Others are left out of account, as OpenEnv does. */
+/** Parameters of a reset. Others are ignored, as in OpenEnv. */
 export const resetDataSchema = z
   .looseObject({
     seed: z.int().min(0).max(Number.MAX_SAFE_INTEGER).nullish(),

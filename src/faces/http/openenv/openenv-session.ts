@@ -22,7 +22,7 @@ import { answerRpc, listEnvironmentTools, readToolCall, type ToolCall, toToolRes
 export interface SessionParts {
   readonly arena: EpisodeCalls;
   readonly caller: Caller;
-  /** Of the task that it plays. */
+  /** Of its task. */
   readonly task: string;
   /** For a verdict to be taken, in milliseconds. */
   readonly patience: () => number;
@@ -31,19 +31,19 @@ export interface SessionParts {
   readonly onDefect: (error: unknown) => void;
 }
 
-/** Undefined: nothing is answered. */
+/** Undefined: no answer. */
 export type SessionAnswer = { readonly frame: Frame | undefined; readonly closes: boolean };
 
 interface Play {
   /** In the arena. */
   readonly id: string;
-  /** As the caller calls it. */
+  /** The caller's name for it. */
   readonly alias: string;
   steps: number;
   isOver: boolean;
 }
 
-/** One connection: it plays one episode at a time, and what is open when it ends is given up. Its messages are answered one after the other. */
+/** One connection: it plays one episode at a time, and gives up an open one when it ends. Its messages are answered one after the other. */
 export class OpenEnvSession {
   readonly #parts: SessionParts;
   #play: Play | undefined;
@@ -71,7 +71,7 @@ export class OpenEnvSession {
     try {
       await this.#parts.arena.cancel(play.id, this.#parts.caller);
     } catch {
-      // It ends as idle.
+      // The episode ends later as idle.
     }
   }
 
@@ -159,7 +159,7 @@ function keepOpen(frame: Frame): SessionAnswer {
   return { frame, closes: false };
 }
 
-/** What an episode begins with. */
+/** How an episode begins. */
 export function toResetResult({ episode, task: { task } }: StartedEpisode): Result {
   const begun = toObservation({ kind: 'task', instruction: task.steps[0].instruction, workdir: task.workspace.workdir });
   const { id, limits, spent } = episode;

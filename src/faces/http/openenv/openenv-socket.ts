@@ -9,17 +9,17 @@ const POLICY_VIOLATION = 1008;
 export interface SocketParts {
   /** Counts a message as a request. @throws what refuses it. */
   readonly count: () => Promise<void>;
-  /** What a refused message is answered with. */
+  /** The answer to a refused message. */
   readonly refusal: (error: unknown) => SessionAnswer;
   readonly onEnd: () => void;
 }
 
-/** `ws` gives one buffer, several, or one that it shares. */
+/** `ws` passes one buffer, several, or a shared one. */
 function toBuffer(data: Buffer | ArrayBuffer): Buffer {
   return Buffer.isBuffer(data) ? data : Buffer.from(data);
 }
 
-/** Has a session answer what comes over a socket, one message after the other, until the socket is closed. */
+/** Has a session answer the messages of a socket, one after the other, until the socket is closed. */
 export function serveSession(socket: WebSocket, session: OpenEnvSession, { count, refusal, onEnd }: SocketParts): void {
   let turn: Promise<void> = Promise.resolve();
   let waiting = 0;

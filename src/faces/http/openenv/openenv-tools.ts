@@ -7,7 +7,7 @@ import { toolActionSchema, type ActionResult, type Result } from './openenv-fram
 
 /** OpenEnv's tools: a step of the type `list_tools` or `call_tool`, and the JSON-RPC calls `tools/list` and `tools/call`. */
 
-/** Of an environment: the actions, and the tools of its task. */
+/** The tools of an environment: the actions, and the tools of its task. */
 export async function listEnvironmentTools(arena: Pick<EpisodeCalls, 'task'>, name: string): Promise<readonly object[]> {
   const { task } = await arena.task(name);
   const tools: readonly Tool[] = [...ACTION_TOOLS, ...task.arena.tools.map(describeOwnTool)];
@@ -22,7 +22,7 @@ export interface ToolCall {
 export type ReadToolCall =
   { readonly kind: 'list' } | ({ readonly kind: 'call' } & ToolCall) | { readonly kind: 'misfit'; readonly detail: string };
 
-/** Undefined for an action that is none of a tool caller. */
+/** Returns undefined for an action that does not call a tool. */
 export function readToolCall(data: Record<string, unknown>): ReadToolCall | undefined {
   if (data['type'] !== 'list_tools' && data['type'] !== 'call_tool') return undefined;
   const read = toolActionSchema.safeParse(data);

@@ -4,10 +4,10 @@ import { MethodNotAllowedError, TooManyRequestsError, UnauthenticatedError } fro
 
 /** In seconds: what a restart takes, about. */
 const RETRY_UNAVAILABLE = '5';
-/** Of an upload: how many bytes have come. */
+/** Received bytes of an upload. */
 export const UPLOAD_OFFSET = 'upload-offset';
 
-/** What programs go by, besides the problem itself. @param status of the answer. */
+/** Headers for programs, besides the problem itself. @param status of the answer. */
 export function getProblemHeaders(error: unknown, status: number): Readonly<Record<string, string>> {
   if (error instanceof UnauthenticatedError)
     return { 'www-authenticate': `Bearer realm="muster", error_description="${toHeaderText(error.message)}"` };
@@ -18,7 +18,7 @@ export function getProblemHeaders(error: unknown, status: number): Readonly<Reco
   return status === 503 ? { 'retry-after': RETRY_UNAVAILABLE } : {};
 }
 
-/** What an answer to HEAD, which has no body, can say all the same (RFC 6750): ASCII without quotation marks. */
+/** What an answer to HEAD, which has no body, can say in a header (RFC 6750): ASCII without quotation marks. */
 function toHeaderText(message: string): string {
   return message
     .replaceAll('…', '...')

@@ -4,7 +4,7 @@ function describeResponse(description: string): { description: string; content: 
   return { description, content: { [PROBLEM_TYPE]: { schema: problemSchema } } };
 }
 
-/** The answers that any call may give in place of its own. */
+/** The error answers of any call. */
 export const PROBLEMS = {
   400: describeResponse('the request is invalid: see `errors`'),
   401: describeResponse('the caller is unknown'),

@@ -62,7 +62,7 @@ export function createProblem(status: number, code: string, detail: string): Pro
   return { type: 'about:blank', title: TITLES[status] ?? 'Error', status, code, detail };
 }
 
-/** What fastify itself says no to, by its codes. */
+/** Refusals of fastify itself, by its codes. */
 const FASTIFY_CODES: Readonly<Record<string, string>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'request.too-large',
   FST_ERR_CTP_EMPTY_JSON_BODY: 'request.body',
@@ -72,7 +72,7 @@ const FASTIFY_CODES: Readonly<Record<string, string>> = {
 
 const EXPECTED_MEDIA_TYPE = 'header content-type: not one that this call takes; expected application/json';
 
-/** Of anything that was thrown. What a defect was is for the log, not for callers. */
+/** The problem for any thrown value. Details of a defect are for the log, not for callers. */
 export function toProblem(error: unknown): ProblemDocument {
   if (error instanceof RequestInvalidError) {
     const errors = error.problems.map(({ path, text, expected }) => ({

@@ -28,10 +28,7 @@ export class TooManyRequestsError extends InputError {
   }
 }
 
-/**
- * @param owner principal whose thing it is; others' unless it is said.
- * @throws ForbiddenError, UnauthenticatedError
- */
+/** @param owner principal that owns the resource; another one when left out. @throws ForbiddenError, UnauthenticatedError */
 export function assertPermitted(call: Call, caller: Caller | undefined, owner?: string): void {
   const decision = decidePermission(call, caller, owner);
   switch (decision.kind) {

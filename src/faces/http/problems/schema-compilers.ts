@@ -6,8 +6,8 @@ import { listProblems } from '../../../kernel/documents/problems.ts';
 import { RequestInvalidError } from './problem.ts';
 
 /**
- * Has requests and responses checked by the zod schemas of their routes. A response goes out as it was made: parsing would put its members
- * in another order, and an official result is the same byte for byte wherever it is read.
+ * Checks requests and responses by the zod schemas of their routes. A response is sent unchanged: parsing would change the order of its members, and
+ * an official result is the same byte for byte wherever it is read.
  */
 export function checkBySchemas(app: FastifyInstance): void {
   app.setValidatorCompiler<z.ZodType>(({ schema, httpPart = 'request' }) => {

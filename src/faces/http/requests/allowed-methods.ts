@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** The methods that each path takes, to answer requests with another one. Has to be set up before any route. */
+/** The methods that each path supports, to answer requests with other methods. Set up before any route. */
 export class AllowedMethods {
   readonly #methods = new Map<string, Set<string>>();
 

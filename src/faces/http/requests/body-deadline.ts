@@ -16,7 +16,7 @@ export function limitBodyTime(app: FastifyInstance, clock: Clock, isStreamed: (r
     if (!hasBody || isStreamed(routeOptions.url ?? '')) return;
     const late = clock.after(BODY_MILLISECONDS, () => raw.destroy());
     raw.once('end', () => late[Symbol.dispose]());
-    // Also when it was answered without being read, and never comes to its end.
+    // Also when it was answered without being read, and never ends.
     reply.raw.once('close', () => late[Symbol.dispose]());
   });
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { onAnswerEnd } from './answer-end.ts';
 
-/** So many bodies of the greatest length are held in memory at a time: far more of those that callers send. */
+/** Most bodies of the greatest length that are in memory at a time; far more of ordinary length. */
 const GREATEST_BODIES = 64;
 
 export interface BodyRoomOptions {
@@ -26,7 +26,7 @@ export function limitBodyRoom(app: FastifyInstance, { maxBodyBytes, isStreamed }
       headers['transfer-encoding'] === undefined ? Math.min(Number(headers['content-length'] ?? 0), maxBodyBytes) : maxBodyBytes;
     if (bytes === 0) return;
     if (held + bytes > most) {
-      // What it goes on to send is not read.
+      // The rest that the caller sends is not read.
       reply.header('connection', 'close');
       const why = `the bodies of other requests take all of the ${most} bytes that there are for them; ask again`;
       throw new InfrastructureError('request.busy', why);

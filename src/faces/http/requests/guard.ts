@@ -12,12 +12,12 @@ export interface GuardOptions {
 
 const MINUTE_MS = 60_000;
 
-/** Counts one more request of the caller of a request: a message over its connection. @throws TooManyRequestsError */
+/** Counts one more request of a request's caller: a message over its connection. @throws TooManyRequestsError */
 export type CountRequest = (request: FastifyRequest) => Promise<void>;
 
 /**
- * Stands before every route: finds out who speaks, counts the request, and looks up whether the call may be made. A route that is not in the
- * table of calls cannot be added. To be set up before any route is.
+ * Runs before every route: authenticates the caller, counts the request, and checks whether the call is permitted. A route that is not in the table
+ * of calls cannot be added. Set up before any route.
  */
 export async function guard(app: FastifyInstance, { identify, requestsPerMinute }: GuardOptions): Promise<CountRequest> {
   await app.register(rateLimit, { global: false });
@@ -31,11 +31,11 @@ export async function guard(app: FastifyInstance, { identify, requestsPerMinute 
     if (call === undefined) throw new ForbiddenError('access.no-such-call', `the server has no call ${request.method} ${request.url}`);
     const identity = NEEDS[call] === 'anyone' ? undefined : await identify(request);
     if (identity !== undefined && !(identity instanceof Error)) request.caller = identity;
-    // A stream outlasts a token: it asks again while it flows.
+    // A stream outlasts a token, so it checks again while it runs.
     if (identity !== undefined) request.isStillKnown = async () => !((await identify(request)) instanceof Error);
     await assertNotTooMany(request);
     if (identity instanceof Error) throw identity;
-    // Whose thing it is, only the route can find out: here it may be the caller's own.
+    // Only the route knows the resource's owner: here it may be the caller.
     assertPermitted(call, request.caller, request.caller?.principal);
   });
   return assertNotTooMany;

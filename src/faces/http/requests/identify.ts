@@ -14,10 +14,9 @@ import { readCookieAuthorization, isForeign } from './session-cookie.ts';
 export type Identify = (request: FastifyRequest) => Promise<Caller | UnauthenticatedError | ForbiddenError | TooManyRequestsError>;
 
 /**
- * By their tokens, in the header `Authorization` or in the cookie of the page.
+ * Identifies callers by their tokens, in the header `Authorization` or in the page's cookie.
  *
- * @param failuresPerMinute tokens that are not good, of one address: beyond that only tokens are looked up that were good before. Undefined for any
- * number.
+ * @param failuresPerMinute invalid tokens of one address: beyond that only tokens are looked up that were valid before. Undefined for any number.
  */
 export function identifyByToken(tokens: Pick<Tokens, 'find'>, clock: Clock, failuresPerMinute?: number): Identify {
   const attempts = new TokenAttempts(clock, failuresPerMinute ?? Infinity);

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * The page keeps its token in a cookie that no script can read and that browsers send with requests of the server's own pages only. Other callers
+ * The page keeps its token in a cookie that no script can read and that browsers send only with requests of the server's own pages. Other callers
  * send the header `Authorization`.
  */
 const NAME = 'muster_session';
@@ -15,7 +15,7 @@ export function readCookieAuthorization({ cookie }: IncomingHttpHeaders): string
   return token !== undefined && TOKEN.test(token) ? `Bearer ${token}` : undefined;
 }
 
-/** @param authorization of a caller that is known by it. @param isSecure whether the browser speaks TLS, to the server or to a proxy before it. */
+/** @param authorization of an authenticated caller. @param isSecure whether the browser uses TLS, to the server or to a proxy before it. */
 export function formatSessionCookie(authorization: string, isSecure: boolean): string {
   return formatCookie(authorization.replace(/^bearer +/i, '').trim(), isSecure, undefined);
 }
@@ -31,8 +31,8 @@ function formatCookie(value: string, isSecure: boolean, maxAgeSeconds: number | 
 }
 
 /**
- * Whether a request that changes something was made by a page of another site. `SameSite=Strict` keeps browsers from sending the cookie then; this
- * holds for browsers that do not know it, and for sites on other ports of the same host, which count as the same site.
+ * Whether a page of another site sent a request that changes something. `SameSite=Strict` keeps browsers from sending the cookie then; this check is
+ * for browsers without it, and for sites on other ports of the same host, which count as the same site.
  */
 export function isForeign({ method, headers }: { readonly method: string; readonly headers: IncomingHttpHeaders }): boolean {
   // A page of another site may open a WebSocket, and what is sent over it changes something.

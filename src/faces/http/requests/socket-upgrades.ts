@@ -7,7 +7,7 @@ import { InputError } from '../../../kernel/errors.ts';
 
 /** A peer that answers no ping within this has gone. */
 const PING_MS = 30_000;
-/** For a peer to say goodbye when the server closes. */
+/** Time for a peer to close the connection when the server ends. */
 const GOODBYE_MS = 1000;
 const GOING_AWAY = 1001;
 
@@ -16,7 +16,7 @@ interface Waiting {
   readonly head: Buffer;
 }
 
-/** Whether Node hands a request over as one that is to become a WebSocket. Any other request with such a header is answered as if it had none. */
+/** Whether Node hands over a request as an upgrade to a WebSocket. Any other request with such a header is answered as if it had none. */
 export function isSocketRequest({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket';
 }
@@ -46,9 +46,10 @@ export class SocketUpgrades {
   }
 
   /**
-   * Has to be called before the route answers.
+   * Call it before the route answers.
    *
-   * @returns undefined when the request was malformed, and then is answered. @throws InputError `request.upgrade` when it asks for no WebSocket.
+   * @returns undefined when the request was malformed, and has been answered. @throws InputError `request.upgrade` when it does not ask for a
+   * WebSocket.
    */
   accept({ raw }: FastifyRequest, reply: FastifyReply): WebSocket | undefined {
     const waiting = this.#waiting.get(raw);

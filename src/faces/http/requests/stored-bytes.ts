@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 
-/** Answers with a document that is stored as a text: its bytes are sent as they are, and not looked through again. */
+/** Answers with a document that is stored as a text: its bytes are sent unchanged, without parsing. */
 export function sendJsonText(reply: FastifyReply, text: string): FastifyReply {
   return reply.type('application/json; charset=utf-8').send(text);
 }

@@ -12,7 +12,7 @@ export interface StreamLimits {
 /** A stream of an evaluation that ends soon makes room soon. */
 const RETRY_SECONDS = 5;
 
-/** Bounds the streams of events and episodes: each holds a connection and what is on its way, for as long as its caller likes. */
+/** Bounds the streams of events and episodes: each holds a connection and its buffers for as long as its caller likes. */
 export class StreamRoom {
   readonly #limits: StreamLimits;
   readonly #open = new Map<string, number>();
@@ -22,7 +22,7 @@ export class StreamRoom {
     this.#limits = limits;
   }
 
-  /** Until the answer is over. @throws as `enter` does. */
+  /** Held until the answer is over. @throws as `enter` does. */
   take(principal: string, reply: FastifyReply): void {
     onAnswerEnd(reply, this.enter(principal));
   }

@@ -47,7 +47,7 @@ export function toStartedEpisodeResource({ episode, task: { task } }: StartedEpi
   };
 }
 
-/** What was stored as a text; the same bytes whenever it is sent. @throws ZodError when it was not stored by this program. */
+/** A document that was stored as a text; always the same bytes. @throws ZodError when this program did not store it. */
 export function parseStepAnswer(text: string): StepAnswer {
   return stepAnswerSchema.parse(JSON.parse(text));
 }

@@ -191,7 +191,7 @@ function addAgentEventRoute(instance: FastifyInstance, { arena, clock, room }: A
   );
 }
 
-/** JSON has no line breaks in it, so it is one line of data. */
+/** JSON contains no line breaks, so it is one line of data. */
 async function* streamFrames(followed: AsyncIterable<StoredStep | StoredAgentEpisode>): AsyncGenerator<string> {
   for await (const each of followed) {
     if ('number' in each) yield formatFrame(each.number, 'step', each.at, parseStepAnswer(each.answer));

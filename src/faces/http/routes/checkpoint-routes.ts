@@ -26,7 +26,7 @@ import { PROBLEMS } from '../problems/problem-responses.ts';
 const ROUTE = '/v1/checkpoints/:sha256';
 /** A refused body that is longer, or was begun with, is not read to its end: the connection is closed instead. */
 const DRAINED_BYTES = 32 * 2 ** 20;
-/** A name that says nothing: for the files of a directory, whose manifest names them. */
+/** A name without meaning: for the files of a directory, whose manifest names them. */
 const NAMELESS = 'checkpoint';
 
 /** Whether the body of a route is taken in as it comes. */
@@ -34,7 +34,7 @@ export function isUpload(route: string): boolean {
   return route === ROUTE;
 }
 
-/** Bringing checkpoints, and asking whether they are here. In a scope of its own: its bodies are not parsed. */
+/** Uploads of checkpoints, and whether they are stored. A scope of its own, as its bodies are not parsed. */
 export async function addCheckpointRoutes(scope: FastifyInstance, checkpoints: CheckpointService): Promise<void> {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));

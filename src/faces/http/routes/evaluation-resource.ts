@@ -8,7 +8,7 @@ export function toEvaluationResource(stored: StoredEvaluation): EvaluationResour
   return { ...toEvaluationItem(stored), summary: stored.summary ?? null };
 }
 
-/** What another version of Muster has stored is shown as far as it can be read. */
+/** An order of another version of Muster is shown as far as it can be read. */
 export function toEvaluationItem(stored: StoredEvaluation): EvaluationItem {
   const { id, state, principal, suite, run, version, labels, priority, failure } = stored;
   const order = orderSchema.safeParse(stored.request).data;

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { Readable } from 'node:stream';
 import type { Clock } from '../../../kernel/clock.ts';
 
-/** Proxies close connections that say nothing for a minute. */
+/** Proxies close connections that are silent for a minute. */
 const HEARTBEAT_MILLISECONDS = 15_000;
 
 /** Reads no further ahead than a client takes. */
@@ -10,20 +10,20 @@ export function toTextStream(source: AsyncIterable<string | Uint8Array>): Readab
   return Readable.from(source, { objectMode: false, highWaterMark: 64 * 1024 });
 }
 
-/** Answers with server-sent events, and with a comment now and then while there are none. It ends when the caller would not be let in any more. */
+/** Answers with server-sent events, and with a heartbeat comment while there are none. It ends when the caller would no longer be admitted. */
 export function sendEvents(reply: FastifyReply, frames: AsyncIterable<string | Uint8Array>, clock: Clock): FastifyReply {
   return (
     reply
       .header('content-type', 'text/event-stream; charset=utf-8')
       .header('cache-control', 'no-store')
-      // It is the connection's only use; kept alive it would hold up the server's end.
+      // The connection has no other use; keeping it alive would delay the server's end.
       .header('connection', 'close')
       .header('x-accel-buffering', 'no')
       .send(toTextStream(withHeartbeats(frames, { clock, reply, heartbeat: ': still here\n\n' })))
   );
 }
 
-/** Answers with texts, one a line, and with an empty line now and then while there are none. */
+/** Answers with texts, one a line, and with an empty line as a heartbeat while there are none. */
 export function sendLines(reply: FastifyReply, texts: AsyncIterable<string>, clock: Clock): FastifyReply {
   return reply
     .header('content-type', 'application/x-ndjson; charset=utf-8')
@@ -39,12 +39,12 @@ async function* toLines(texts: AsyncIterable<string>): AsyncGenerator<string> {
 
 interface Beating {
   readonly clock: Clock;
-  /** Whose caller is asked for every 15 s. */
+  /** The caller is checked every 15 s. */
   readonly reply: FastifyReply;
   readonly heartbeat: string;
 }
 
-/** It is read as fast as the client takes it, and ends when the caller would not be let in any more. */
+/** It is read as fast as the client receives it, and ends when the caller would no longer be admitted. */
 async function* withHeartbeats<Frame>(frames: AsyncIterable<Frame>, { clock, reply, heartbeat }: Beating): AsyncGenerator<Frame | string> {
   const { isStillKnown = async () => true } = reply.request;
   const iterator = frames[Symbol.asyncIterator]();

@@ -16,10 +16,10 @@ import { toStartedEpisodeResource } from './agent-episode-resource.ts';
 import { sendJsonText } from '../requests/stored-bytes.ts';
 
 const TAGS = ['episodes of agents'];
-/** A verdict takes seconds, and an agent that is written for these calls asks once. */
+/** A verdict takes seconds, and agents for these calls request it once. */
 const WAIT_MS = 60_000;
 
-/** The three calls under the names of Gym-style APIs. They know no submission: to ask for the reward is to submit. */
+/** The three calls under the names of Gym-style APIs. They have no submission: requesting the reward submits. */
 export function addGymRoutes(instance: FastifyInstance, arena: EpisodeCalls): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.post(
@@ -54,7 +54,7 @@ export function addGymRoutes(instance: FastifyInstance, arena: EpisodeCalls): vo
   app.get(
     '/episodes/:id/reward',
     {
-      // To look whether something is there must not submit it.
+      // HEAD must not submit.
       exposeHeadRoute: false,
       schema: {
         summary: 'Submit an episode that takes steps, and get its reward',

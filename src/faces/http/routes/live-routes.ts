@@ -64,8 +64,8 @@ async function* streamFrames(changes: AsyncIterable<LiveChanges>, caller: Caller
 }
 
 /**
- * Frames of the stream. Most readers keep up, and get the same changes. Each frame is read and written once for all of them that may see the same, so
- * that a further reader costs the server little more than its socket.
+ * Frames of the stream. Most readers keep up, and get the same changes. Each frame is written once for all readers with the same rights, so that a
+ * further reader costs the server little more than its socket.
  */
 class LiveFrames {
   readonly #options: Pick<LiveRoutesOptions, 'pools' | 'use'>;
@@ -97,7 +97,7 @@ class LiveFrames {
   }
 }
 
-/** Most of what is sent, to all readers alike, whatever they may see. */
+/** The largest part, which is equal for all readers, whatever their rights. */
 const written = new WeakMap<LiveChanges['running'], string>();
 
 /** The member `running` of a message. */
@@ -110,7 +110,7 @@ function formatRunning(running: LiveChanges['running']): string {
   return text;
 }
 
-/** The pools go out to those readers who have seen other ones last. */
+/** Pools are sent to readers that were sent other ones last. */
 class LiveFrame {
   readonly pools: string;
   readonly #members: readonly string[];

@@ -41,7 +41,7 @@ export function toPoolResources(pools: Pick<PoolService, 'list'>, caller: Caller
   return pools.list().map((report) => withholdErrors(caller, toPoolResource(report)));
 }
 
-/** What a sandbox said as it ended can stand in an error, and is for operators. */
+/** A sandbox's last output can be part of an error, and is for operators. */
 function withholdErrors({ role }: Caller, pool: Pool): Pool {
   if (role === 'operator') return pool;
   const { creation, destruction, sweep } = pool.lastErrors;
@@ -50,7 +50,7 @@ function withholdErrors({ role }: Caller, pool: Pool): Pool {
 }
 
 const WITHHELD = 'withheld: operators can read it';
-/** Characters of what was said of a sandbox that was lost: with fifty of them the live stream stays small. */
+/** Characters of a lost sandbox's description: with fifty of them the live stream stays small. */
 const MOST_SAID = 500;
 const NO_SANDBOXES = { creating: 0, warming: 0, idle: 0, leased: 0, destroying: 0 };
 const NO_TOTALS = { created: 0, destroyed: 0, failed: 0, died: 0, abandoned: 0, leases: 0, revoked: 0 };

@@ -16,7 +16,7 @@ const bodySchema = z.strictObject({
   arm: z.int().min(0).default(0).describe('of a comparison: 0 for the baseline, 1, 2, … for the candidates'),
 });
 
-/** Playing one episode again. It counts as a stream: it takes a sandbox and has a long answer. */
+/** Plays one episode again. It counts as a stream: it takes a sandbox and has a long answer. */
 export function addReplayRoute(
   instance: FastifyInstance,
   { service, room }: { readonly service: Pick<EvaluationService, 'find' | 'replay'>; readonly room: StreamRoom },

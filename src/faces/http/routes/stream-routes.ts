@@ -96,7 +96,7 @@ export function addEpisodeRoutes(instance: FastifyInstance, { service, use, room
   );
 }
 
-/** Of a ranking in one answer: all of its episodes are sorted for each. */
+/** Most episodes of a ranking in one answer: each answer sorts all of its episodes. */
 const MOST_RANKED = 1000;
 
 async function* toStream<Item>(items: Iterable<Item>): AsyncGenerator<Item> {
@@ -112,7 +112,7 @@ async function* take<Item>(items: AsyncIterable<Item>, most: number): AsyncGener
   }
 }
 
-/** JSON has no line breaks in it, so it is one line of data. */
+/** JSON contains no line breaks, so it is one line of data. */
 async function* streamFrames(events: AsyncIterable<StoredEvent>): AsyncGenerator<string> {
   for await (const { sequence, type, data, at } of events)
     yield `id: ${sequence}\nevent: ${type}\ndata: ${JSON.stringify({ sequence, type, at: at.toISOString(), data })}\n\n`;

@@ -109,7 +109,7 @@ function getIdempotency({ headers, body, routeOptions }: FastifyRequest): Idempo
 type NewEvaluation = z.infer<typeof newEvaluationSchema>;
 type NewComparison = z.infer<typeof newComparisonSchema>;
 
-/** What the bodies of requests ask for. */
+/** Submissions, from the bodies of requests. */
 function toEvaluationSubmission({ checkpoint, baseline, stop, ...asked }: NewEvaluation): Submission {
   const question: Submission['question'] =
     baseline === undefined ? { kind: 'evaluation', checkpoint } : { kind: 'comparison', baseline, candidates: [checkpoint], terms: {} };

@@ -19,7 +19,7 @@ import {
   type Token,
 } from '../schemas/token-schemas.ts';
 
-/** Where a principal gives out tokens. */
+/** Creates, lists and revokes a principal's tokens. */
 export type TokenServiceFor = (principal: string) => TokenService;
 
 /** Giving out tokens, and taking them back. */

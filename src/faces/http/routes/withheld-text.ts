@@ -2,11 +2,11 @@ import { z } from 'zod';
 import type { EpisodeLine } from '../schemas/episode-schemas.ts';
 import type { EvaluationItem, EvaluationResource } from '../schemas/evaluation-schemas.ts';
 
-/** What those see who may not read the text of an evaluation: all figures, and no word that a program inside can have written. */
+/** The version for readers who may not see an evaluation's text: all figures, and nothing that a program inside can have written. */
 
 const WITHHELD = 'withheld: the principal who asked, operators, and those who may use all of its checkpoints can read it';
 
-/** Where text of runners stands in a summary. Everything else in it is kept as it is. */
+/** The fields of a summary with runners' text. All others are kept unchanged. */
 const remarkedSchema = z.looseObject({
   warnings: z.array(z.string()),
   run: z.looseObject({
@@ -24,7 +24,7 @@ export function withholdText<Item extends EvaluationItem | EvaluationResource>(i
 function withholdRemarks(summary: unknown): { readonly summary?: unknown; readonly withheld?: true } {
   if (summary === null || summary === undefined) return {};
   const read = remarkedSchema.safeParse(summary).data;
-  // Of another version of Muster: where its text stands is unknown.
+  // A summary of another version of Muster: the fields with its text are unknown.
   if (!read) return { summary: null, withheld: true };
   const { remarks = [], errors = [], ...run } = read.run;
   if (remarks.length === 0 && errors.length === 0) return {};

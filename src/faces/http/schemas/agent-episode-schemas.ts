@@ -25,7 +25,7 @@ export const episodeParamsSchema = z.object({
   id: z.string().refine(isAgentEpisodeId, 'expected the id of an episode: "ep-" and lower-case letters, digits and "-"'),
 });
 
-/** What is wrong with an action is for the agent to see, so that only the number of the step is checked here. */
+/** Errors in an action are for the agent to see, so that only the number of the step is checked here. */
 export const stepBodySchema = z
   .looseObject({
     step: z

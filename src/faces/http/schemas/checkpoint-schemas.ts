@@ -15,7 +15,7 @@ const uploadKindSchema = z
     'delta: what differs from a file that is here (muster-delta/1); manifest: the lines `<sha256 hex>  <path>` of a directory whose files are here',
   );
 
-/** Names the upload whose received bytes are asked for. */
+/** Names the upload whose received bytes are requested. */
 export const receivedQuerySchema = z.strictObject({ kind: uploadKindSchema });
 
 export const uploadQuerySchema = z

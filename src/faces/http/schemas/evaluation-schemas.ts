@@ -5,7 +5,7 @@ import { confidenceSchema, stopOverrideSchema, suiteSchema } from '../../../orch
 import type { CheckpointReference } from '../../../service/orders/library.ts';
 import { runningFiguresSchema } from '../../../service/orders/running-figures.ts';
 
-/** What callers send and get about evaluations: the only definition, from which validation, types and the OpenAPI document are made. */
+/** What callers send and receive about evaluations: the only definition, from which validation, types and the OpenAPI document are made. */
 
 /** PostgreSQL cannot store U+0000, and no caller means it. Written so that the patterns of the OpenAPI document are understood by others than JavaScript. */
 const NO_NUL = String.raw`[^\u0000]`;
@@ -50,7 +50,7 @@ export const checkpointReferenceSchema = z
   })
   .meta({
     description: 'a checkpoint: where it is (`uri`), or what it contains (`sha256`)',
-    // What the transformation above insists on.
+    // Required by the transformation above.
     oneOf: [{ required: ['uri'] }, { required: ['sha256'] }],
   });
 

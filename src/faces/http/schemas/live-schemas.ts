@@ -4,7 +4,7 @@ import { runningFiguresSchema } from '../../../service/orders/running-figures.ts
 import { evaluationItemSchema } from './evaluation-schemas.ts';
 import { poolSchema } from './pool-schemas.ts';
 
-/** The data of one event of the live stream. What is left out has not changed. */
+/** The data of one event of the live stream. Omitted parts have not changed. */
 export const liveMessageSchema = z.object({
   evaluations: z.array(evaluationItemSchema).readonly().exactOptional().describe('new ones, and ones that began or ended'),
   running: z
@@ -17,7 +17,7 @@ export const liveMessageSchema = z.object({
 });
 export type LiveMessage = z.infer<typeof liveMessageSchema>;
 
-/** It is not checked while it flows. */
+/** Not checked while it is sent. */
 export const liveStreamSchema = z.custom<Readable>().meta({
   type: 'object',
   description: 'one event of the stream',

@@ -96,7 +96,7 @@ export const boardSchema = z
 
 export type BoardResource = z.infer<typeof boardSchema>;
 
-/** It is not checked while it flows. */
+/** Not checked while it is sent. */
 export const boardStreamSchema = z.custom<Readable>().meta({
   type: 'object',
   description: 'one event of the stream',

@@ -4,8 +4,8 @@ import { isMapping, getValueAt } from '../../../kernel/documents/path.ts';
 const INPUT = 'Input';
 
 /**
- * Gives every schema of an OpenAPI document one name. The converter makes two of each, one for what is sent and one for what is answered; where
- * they say the same, or only one is referred to, one remains, under the plain name.
+ * Gives every schema of an OpenAPI document one name. The converter makes two of each, one for requests and one for answers; where they are equal, or
+ * only one is used, one remains, under the plain name.
  */
 export function simplifySchemaNames<Document extends object>(document: Document): Document {
   const components = getValueAt(document, ['components']);
@@ -28,7 +28,7 @@ export function simplifySchemaNames<Document extends object>(document: Document)
   return renameReferences(plainlyNamed, (name) => plain.get(name) ?? name);
 }
 
-/** The one for answers stays where it says the same; the one for requests takes its place where nothing refers to it. */
+/** The one for answers remains where they are equal; the one for requests replaces it where nothing refers to it. */
 function isReplaced(name: string, plain: ReadonlyMap<string, string>, referred: ReadonlySet<string>): boolean {
   const other = plain.get(name);
   return other !== undefined && referred.has(other);

@@ -13,7 +13,7 @@ import { renderPage } from './views/frame.ts';
 
 /** The page in a browser: holds the state, and draws it at most once a frame. */
 
-/** Between two drawings of what streams tell: all events of an evaluation come at once to a new reader. */
+/** Milliseconds between two drawings of what streams send: a new reader receives all events of an evaluation at once. */
 const HEARD_MILLISECONDS = 400;
 /** Ages are shown in seconds. */
 const CLOCK_MILLISECONDS = 1000;
@@ -80,7 +80,7 @@ function draw(): void {
   drawnAt = performance.now();
   const isNewForm = state.session === null && findTokenField() === null;
   render(renderPage(state, actions), root);
-  // Not by the attribute "autofocus": browsers complain of it where a person was faster.
+  // Not by the attribute "autofocus": browsers report an error when a person was faster.
   if (isNewForm && document.activeElement === document.body) findTokenField()?.focus();
   document.title = state.session ? formatTitle(state) : 'Muster';
 }
@@ -110,12 +110,12 @@ function follow(): void {
 function end(problem: string | undefined): void {
   unfollowAll();
   stopReading();
-  // What one reader may see is not left for the next.
+  // Clears what one reader may see before the next one.
   state = { ...createInitialState(state.route, Date.now()), session: null };
   update({ problem });
 }
 
-/** A browser has six connections to one server, for all of its tabs: one that is not looked at gives back its streams, and catches up when it is. */
+/** A browser has six connections to one server, for all of its tabs: a hidden tab closes its streams, and catches up when it is visible. */
 document.addEventListener('visibilitychange', () => {
   if (!state.session) return;
   if (document.visibilityState === 'visible') {
@@ -126,18 +126,18 @@ document.addEventListener('visibilitychange', () => {
   update({ connection: 'connecting', detail: undefined });
 });
 addEventListener('popstate', () => show(store, parseRoute(new URL(location.href))));
-// What is drawn for another reason has the time of then.
+// A drawing for another reason shows the present time.
 setInterval(
   () => document.visibilityState === 'visible' && performance.now() - drawnAt >= CLOCK_MILLISECONDS && update({}),
   CLOCK_MILLISECONDS,
 );
 update({});
-// What the address names is asked for along with the session: without a good token both are refused.
+// The content of the address is requested along with the session: without a valid token both are refused.
 const session = api.getSession();
 show(store, state.route);
 run(async () => {
   update({ session: await session });
   follow();
-  // Who may see it is not known before.
+  // The reader's rights are not known before.
   if (state.route.view === 'access') show(store, state.route);
 });

@@ -8,15 +8,15 @@ import { thin } from './model/thinned.ts';
 import { readBoard, readTranscript } from './readers.ts';
 import type { Store } from './store.ts';
 
-/** What the server tells by itself: the one stream of the whole page, and one of what is looked at. */
+/** The server's streams: one for the whole page, and one for the present view. */
 
-/** After a broken stream, so that a restarting server is not asked by all pages at once. */
+/** Pause after a broken stream, so that pages do not all reconnect to a restarting server at once. */
 const RETRY_MILLISECONDS = [1000, 3000] as const;
 
 let live: EventSource | undefined;
 let events: EventSource | undefined;
 
-/** Of what is looked at. */
+/** Of the present view. */
 export function unfollow(): void {
   events?.close();
 }
@@ -58,7 +58,7 @@ async function reconnect(store: Store, onMissed: () => void): Promise<void> {
   followAll(store, onMissed);
 }
 
-/** The course so far, and as it goes on: the events of one evaluation are kept by the server, so that a late reader has all of them. */
+/** The course so far, and its continuation: the server stores the events of one evaluation, so that a late reader has all of them. */
 export function followCourse(store: Store, id: string, onState: () => void): void {
   unfollow();
   const source = (events = new EventSource(`/v1/evaluations/${encodeURIComponent(id)}/events`));
@@ -79,11 +79,11 @@ export function followCourse(store: Store, id: string, onState: () => void): voi
     hearDetail({ course });
   });
   source.addEventListener('state', () => {
-    // All of its events come again to each new reader, and what is over stays as it is.
+    // Each new reader gets all of its events again, and an evaluation that is over does not change.
     const { detail } = store.state;
     if (detail?.id === id && (!detail.evaluation || isOpen(detail.evaluation))) onState();
   });
-  // It ends with the evaluation, and comes back by itself when it broke.
+  // It ends with the evaluation, and reconnects when it broke.
   source.addEventListener('error', () => {
     const { detail } = store.state;
     if (detail?.evaluation && !isOpen(detail.evaluation)) return source.close();
@@ -108,7 +108,7 @@ export async function followTranscript(store: Store, id: string, signal: AbortSi
   });
 }
 
-/** A stream of groups for a training, as it goes on. */
+/** A stream of groups for a training, continuously. */
 export async function followBoard(store: Store, id: string, signal: AbortSignal): Promise<void> {
   unfollow();
   await readBoard(store, id, signal);

@@ -25,7 +25,7 @@ function changeDetail({ state, update }: Store, id: string, change: Partial<Deta
 
 const PAGE_ITEMS = 100;
 
-/** Evaluations that the address asks for: of several runs, the latest of each. @param after where the list goes on; undefined to begin anew. */
+/** Evaluations that the address selects: of several runs, the latest of each. @param after cursor of the next page; undefined to begin again. */
 export async function readList(store: Store, after: string | undefined): Promise<void> {
   const { route } = store.state;
   const filter = new Map(route.view === 'overview' ? Object.entries(route.filter).filter(([, value]) => value !== '') : []);
@@ -34,7 +34,7 @@ export async function readList(store: Store, after: string | undefined): Promise
   const query = { limit: String(PAGE_ITEMS), ...Object.fromEntries(filter) };
   const runs = after === undefined && route.view === 'overview' ? route.beside : [];
   const others = runs.map((run) => api.listEvaluations(Object.assign({}, query, { run })));
-  // To choose runs from.
+  // Runs to choose from.
   if (after === undefined && filter.has('run')) others.push(api.listEvaluations({ limit: query.limit }));
   const [first, ...more] = await Promise.all([api.listEvaluations(query), ...others]);
   store.update(
@@ -57,7 +57,7 @@ export async function readEvaluation(store: Store, place: Extract<Route, { view:
   if (evaluation?.kind === 'comparison') await readPairs(store, place, signal);
 }
 
-/** The evaluations that are shown beside the one that is looked at. */
+/** The evaluations that are shown beside the one in view. */
 export async function readBeside(
   store: Store,
   { id, beside: ids }: { readonly id: string; readonly beside: readonly string[] },
@@ -75,7 +75,7 @@ export async function readAccess(store: Store): Promise<void> {
 
 const AGAIN_MILLISECONDS = 2000;
 
-/** Reads, again and again while the page is looked at, what the server's own stream has nothing of. @param read whether there may be more. */
+/** Reads repeatedly, while the page is visible, what the server's stream does not contain. @param read returns whether there may be more. */
 async function readAgain(signal: AbortSignal, read: () => Promise<boolean>): Promise<void> {
   while (!signal.aborted) {
     if (document.visibilityState === 'visible' && !(await read())) return;
@@ -127,7 +127,7 @@ async function readPair(id: string, candidate: EpisodeLine, signal: AbortSignal)
   return { baseline: lines?.find(({ index }) => index === candidate.index), candidate };
 }
 
-/** Latest first, as they begin and end. What was read of earlier ones stays. */
+/** Latest first, as they begin and end. Earlier ones that were read stay. */
 export function followAgents(store: Store, signal: AbortSignal): Promise<void> {
   return readAgain(signal, async () => {
     const { items, next } = await api.listAgentEpisodes(undefined);
@@ -140,13 +140,13 @@ export function followAgents(store: Store, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** @param after where the list goes on. */
+/** @param after cursor of the next page. */
 export async function readAgents({ state, update }: Store, after: string): Promise<void> {
   const { items, next } = await api.listAgentEpisodes(after);
   update({ agents: { items: [...(state.agents?.items ?? []), ...items], next } });
 }
 
-/** The episode as it is now, and the steps behind those that are shown. */
+/** The present episode, and the steps after those that are shown. */
 export async function readTranscript(store: Store, id: string, signal: AbortSignal): Promise<void> {
   if (store.state.transcript?.id !== id) store.update({ transcript: createTranscript(id) });
   const episode = await ignoreNotFound(api.getAgentEpisode(id));
@@ -165,7 +165,7 @@ export async function readTranscript(store: Store, id: string, signal: AbortSign
   changeTranscript(store, id, { steps: [...known, ...added], reward: reward ?? undefined });
 }
 
-/** What a step has changed, once it is asked for. */
+/** The changes of a step, once requested. */
 export async function readDiff(store: Store, step: number): Promise<void> {
   const { transcript } = store.state;
   if (!transcript || transcript.diffs.has(step)) return;

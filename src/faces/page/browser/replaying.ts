@@ -4,7 +4,7 @@ import { UNREAD_EPISODE, type EpisodeDetail } from './model/state.ts';
 import { ignoreNotFound } from './readers.ts';
 import type { Store } from './store.ts';
 
-/** One episode of an evaluation, its replay, and the pictures of it as they run. */
+/** One episode of an evaluation, its replay, and its pictures while they play. */
 
 const PICTURE_MILLISECONDS = 100;
 

@@ -20,7 +20,7 @@ import type { Store } from './store.ts';
 
 const ROWS_MORE = 100;
 
-/** Aborted when the page goes on to something else. */
+/** Aborted when the page changes to another view. */
 let reading = new AbortController();
 
 export function stopReading(): void {
@@ -84,7 +84,7 @@ async function showEvaluation(store: Store, place: Extract<Route, { view: 'evalu
   await Promise.all([readBeside(store, place, signal), store.state.detail?.evaluation ? readPlaying(store, id, signal) : undefined]);
 }
 
-/** What comes behind the last of what is listed. */
+/** The next page of the list. */
 export async function readOn(store: Store): Promise<void> {
   const { state }: { readonly state: PageState } = store;
   switch (state.route.view) {

@@ -20,13 +20,13 @@ export interface BandChart {
   readonly unit: 'episode' | 'pair';
   readonly label: string;
   readonly alternative: string;
-  /** What was asked for, drawn behind the interval. */
+  /** The target, drawn behind the interval. */
   readonly target?: Target | undefined;
   /** A level that means something by itself. */
   readonly level?: number | undefined;
 }
 
-/** Intervals more than so many times as wide as the last one may reach beyond the picture: it is about how the last one came to be. */
+/** Intervals more than this many times as wide as the last one may exceed the picture: it shows how the last one developed. */
 const WIDEST_IN_VIEW = 5;
 
 /** Undefined where there is nothing to draw. */
@@ -81,7 +81,7 @@ function renderLevelLine(level: number, y: Scale): Markup {
   return markup`<path class="level" d="M0,${round(y(level))}H${WIDTH}"/>`;
 }
 
-/** Invisible, one for each point: the pointer on it shows the figures. */
+/** Invisible, one for each point: pointing at it shows the figures. */
 function renderStrips(points: readonly BandPoint[], x: Scale, unit: string): Markup {
   return markup`${points.map((point, position) => {
     const from = x(((points[position - 1] ?? point).at + point.at) / 2);

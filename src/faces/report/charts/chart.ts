@@ -11,7 +11,7 @@ export interface LegendEntry {
 
 export interface Chart {
   readonly title: string;
-  /** What to see in it. */
+  /** What the chart shows. */
   readonly note?: Content;
   /** Undefined where there is nothing to draw; `absent` then says why. */
   readonly drawing: Markup | undefined;
@@ -21,7 +21,7 @@ export interface Chart {
 }
 
 export interface FoldedTable {
-  /** Where in the document the list stands of which each row is an entry. */
+  /** Path in the document of the list with an entry for each row. */
   readonly source?: string;
   readonly columns: readonly Column[];
   /** `<tr>` elements. */
@@ -30,7 +30,7 @@ export interface FoldedTable {
 
 export interface Column {
   readonly title: string;
-  /** Which member of the entry the column has. */
+  /** The entry's member that the column shows. */
   readonly member?: string;
 }
 

@@ -38,7 +38,7 @@ export function renderCourseChart(official: Official, source: string): Markup {
   });
 }
 
-/** The half-width asked for, around the middle of the interval: the mean need not be there. */
+/** The target half-width, around the middle of the interval, which need not be the mean. */
 function getTarget({ interval, targetHalfWidth }: Official): { low: number; high: number } | undefined {
   if (interval === null || targetHalfWidth === null) return undefined;
   const middle = (interval.low + interval.high) / 2;

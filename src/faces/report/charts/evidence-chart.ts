@@ -42,7 +42,7 @@ export function renderEvidenceChart({ course, evidence }: CandidateStatistics, s
   });
 }
 
-/** Evidence against a direction goes on falling while the other one rises: as far down as the threshold is up, it is out of the picture. */
+/** Evidence against a direction keeps falling while the other one rises: values further below than the threshold is above are not shown. */
 function renderDrawing(course: readonly EvidencePoint[], needed: number): Markup | undefined {
   const last = course.at(-1);
   if (last === undefined) return undefined;

@@ -15,16 +15,16 @@ interface Bin {
   readonly from: number;
   readonly to: number;
   readonly count: number;
-  /** Before the outermost ones were cut off at the lowest and the highest return. */
+  /** Before the outermost ones were cut at the lowest and the highest return. */
   readonly width: number;
   readonly fromSource: string;
   readonly toSource: string;
 }
 
-/** The top of the picture is kept free of bars for the quantiles. */
+/** The top of the picture is reserved for the quantiles. */
 const [BARS_TOP, BOX_MIDDLE, BOX_HALF] = [32, 14, 7];
 
-/** In units of the picture: returns that are all the same have a bar all the same. */
+/** In units of the picture: a bar for equal returns needs a width, too. */
 const ONLY_BAR = 40;
 
 /** In pixels: a few episodes beside many must not vanish. */
@@ -54,7 +54,7 @@ export function renderHistogramChart(official: Official, spread: number, source:
   });
 }
 
-/** No bar reaches further than returns do: they end at the lowest and the highest one. */
+/** Bars end at the lowest and the highest return. */
 function listBins({ histogram, min, max }: Official, source: string): readonly Bin[] {
   const { edges, counts } = histogram ?? { edges: [], counts: [] };
   return counts.map((count, position) => {
@@ -72,7 +72,7 @@ function listBins({ histogram, min, max }: Official, source: string): readonly B
   });
 }
 
-/** As a share of the widest bin: what floating point may have done. */
+/** As a share of the widest bin: rounding of floating point. */
 const SAME_WIDTH = 1e-6;
 
 /** The height of a bar is its number of episodes; where bins are not equally wide, what it would be if the bin were as wide as the widest. */

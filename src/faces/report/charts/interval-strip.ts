@@ -4,8 +4,8 @@ import { formatPercent, computeDomain, labelEvery, isPresent, createAcrossScale,
 import type { Scale } from './plot.ts';
 
 /**
- * A value with its interval as a dot on a line, small enough for a cell of a table: the rows of a column share one scale, and the head of the
- * column has its ticks. The figures stand in the same row, so the picture says nothing to those who do not see it.
+ * A value with its interval as a dot on a line, small enough for a table's cell: the rows of a column share one scale, and the column's head has its
+ * ticks. The figures are in the same row, so the picture has no text of its own.
  */
 export interface Strip {
   readonly value: number | null;

@@ -13,7 +13,7 @@ const TICKS_ACROSS = 6;
 const TICKS_UP = 5;
 /** Characters along an axis: on a narrow page, and from 34 rem on. */
 const [ROOM_NARROW, ROOM_WIDE] = [26, 52];
-/** Beyond these, labels are written with powers of ten: they would take the room of the chart. */
+/** Beyond these, labels are written with powers of ten, as they would need too much room. */
 const [SMALLEST_STEP, LARGEST_VALUE] = [1e-5, 1e7];
 
 export type Scale = ScaleLinear<number, number>;
@@ -29,7 +29,7 @@ export interface Axis {
 export interface Plot {
   readonly x: Axis;
   readonly y: Axis;
-  /** What the chart shows, in words, for those who do not see it. */
+  /** A description of the chart, for readers who do not see it. */
   readonly alternative: string;
   /** In units of the inner picture, clipped at its edges; strokes keep their width. */
   readonly marks: Markup;
@@ -82,7 +82,7 @@ function renderTicksAcross(axis: Axis): Markup {
   })}`;
 }
 
-/** @param room in characters, over the whole length of the axis. @returns of how many ticks one has a label. */
+/** @param room in characters, over the whole axis. @returns every how many ticks have a label. */
 export function labelEvery(ticks: readonly Tick[], room: number): number {
   const longest = Math.max(0, ...ticks.map(({ text }) => text.length));
   return Math.max(1, Math.ceil((ticks.length * (longest + 1)) / room));
@@ -104,8 +104,7 @@ export function listTicks({ scale, whole = false }: Pick<Axis, 'scale' | 'whole'
 export type Domain = readonly [low: number, high: number];
 
 /**
- * The stretch that holds all values, with a little room at both ends, never empty. Undefined without values, and where they are so far
- * apart that floating point does not hold their distance.
+ * The range of all values, with a margin at both ends, never empty. Undefined without values, and where floating point cannot hold their distance.
  */
 export function computeDomain(values: readonly number[]): Domain | undefined {
   if (values.length === 0) return undefined;
@@ -114,7 +113,7 @@ export function computeDomain(values: readonly number[]): Domain | undefined {
   return Number.isFinite(high - low + 2 * room) ? [low - room, high + room] : undefined;
 }
 
-/** Half a pixel is all that can be seen. */
+/** Smaller differences than half a pixel are invisible. */
 export function round(position: number): number {
   return Number(position.toFixed(1));
 }

@@ -43,7 +43,7 @@ function renderBytes(value: number, source: string): Markup {
   return renderData(value, formatBytes(value), source);
 }
 
-/** What the candidate wrote where something else was expected, and what it said meanwhile. */
+/** The candidate's unexpected output, and its error output. */
 export function renderDifferences({ cases }: CompareEvidence): Markup | undefined {
   const unequal = cases.filter(({ isEqual }) => !isEqual);
   if (unequal.length === 0) return undefined;
@@ -80,7 +80,7 @@ function renderMore(left: number): Content {
   return left > 0 ? markup`<p>${count(left)} more.</p>` : undefined;
 }
 
-/** Changes that are looked for; two texts that have less in common than that are shown as they are. */
+/** Most changes that are searched; texts that differ more are shown without marks. */
 const MOST_CHANGES = 400;
 
 interface Outputs {
@@ -88,7 +88,7 @@ interface Outputs {
   readonly got: string;
 }
 
-/** Two outputs beside one another; what only one of them has is marked. */
+/** Two outputs side by side; the parts that only one of them has are marked. */
 function renderOutputDifference({ expected, got }: Outputs): Markup {
   const parts = diffWordsWithSpace(expected, got, { maxEditLength: MOST_CHANGES }) ?? [
     { value: expected, removed: true, added: false },

@@ -7,7 +7,7 @@ import type { CheckedTask, GradedSubmission } from './graded-submission.ts';
 import { renderFindingBadge, renderSoundBadge } from './outcome-badge.ts';
 import { renderReward, renderVerdictSections } from './verdict-sections.ts';
 
-/** Each task with its own submissions, and the verdict of each that was not as expected. */
+/** Each task with its own submissions, and every unexpected verdict. */
 export function checkSections(tasks: readonly CheckedTask[]): Markup {
   return markup`${tasks.map((task, at) => renderTaskSection(task, `tasks.${at}.`))}`;
 }
@@ -38,7 +38,7 @@ function renderScored(rewards: readonly (number | null)[]): Content {
   return [...distinct, rewards.length > 1 ? ` (${countText(rewards.length, 'time')})` : ''];
 }
 
-/** What the candidate's processes took. */
+/** Resources of the candidate's processes. */
 function getSeconds({ verdict: { evidence } }: GradedSubmission): number {
   return evidence.reduce((sum, one) => {
     const runs = 'cases' in one && one.stage === 'execute' ? one.cases.flatMap(({ runs: each }) => each) : 'runs' in one ? one.runs : [];

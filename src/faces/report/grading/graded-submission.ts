@@ -8,7 +8,7 @@ export interface GradedSubmission {
   readonly verdict: Verdict;
 }
 
-/** A task that was checked, with a verdict of each submission that it brings along. */
+/** A task that was checked, with a verdict of each of its own submissions. */
 export interface CheckedTask {
   readonly soundness: Soundness;
   /** In the order of the trials: the first that was not as expected, or else the first. */

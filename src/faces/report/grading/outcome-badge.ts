@@ -14,7 +14,7 @@ const SYMBOLS: Readonly<Record<Tone, string>> = {
   equivalent: 'M6 12h12',
 };
 
-/** A finding as word, symbol and colour: none of them alone. */
+/** A finding as word, symbol and colour together. */
 function renderBadge(tone: Tone, text: string): Markup {
   return markup`<span class="verdict ${tone}"><svg viewBox="0 0 24 24" width="16" height="16" aria-hidden="true"><path d="${SYMBOLS[tone]}"/></svg>${text}</span>`;
 }
@@ -52,7 +52,7 @@ export function renderEqualityBadge(isEqual: boolean): Markup {
   return isEqual ? renderBadge('promote', 'equal') : renderBadge('regress', 'differs');
 }
 
-/** How a process ended, in a few words; of one that ended as it should, nothing to worry about. */
+/** How a process ended, in a few words; empty when it ended normally. */
 export function formatCommandEnding(ending: Ending): string {
   switch (ending.kind) {
     case 'exited':

@@ -46,7 +46,7 @@ function renderEnd({ refusal, void: reason }: PreparedCandidate): Content {
   return refusal === null ? renderSoundBadge(true) : markup`${refusal.step}: <bdi>${refusal.reason}</bdi>`;
 }
 
-/** Only of candidates that there is more to be said of. */
+/** Only candidates with further evidence. */
 function renderEvidenceSection({ id, task, evidence }: PreparedCandidate): Markup | undefined {
   const lists: readonly (readonly [string, readonly string[]])[] = [
     ['Tests that have to begin to pass', evidence.failToPass ?? []],

@@ -14,10 +14,10 @@ import { renderCaseTable, renderDifferences, renderFailedRuns, renderPrinted } f
 import type { GradedSubmission } from './graded-submission.ts';
 import { formatCommandEnding, renderStageBadge } from './outcome-badge.ts';
 
-/** Of tests and of turns; the others are in the document. */
+/** For tests and for turns; the others are in the document. */
 const MOST_LISTED = 500;
 
-/** The reward, each stage, and what was seen in it. @param source of the submission in the document, with the dot behind it. */
+/** The reward, each stage, and its evidence. @param source path of the submission in the document, with a final dot. */
 export function renderVerdictSections({ task, seed, verdict }: GradedSubmission, source: string): Markup {
   const { stages, evidence } = verdict;
   return markup`${renderAnswer(verdict, source)}

@@ -7,13 +7,13 @@ export function nameCheckpoint({ uri }: Pick<CheckpointFacts, 'uri'>): string {
   return /[^/]+(?=\/*$)/.exec(uri)?.[0] ?? uri;
 }
 
-/** Short names that tell the checkpoints apart: where two have the same, the whole of where they came from. */
+/** Short names that tell the checkpoints apart: where two are equal, their whole origin. */
 export function nameCheckpoints(checkpoints: readonly CheckpointFacts[]): string[] {
   const names = checkpoints.map(nameCheckpoint);
   return names.map((name, position) => (names.indexOf(name) === names.lastIndexOf(name) ? name : (checkpoints[position]?.uri ?? name)));
 }
 
-/** The beginning of a digest tells two apart; the whole of it shows under the pointer, and stands in the table of facts. */
+/** The beginning of a digest is enough to tell two apart; the whole one shows under the pointer, and in the table of facts. */
 export function renderShortDigest(digest: string): Markup {
   return markup`<code title="${digest}">${digest.slice(0, 'sha256:'.length + 12)}…</code>`;
 }

@@ -15,15 +15,14 @@ class MarkupText {
 
 export type { MarkupText as Markup };
 
-/** What a template may hold: strings and numbers are escaped, markup is taken as it is, lists follow one another. */
+/** What a template accepts: strings and numbers are escaped, markup is inserted as it is, lists are joined. */
 export type Content = MarkupText | string | number | undefined | readonly Content[];
 
 /**
- * HTML or SVG from a template: markup`<td title="${name}">${name}</td>`. What stands in the template itself is trusted, what is put into it
- * is not: it can become text or the value of a quoted attribute, never a tag. Attributes that mean something to the browser (`href`, `style`)
- * are for numbers of our own.
+ * HTML or SVG from a template: markup`<td title="${name}">${name}</td>`. The template itself is trusted; inserted values are not: each becomes text
+ * or the value of a quoted attribute, never a tag. Attributes that browsers interpret (`href`, `style`) accept only our own numbers.
  *
- * @throws RangeError when an attribute's value is not in quotes, where escaping would not hold it.
+ * @throws RangeError when an attribute's value is not in quotes, where escaping would not suffice.
  */
 export function markup(template: TemplateStringsArray, ...contents: readonly Content[]): MarkupText {
   const parts = template.map((part, position) => {

@@ -3,8 +3,8 @@ import { markup } from './markup.ts';
 import type { Markup } from './markup.ts';
 
 /**
- * Numbers on the page. Each is shown rounded as its uncertainty allows, and carries the exact value; `source` says where in the document it
- * stands, as in `official.tasks.3.mean`, so that a program can compare the page with the document.
+ * Numbers on the page. Each is rounded as its uncertainty allows, and carries the exact value; `source` is its path in the document, such as
+ * `official.tasks.3.mean`, so that a program can compare the page with the document.
  */
 export function renderData(value: number, text: string, source?: string): Markup {
   if (source === undefined) return markup`<data value="${value}">${text}</data>`;
@@ -44,7 +44,7 @@ export function formatPercentage(share: number, digits = 6): string {
   return `${Number((share * 100).toPrecision(digits))} %`;
 }
 
-/** A share, with two decimals of its percentage at most. A share above 0 is never shown as 0 %, and one below 1 never as 100 %. */
+/** A share, with at most two decimals of its percentage. A share above 0 is never shown as 0 %, and one below 1 never as 100 %. */
 export function renderShare(value: number, source?: string): Markup {
   const percent = Number((value * 100).toFixed(2));
   if (percent === 0 && value > 0) return renderData(value, 'below 0.01 %', source);
@@ -52,7 +52,7 @@ export function renderShare(value: number, source?: string): Markup {
   return renderData(value, `${percent} %`, source);
 }
 
-/** Seconds, of which one episode may take a small part. */
+/** Seconds, also small fractions for parts of an episode. */
 export function renderDuration(seconds: number, source?: string): Markup {
   const text = seconds > 0 && seconds < 1 ? `${formatFigure(seconds * 1000, seconds * 1000)} ms` : formatDuration(seconds);
   return renderData(seconds, text, source);

@@ -1,4 +1,4 @@
-/** Colours by what they say. In both schemes text reaches a contrast of 4.5 on what it stands on, marks and lines one of 3 (WCAG 2.2, AA). */
+/** Colours by meaning. In both schemes text has a contrast of 4.5 on its background, marks and lines one of 3 (WCAG 2.2, AA). */
 export const LIGHT = {
   page: '#f5f6f8',
   surface: '#ffffff',
@@ -9,7 +9,7 @@ export const LIGHT = {
   /** The estimate and its interval. */
   estimate: '#2457c5',
   area: '#cfddf8',
-  /** What was asked for: a half-width, a margin, a threshold. */
+  /** A target: a half-width, a margin, a threshold. */
   target: '#96570a',
   targetArea: '#fbeed6',
   good: '#11703c',

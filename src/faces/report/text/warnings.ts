@@ -1,7 +1,7 @@
 import { markup } from './markup.ts';
 import type { Markup } from './markup.ts';
 
-/** What a reader must know before using the figures; nothing where there is nothing. */
+/** Warnings about the figures; nothing when there are none. */
 export function renderWarningList(warnings: readonly string[]): Markup | undefined {
   if (warnings.length === 0) return undefined;
   const title = warnings.length === 1 ? 'A warning' : `${warnings.length} warnings`;

@@ -1,7 +1,7 @@
 import type { Ending, Summary } from '../../../orchestrator/results/summary.ts';
 import { formatCount } from '../../../kernel/text/figures.ts';
 
-/** What the words of a document mean, in plain English. */
+/** The meaning of a document's words, in plain English. */
 type Official = Summary['official'];
 type Cause = keyof Official['failures'];
 type Method = NonNullable<Official['interval']>['method'];

@@ -26,14 +26,14 @@ describe('a request to E2B that may be sent more than once', () => {
     expect(attempts).toBe(1);
   });
 
-  it('that never ends, as the SDK’s do when they are called off at the wrong moment, ends with the signal’s reason', async () => {
+  it('that never ends, as the SDK’s do when they are cancelled at the wrong moment, ends with the signal’s reason', async () => {
     const calling = new AbortController();
     const request = retryPatiently(new HurriedClock(100), calling.signal, () => new Promise<never>(() => {}));
     calling.abort(new Error('called off'));
     await expect(request).rejects.toThrow('called off');
   });
 
-  it('that fails after it was called off reports nothing', async () => {
+  it('that fails after it was cancelled reports nothing', async () => {
     const calling = new AbortController();
     const { promise, reject } = Promise.withResolvers<never>();
     const request = retryPatiently(new HurriedClock(100), calling.signal, () => promise);

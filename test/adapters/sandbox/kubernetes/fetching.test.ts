@@ -34,7 +34,7 @@ describe('a pod that fetches', () => {
     expect(await digestInside(sandbox, `${await fetched(sandbox, 'pull', anew)}/policy.safetensors`)).toBe(file.digest);
   });
 
-  it('and is destroyed meanwhile leaves nothing that goes on', async () => {
+  it('and is destroyed meanwhile leaves nothing that continues', async () => {
     await using fixture = await FetchingFixture.open(runner);
     const { order } = await fixture.checkpoint('large', 50_000_000);
     const sandbox = await fixture.pod(fixture.provider(), 'pull');

@@ -9,7 +9,7 @@ const waiting = (reason: string): object => ({ waiting: { reason, message: 'said
 const disrupted = (reason: string): object => ({ type: 'DisruptionTarget', status: 'True', reason, message: 'said Kubernetes' });
 const RUNNING = { running: { startedAt: '2026-01-01T00:00:00Z' } };
 
-describe('what becomes of a pod', () => {
+describe('what happens to a pod', () => {
   it('is ready when all of its containers run', () => {
     expect(state({ phase: 'Running', containerStatuses: containers(RUNNING, RUNNING) })).toEqual({ kind: 'ready' });
     expect(state({ phase: 'Pending' })).toEqual({ kind: 'pending', obstacle: undefined });

@@ -125,7 +125,7 @@ class Fixture {
   }
 }
 
-it('what could not be opened leaves nothing, and is opened anew for the next sandbox', async () => {
+it('what could not be opened leaves nothing, and is opened again for the next sandbox', async () => {
   const fixture = await Fixture.open(true);
   const { open } = fixture.runtime;
   fixture.runtime.open = () => Promise.reject(new Error('not yet'));
@@ -138,7 +138,7 @@ it('what could not be opened leaves nothing, and is opened anew for the next san
   expect(Object.keys(sandbox.isolation.limits).toSorted()).toEqual([...LIMIT_NAMES].toSorted());
 });
 
-it('takes an uploaded file away again, and takes it anew', async () => {
+it('takes an uploaded file away again, and takes it again', async () => {
   const fixture = await Fixture.open(false);
   const sandbox = await fixture.create();
   const upload = (): Promise<string> => sandbox.upload('d/f', { kind: 'stream', stream: Readable.from(['weights']) }, NEVER);

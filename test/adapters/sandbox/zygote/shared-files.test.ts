@@ -58,7 +58,7 @@ describe('a content that zygotes load', () => {
     await expect.poll(() => inbox.removals.length).toBe(1);
   });
 
-  it('is delivered anew once nothing is left of it', async () => {
+  it('is delivered again once nothing is left of it', async () => {
     const { inbox, places } = setUp();
     (await places.hold(policy('a'), never))[Symbol.dispose]();
     await expect.poll(() => inbox.removals.length).toBe(1);
@@ -81,7 +81,7 @@ describe('a content that zygotes load', () => {
     expect([...inbox.files]).toEqual(['a/weights']);
   });
 
-  it('is delivered by the next who wants it when the first has been called off', async () => {
+  it('is delivered by the next who wants it when the first has been cancelled', async () => {
     const { inbox, places } = setUp();
     const calledOff = new AbortController();
     const first = places.hold(
@@ -100,7 +100,7 @@ describe('a content that zygotes load', () => {
     expect([...inbox.files]).toEqual(['a/weights']);
   });
 
-  it('that cannot be delivered fails for everyone who has tried, and leaves nothing', async () => {
+  it('that cannot be delivered fails for every caller that has tried, and leaves nothing', async () => {
     const { inbox, places } = setUp();
     const broken = policy('a', () => Promise.reject(new Error('the disk is full')));
     const both = Promise.allSettled([places.hold(broken, never), places.hold(broken, never)]);

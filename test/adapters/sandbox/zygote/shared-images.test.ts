@@ -187,7 +187,7 @@ describe('what sandboxes are forked from', () => {
     expect(images.choose(maker).shares).toEqual(new Set(['p1']));
   });
 
-  it('is made anew by the next warden', () => {
+  it('is made again by the next warden', () => {
     images.want(policy('p1'));
     images.choose(maker);
     const next = new RecordingMaker();

@@ -280,7 +280,7 @@ describe('images', () => {
     expect(await script.order()).toMatchObject({ type: 'retire', image: 'image-1' });
   });
 
-  it('that cannot be made say why, and the warden goes on', async () => {
+  it('that cannot be made say why, and the warden continues', async () => {
     const making = warden.makeImage('image-1', BASE_IMAGE, content);
     script.report({ type: 'image-lost', image: 'image-1', message: 'no such policy' });
     await expect(making).rejects.toMatchObject({ code: 'sandbox.zygote', message: 'sandboxes cannot be forked: no such policy' });

@@ -1,4 +1,4 @@
-"""What keeps a policy from being exported."""
+"""Reasons why a policy cannot be exported."""
 
 from muster_client.errors import MusterError
 

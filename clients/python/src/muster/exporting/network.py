@@ -41,7 +41,7 @@ class Activation:
     name: str
     kind: ActivationKind
     alpha: float | None = None
-    """Of `elu` and `leaky_relu`."""
+    """For `elu` and `leaky_relu`."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Normalise:
     """(x − mean) / √(variance + epsilon), cut off at ±clip: computed in float64, then rounded to float32."""
 
     mean: Array
-    """As the observation's part is shaped, or its last dimensions."""
+    """The shape of the observation's part, or its last dimensions."""
     variance: Array
     clip: float
     epsilon: float
@@ -128,7 +128,7 @@ class Part:
     name: str
     """Its key; empty for the observation itself."""
     shape: tuple[int, ...]
-    """As the environment gives it; (n,) where it is made one-hot."""
+    """As the environment gives it; (n,) where it is encoded one-hot."""
     steps: tuple[Step, ...]
     layers: tuple[Layer, ...]
 
@@ -141,11 +141,11 @@ class Part:
 @dataclass(frozen=True, eq=False)
 class Network:
     parts: tuple[Part, ...]
-    """In the order in which `gymnasium.spaces.flatten` puts them one after the other."""
+    """In the order in which `gymnasium.spaces.flatten` concatenates them."""
     layers: tuple[Layer, ...]
-    """What follows after the parts' results have been put one after the other."""
+    """The layers after the concatenation of the parts' results."""
     action: dict[str, str]
-    """What the outputs mean, as docs/checkpoints.md has it."""
+    """The meaning of the outputs, as in docs/checkpoints.md."""
     bytes: bool
     """Whether the observation is an image of uint8 that goes in as it is."""
     log_std: Array | None = None

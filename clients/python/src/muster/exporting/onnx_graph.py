@@ -25,7 +25,7 @@ from muster.exporting.network import (
     Step,
 )
 
-# What ONNX Runtime 1.17 and later compute.
+# The operations of ONNX Runtime 1.17 and later.
 OPSET = 20
 IR_VERSION = 9
 INPUT = "observation"

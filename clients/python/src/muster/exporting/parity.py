@@ -14,18 +14,18 @@ from muster.exporting.onnx_graph import INPUT, PREPROCESSED
 from muster.exporting.runner_policies import played_policy
 
 OBSERVATIONS = 1000
-"""That the actions are compared on."""
+"""Number of observations on which the actions are compared."""
 TRACED = 16
-"""Observations of which the outputs of each layer are kept, to name the first layer that differs."""
+"""Observations for which the outputs of each layer are kept, to name the first layer that differs."""
 TOLERANCE = 1e-4
-"""Of an action, and of how far logits may lie apart where another action is the greatest: what float32 rounds, a hundred times over."""
+"""Tolerance for an action, and for logits when another action is the greatest: a hundred times the rounding of float32."""
 LAYER_TOLERANCE = 1e-3
-"""Of a layer's outputs, in parts of their largest."""
+"""Tolerance for a layer's outputs, relative to their largest."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What the trainer's policy did at one moment."""
+    """The trainer's policy at one moment."""
 
     observation_space: Any
     """Of the environment."""
@@ -135,7 +135,7 @@ def _iterate_mlp_values(path: Path, reference: Reference) -> Iterator[tuple[str,
 
 
 def _after(layer: str) -> str:
-    """The name of the module behind one in an `nn.Sequential`."""
+    """The name of the module before one in an `nn.Sequential`."""
     before, _, place = layer.rpartition(".")
     following = str(int(place) + 1) if place.isdecimal() else place
     return f"{before}.{following}" if before else following

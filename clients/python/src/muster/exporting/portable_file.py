@@ -1,4 +1,4 @@
-"""Writes a network as one file that the runner plays: safetensors where that format has all of it, else ONNX."""
+"""Writes a network as one file that the runner plays: safetensors where that format can express it, else ONNX."""
 
 import json
 import os

@@ -35,7 +35,7 @@ def runner_module(name: str) -> Any:
 
 
 def _find_directory() -> Path:
-    """Where the runner is: beside the server in an installed package, at the top of a clone."""
+    """The runner's directory: beside the server in an installed package, at the top of a clone."""
     here = Path(__file__).resolve()
     for parent in here.parents:
         for place in ("runner", "program/runner"):

@@ -1,4 +1,4 @@
-"""A policy as it is at one moment: the weights as data, and what the trainer's own policy does with observations."""
+"""A policy at one moment: the weights as data, and the actions of the trainer's own policy on some observations."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ class Snapshot:
         return suffix_of(self.network)
 
     def write(self, path: Path) -> None:
-        """Writes the portable file, and lets it stand only if it acts as the trainer's policy does.
+        """Writes the portable file, and keeps it only if it acts as the trainer's policy does.
 
         Raises ParityError or ExportError, and leaves no file then.
         """

@@ -1,4 +1,4 @@
-"""A policy that is a PyTorch module, as it is at one moment."""
+"""A policy that is a PyTorch module, at one moment."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -63,7 +63,7 @@ def torch_snapshot(
 
 
 def action_of(space: Any, squash: Squash) -> dict[str, str]:
-    """What the outputs mean. Raises ExportError for a space that cannot be exported."""
+    """The meaning of the outputs. Raises ExportError for a space that cannot be exported."""
     from gymnasium import spaces
 
     if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)):
@@ -74,7 +74,7 @@ def action_of(space: Any, squash: Squash) -> dict[str, str]:
 
 
 def preprocess(rows: Array, steps: Sequence[Step]) -> Array:
-    """What goes into a module in place of observations [n, …], in float32."""
+    """The module's input for observations [n, …], in float32."""
     values = rows
     for step in steps:
         match step:
@@ -122,7 +122,7 @@ def best_actions(outputs: Array, space: Any, squash: Squash) -> tuple[Array, Arr
 
 @contextmanager
 def _trace_layers(module: Any, layers: Sequence[Any]) -> Iterator[dict[str, Array]]:
-    """Collects what goes out of each layer while the module is asked."""
+    """Collects the output of each layer while the module runs."""
     traces: dict[str, Array] = {}
 
     def keep(name: str) -> Any:

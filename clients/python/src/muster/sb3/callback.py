@@ -26,7 +26,7 @@ from muster_client import InvalidArgument, SuiteLike
 logger = logging.getLogger("muster")
 
 OnRegress = Callable[[Score, Score], None]
-"""Called in the training's thread with the score of a checkpoint whose interval lies below that of the best, and the best's."""
+"""Called in the training's thread with the score of a checkpoint whose interval is below that of the best one, and the best one's."""
 
 
 class MusterCallback(BaseCallback):
@@ -87,7 +87,7 @@ class MusterCallback(BaseCallback):
 
     @property
     def best(self) -> Score | None:
-        """The score of the first checkpoint, until the interval of another lies above its interval."""
+        """The score of the first checkpoint, until the interval of another is above its interval."""
         return self.evaluator.best
 
     def _forget(self) -> None:

@@ -12,7 +12,7 @@ from muster.sb3.observations import ObservationPath
 
 
 def get_environment_space(vectors: VecEnv) -> Any:
-    """What the suite's environment is expected to give: what the innermost one does, stacked if the training stacks."""
+    """The space that the suite's environment must have: the innermost one's, stacked if the training stacks."""
     space: Any = vectors.unwrapped.observation_space
     for wrapper in _list_wrappers(vectors):
         if isinstance(wrapper, VecFrameStack):
@@ -21,20 +21,20 @@ def get_environment_space(vectors: VecEnv) -> Any:
 
 
 class SeenObservations:
-    """The latest 1,000 observations, before their normalisation, of the steps at which it is asked to look."""
+    """The latest 1,000 observations, before their normalisation, from the steps at which it is called."""
 
     def __init__(self, vectors: VecEnv) -> None:
         self.steps = -(-OBSERVATIONS // vectors.num_envs)
-        """Of all environments together, in which so many observations come."""
+        """Steps of all environments together in which this many observations are collected."""
         self._normalise = next((wrapper for wrapper in _list_wrappers(vectors) if isinstance(wrapper, VecNormalize)), None)
         self._batches: deque[Any] = deque(maxlen=self.steps)
 
     def look(self, observations: Any) -> None:
-        """@param observations: that the policy is given next; replaced by those before VecNormalize."""
+        """@param observations: the policy's next input; replaced by the observations before VecNormalize."""
         self._batches.append(observations if self._normalise is None else self._normalise.get_original_obs())
 
     def get_batch(self, path: ObservationPath) -> Any | None:
-        """As the environment gives them, [n, …]; None before any was seen."""
+        """As the environment gives them, [n, …]; None before the first one."""
         if not self._batches:
             return None
         if isinstance(self._batches[0], dict):

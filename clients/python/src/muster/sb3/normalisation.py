@@ -12,7 +12,7 @@ from muster.exporting.runner_policies import runner_module
 from muster.sb3.observations import Statistics
 
 NONE = "none"
-"""Given in place of statistics: the policy is evaluated without them."""
+"""Replaces the statistics: the policy is evaluated without them."""
 
 
 def find_normaliser(model: Any, given: Any, saved_at: Path | None = None) -> Any | None:
@@ -57,7 +57,7 @@ def _load_normaliser(given: Any) -> Any:
         with path.open("rb") as file:
             loaded = pickle.load(file)
     except Exception as error:
-        # A pickle fails in as many ways as there are classes in it.
+        # Unpickling may raise anything.
         raise ExportError(f"vec_normalize: {path} cannot be read ({error}); expected what VecNormalize.save wrote") from error
     if not isinstance(loaded, VecNormalize):
         raise ExportError(f"vec_normalize: {path} holds a {type(loaded).__name__}; expected what VecNormalize.save wrote")
@@ -65,7 +65,7 @@ def _load_normaliser(given: Any) -> Any:
 
 
 def _find_sign_of_normalisation(model: Any, saved_at: Path | None) -> str | None:
-    """What tells that a model was trained on normalised observations; None where nothing does."""
+    """A sign that a model was trained on normalised observations; None without one."""
     sign: str | None = runner_module("policies.sb3_zip").sign_of_normalisation(model)
     if sign is not None:
         return sign

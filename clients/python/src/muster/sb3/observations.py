@@ -1,4 +1,4 @@
-"""What becomes of an observation between the environment and a Stable-Baselines3 policy."""
+"""What happens to an observation between the environment and a Stable-Baselines3 policy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ Statistics = Mapping[str, Normalise]
 @dataclass(frozen=True, eq=False)
 class ObservationPath:
     environment_space: Any
-    """Of the environment that is played."""
+    """Of the played environment."""
     policy_space: Any
-    """That the policy was made for."""
+    """Of the policy."""
     statistics: Statistics
-    """Of VecNormalize, for what it normalises."""
+    """Statistics of VecNormalize, for the parts that it normalises."""
     divides_images: bool
     """Whether the policy divides the bytes of images by 255."""
 

@@ -14,9 +14,9 @@ KNOWN = "PPO, A2C, DQN, SAC and TD3 with MlpPolicy, CnnPolicy and MultiInputPoli
 
 
 def read_network(policy: Any, path: ObservationPath) -> Network:
-    """What a policy computes for its best action, as data. Weights are copied.
+    """The computation of a policy's best action, as data. Weights are copied.
 
-    Raises ExportError naming the class or the layer that is not known, and how it can be exported.
+    Raises ExportError naming the unknown class or layer, and how it can be exported.
     """
     from stable_baselines3.common.policies import ActorCriticPolicy
     from stable_baselines3.dqn.policies import DQNPolicy
@@ -50,7 +50,7 @@ def find_logits_module(policy: Any) -> str | None:
 
 
 def get_extractor_name(policy: Any) -> str:
-    """Of the module that the actor's observations go into."""
+    """Of the module that reads the actor's observations."""
     if hasattr(policy, "q_net"):
         return "q_net.features_extractor"
     if hasattr(policy, "actor"):

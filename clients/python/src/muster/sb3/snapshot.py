@@ -1,4 +1,4 @@
-"""A policy of Stable-Baselines3 as it is at one moment."""
+"""A policy of Stable-Baselines3 at one moment."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +15,7 @@ from muster.sb3.policies import find_logits_module, get_extractor_name, read_net
 
 
 def take_snapshot(model: Any, path: ObservationPath, observations: Any, normaliser: Any | None) -> Snapshot:
-    """
-    @param observations: a batch as the environment gives it, [n, …] or a dictionary of such.
+    """@param observations: a batch as the environment gives it, [n, …] or a dictionary of such.
     @param normaliser: the VecNormalize whose statistics `path` has.
     """
     network = read_network(model.policy, path)
@@ -39,7 +38,7 @@ def take_snapshot(model: Any, path: ObservationPath, observations: Any, normalis
 
 @contextmanager
 def _trace_layers(policy: Any, network: Network) -> Iterator[dict[str, Array]]:
-    """Collects what goes out of each layer, and the logits of all observations, while the policy is asked."""
+    """Collects the output of each layer, and the logits of all observations, while the policy runs."""
     traces: dict[str, Array] = {}
     hooks = []
     try:

@@ -1,4 +1,4 @@
-"""What `model.save` of Stable-Baselines3 wrote."""
+"""The zip of Stable-Baselines3's `model.save`."""
 
 from pathlib import Path
 from typing import Any

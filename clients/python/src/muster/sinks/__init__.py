@@ -1,1 +1,1 @@
-"""Where results are logged: TensorBoard, Weights & Biases, MLflow, Aim, CSV files."""
+"""Sinks for results: TensorBoard, Weights & Biases, MLflow, Aim, CSV files."""

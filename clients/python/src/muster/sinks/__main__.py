@@ -33,7 +33,7 @@ def opened(targets: list[str]) -> Sinks:
             missing = error.name or name
             raise ValueError(f"{name} needs {missing}, which is missing; {sys.executable} -m pip install {missing}") from error
         except Exception as error:
-            # A service's library fails in ways of its own.
+            # A service's library may raise any exception.
             raise ValueError(f"{name} cannot be opened: {error}") from error
     return Sinks(sinks)
 
@@ -42,7 +42,7 @@ def main(targets: list[str]) -> int:
     # Ctrl-C is for Muster, which ends the input then.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(level=logging.WARNING, format="muster: %(message)s")
-    # What libraries print must not be taken for an answer.
+    # Output of libraries must not be mistaken for an answer.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:

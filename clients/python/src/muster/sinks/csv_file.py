@@ -9,7 +9,7 @@ from muster.sinks.sink import FIGURES, LINK, keep_beside
 
 
 class CsvFile:
-    """`muster.csv` in a directory: one line for each time that something was logged, with nothing in the columns that were not."""
+    """`muster.csv` in a directory: one line for each logged step, with empty columns for missing figures."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)

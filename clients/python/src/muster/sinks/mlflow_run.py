@@ -8,7 +8,7 @@ from muster.sinks.sink import LINK, PREFIX
 
 
 class MlflowRun:
-    """The active run, otherwise a new run, which `close` ends. MLflow's own settings say where it is kept."""
+    """The active run, otherwise a new run, which `close` ends. MLflow's own settings decide where it is stored."""
 
     def __init__(self) -> None:
         """Raises ImportError when mlflow is not installed."""

@@ -42,7 +42,7 @@ def open_sinks(log: Log, directory: Path) -> "Sinks":
 
 
 class Sinks:
-    """Several sinks as one. One that fails is warned of once, and the training goes on."""
+    """Several sinks as one. A failing one is reported once, and the training goes on."""
 
     def __init__(self, sinks: Sequence[Sink]) -> None:
         self._sinks = list(sinks)
@@ -78,7 +78,7 @@ def _list_sinks(log: Log) -> "Sequence[SinkName | Sink]":
 
 def named_sink(name: SinkName, directory: Path) -> Sink:
     """@param directory: of event files, CSV files and offline runs. @raises ImportError, and the errors of the service's library."""
-    # Each library is imported only where it is asked for.
+    # Each library is imported only where it is used.
     match name:
         case "tensorboard":
             from muster.sinks.tensorboard_events import TensorBoardEvents

@@ -9,14 +9,14 @@ FIGURES = ("estimate", "mean", "low", "high", "half_width", "episodes", "better"
 """Names of figures, in units of the return but for the number of episodes and the two flags, which are 0 or 1."""
 LINK = "page"
 PREFIX = "muster/"
-"""Before the names, where a sink keeps the figures of others too."""
+"""Prefix of the names, where a sink has others' figures too."""
 
 
 def keep_beside(directory: Path, step: int, path: Path) -> None:
     """For a sink that has no place for documents: a copy in `reports`, beside its figures."""
     kept = directory / "reports" / f"step-{step}{path.suffix}"
     kept.parent.mkdir(parents=True, exist_ok=True)
-    # A callback keeps its reports in the same place of the run's directory.
+    # A callback keeps its reports at the same path in the run's directory.
     if not (kept.exists() and kept.samefile(path)):
         shutil.copyfile(path, kept)
 
@@ -35,4 +35,4 @@ class Sink(Protocol):
         """@param url: of the page on which the server shows a checkpoint's evaluation."""
 
     def close(self) -> None:
-        """Everything that was logged is on the disk, or with the service; nothing that was opened is left."""
+        """Everything that was logged is on the disk, or with the service, and everything that was opened is closed."""

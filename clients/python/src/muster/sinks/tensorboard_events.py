@@ -9,7 +9,7 @@ from muster.sinks.sink import LINK, PREFIX, keep_beside
 
 
 class TensorBoardEvents:
-    """An event file of its own in a directory, which TensorBoard shows together with those that the trainer writes there."""
+    """An event file of its own in a directory, which TensorBoard shows together with the trainer's own files there."""
 
     def __init__(self, directory: Path) -> None:
         """Raises ImportError when tensorboard is not installed."""

@@ -1,1 +1,1 @@
-"""Evaluations beside training: what the callbacks of all training libraries stand on."""
+"""Evaluations beside training: the base of the callbacks of all training libraries."""

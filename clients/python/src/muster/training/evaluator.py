@@ -22,7 +22,7 @@ logger = logging.getLogger("muster")
 
 JOIN_SECONDS = 0.1
 GONE_SECONDS = 60.0
-"""That the end of a training waits for a server that cannot be reached."""
+"""How long the end of a training waits for a server that cannot be reached."""
 
 
 class TrainingEvaluator:
@@ -85,7 +85,7 @@ class TrainingEvaluator:
 
     @property
     def best(self) -> Score | None:
-        """The first checkpoint's, until the interval of another lies above its own."""
+        """The score of the first checkpoint, until the interval of another is above its interval."""
         return None if self._work is None else self._work.best
 
     @property
@@ -95,7 +95,7 @@ class TrainingEvaluator:
 
     @property
     def reached(self) -> bool:
-        """Whether a certified interval lies at or above `until`."""
+        """Whether a certified interval is at or above `until`."""
         return self._reached
 
     def start(self) -> bool:
@@ -128,7 +128,7 @@ class TrainingEvaluator:
         return True
 
     def take_regression(self) -> tuple[Score, Score] | None:
-        """The latest checkpoint whose interval lies below the best one's, and the best: once each. The training may go back to it."""
+        """The latest checkpoint whose interval is below the best one's, and the best: once each. The training may go back to it."""
         regression, self._regression = self._regression, None
         return regression
 
@@ -240,7 +240,7 @@ class TrainingEvaluator:
             self._reached = True
 
     def _wait(self, is_over: Callable[[], bool], timeout: float | None = None) -> None:
-        """Until it is over, the time is up, or the server has been gone for long."""
+        """Until it is over, the time is up, or the server has been unreachable for long."""
         begin = time.monotonic()
         while self._thread is not None and self._thread.is_alive() and not is_over():
             self._thread.join(JOIN_SECONDS)

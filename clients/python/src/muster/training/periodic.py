@@ -33,7 +33,7 @@ class EvaluatorOptions(TypedDict, total=False):
 
 
 class PeriodicEvaluator:
-    """Can be copied and pickled, as its TrainingEvaluator can. A copy begins anew."""
+    """Can be copied and pickled, as its TrainingEvaluator can. A copy starts from the beginning."""
 
     def __init__(self, suite: SuiteLike, every: int, **options: Unpack[EvaluatorOptions]) -> None:
         """@param every: steps between two checkpoints. Raises InvalidArgument."""

@@ -1,4 +1,4 @@
-"""The server that evaluates: one that is named, or one of the trainer's own."""
+"""The evaluating server: a named one, or one of the trainer's own."""
 
 import logging
 import os
@@ -16,10 +16,10 @@ from muster_client import Client, Retry, SuiteLike
 logger = logging.getLogger("muster")
 
 PATIENCE_SECONDS = 5.0
-"""For which one request waits for a server. The evaluator then tries again, and can be closed in between."""
+"""How long one request waits for a server. The evaluator then tries again, and can be closed in between."""
 POOL_MAX = "MUSTER_POOL__MAX"
 NICENESS = 10
-"""Of the trainer's own server and its sandboxes: where one of them and the training want one processor, it gets a tenth as much."""
+"""Niceness of the trainer's own server and its sandboxes: when one of them and the training want one processor, it gets a tenth as much."""
 
 
 class Connection:
@@ -41,15 +41,15 @@ class Connection:
 
     @property
     def address(self) -> str | None:
-        """Of a server that stays when the training has ended."""
+        """For a server that stays when the training has ended."""
         return None if self._server is None else self._server.rstrip("/")
 
     def suite(self, suite: SuiteLike) -> SuiteLike:
-        """As the server takes it: one of the trainer's own reads modules where the suite's file has them."""
+        """As the server accepts it: the trainer's own reads modules beside the suite's file."""
         return suite if self._server else own_suite(suite)
 
     def client(self) -> Client:
-        """To be asked for at each call. @raises MusterError when there is no server and none can be started."""
+        """Call it for each use. @raises MusterError when there is no server and none can be started."""
         if self._own is not None and not self._own.is_running:
             # It has crashed. The next one continues from the stored state.
             self._open.close()
@@ -77,7 +77,7 @@ class Connection:
 
 
 def _leave_one_processor(client: Client) -> None:
-    """To the training: a server of its own has a sandbox for each processor otherwise. Not where the user says how many there are."""
+    """Leaves a processor to the training: otherwise its own server has a sandbox for each. Not where the user sets the number."""
     if POOL_MAX in os.environ:
         return
     for pool in client.pools():

@@ -11,7 +11,7 @@ from muster.sinks.named_sinks import Log, assert_log
 from muster_client import InvalidArgument, SuiteLike
 
 Busy = Literal["skip", "queue", "wait"]
-"""What becomes of a checkpoint while an earlier one is evaluated: left out, put behind it, or waited for by the training."""
+"""What to do with a checkpoint while an earlier one is evaluated: skip it, queue it, or let the training wait."""
 
 RUNS = Path("muster-runs")
 RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
@@ -38,7 +38,7 @@ class Settings:
 
 def is_first_rank() -> bool:
     """Whether this process is the one of a distributed training that evaluates: rank 0, or the only one."""
-    # What is not imported is not in use.
+    # A library that is not imported is not in use.
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_rank()) == 0

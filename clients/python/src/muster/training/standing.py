@@ -13,7 +13,7 @@ class Score:
     """A checkpoint's certified result, in units of the return."""
 
     step: int
-    """Of the training, when the checkpoint was taken."""
+    """Step of the training when the checkpoint was taken."""
     file: str
     """The exported policy's path."""
     evaluation: str

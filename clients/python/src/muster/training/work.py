@@ -24,17 +24,17 @@ logger = logging.getLogger("muster")
 
 FIRST_LOOK_SECONDS = 0.25
 LONGEST_LOOK_SECONDS = 2.0
-"""Between two looks at an evaluation: each takes the trainer some milliseconds."""
+"""Pause between two queries about an evaluation: each takes the trainer some milliseconds."""
 RETRY_SECONDS = 5.0
 """Between two attempts to reach a server that is gone."""
 
 
 class Written(Protocol):
-    """A policy as it was at one moment, ready to be written by another thread."""
+    """A policy at one moment, ready to be written by another thread."""
 
     @property
     def suffix(self) -> str:
-        """Of its file: `.safetensors`, `.onnx`, …"""
+        """Suffix of its file: `.safetensors`, `.onnx`, …"""
 
     def write(self, path: Path) -> None:
         """@raises MusterError when the policy cannot be written, or does not act as the trainer's does."""
@@ -86,7 +86,7 @@ class Work:
         """Writes a checkpoint and makes it durable. None when it was refused, which is warned of."""
         path = self._checkpoints / f"step-{taken.step}{taken.written.suffix}"
         if path.exists():
-            # An earlier one of this step may still be on its way to the server.
+            # An earlier checkpoint of this step may still be on its way to the server.
             path = path.with_stem(f"{path.stem}-{uuid.uuid4().hex[:8]}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,11 +4,11 @@ import { listChildren, killProcess, readStartTime, waitUntilGone } from '../../l
 import { killSandboxProcesses } from '../../local/sweep.ts';
 
 /**
- * What follows bubblewrap's monitor.
+ * The processes after bubblewrap's monitor.
  *
- * Killing the monitor makes the kernel kill its child, the first process of the sandbox's pid namespace, and with that one
- * everything in it. The child asks the kernel for this only a moment after it was forked, so it is killed as well: by its control
- * group, by its id, or, when neither is known yet, after a search of the process table.
+ * Killing the monitor makes the kernel kill its child, the first process of the sandbox's pid namespace, and with that one everything in it. The
+ * child requests this from the kernel only a moment after it was forked, so it is killed as well: by its control group, by its id, or, when neither
+ * is known yet, after a search of the process table.
  */
 export class BubblewrapProcesses implements FurtherProcesses {
   readonly #directory: string;
@@ -32,7 +32,7 @@ export class BubblewrapProcesses implements FurtherProcesses {
     if (this.#first) killProcess(this.#first.pid);
   }
 
-  /** Once its first process is gone the kernel has seen to it that all others of its pid namespace are. */
+  /** Once its first process is gone, the kernel has ended all others of its pid namespace. */
   async waitUntilGone(wasSignalled: boolean): Promise<void> {
     const first = this.#first;
     if (first)

@@ -6,15 +6,15 @@ import { divideWritableSpace } from '../../local/template/writable-space.ts';
 
 /** Besides a user namespace and that of the network. */
 const NAMESPACES = ['--unshare-pid', '--unshare-ipc', '--unshare-uts'];
-/** `--new-session` keeps the program from typing into a terminal that Muster has. The first process is the launcher's, not bubblewrap's. */
+/** `--new-session` keeps the program from typing into Muster's terminal. The launcher is the first process, not bubblewrap. */
 const PRIVILEGES = ['--die-with-parent', '--as-pid-1', '--new-session', '--cap-drop', 'ALL'];
-/** What it takes to become another user, and to keep nothing of all this. */
+/** The capabilities that it takes to become another user and to drop all of them. */
 const BECOMING = ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'];
 /** Where the warden sees the directories of its sandboxes, and the socket to Muster: in its own /tmp, which programs do not see. */
 const SITES = '/tmp/muster-sites';
 /**
- * /proc is read-only because a program that root started is still root to /proc/sys and /proc/sysrq-trigger, which ask for
- * the user and not for a capability. / and /dev are read-only because bubblewrap's own tmpfs has no size limit.
+ * /proc is read-only because a program that root started is still root for /proc/sys and /proc/sysrq-trigger, which check the user and not a
+ * capability. / and /dev are read-only because bubblewrap's own tmpfs has no size limit.
  */
 const SEALS = ['--remount-ro', '/dev', '--remount-ro', '/'];
 
@@ -86,19 +86,18 @@ function buildUserArguments(uid: number, namespace?: number): readonly string[] 
   return [...(namespace === undefined ? ['--unshare-user'] : ['--userns', `${namespace}`]), '--uid', `${uid}`, '--gid', `${uid}`];
 }
 
-/** Who becomes another user no longer dies with bubblewrap, unless it asks for it again. */
+/** A process that becomes another user no longer dies with bubblewrap, unless it requests that again. */
 function buildUserChange(setpriv: string): readonly string[] {
   const user = [`--reuid=${INSIDE_UID}`, `--regid=${INSIDE_UID}`, '--clear-groups'];
   return [setpriv, ...user, '--inh-caps=-all', '--bounding-set=-all', '--pdeathsig=KILL', '--'];
 }
 
 /**
- * The same for the warden, which makes sandboxes of what it sees. It has the user namespace to itself, with every capability in it,
- * and is root there: only root may mount terminals. It stays in Muster's cgroup namespace, where it moves processes between groups.
+ * The same for the warden, which makes sandboxes from what it sees. It has its own user namespace, with every capability in it, and is root there:
+ * only root may mount terminals. It stays in Muster's cgroup namespace, where it moves processes between groups.
  *
- * @param view `inbox` has what it loads for all its sandboxes, at the paths that it will have in each.
- * @param sites host directory that has those of all its sandboxes.
- * @param namespace descriptor of its user namespace, where one has been made for it.
+ * @param view `inbox` has what it loads for all its sandboxes, at the paths that it will have in each. @param sites host directory with those of all
+ * its sandboxes. @param namespace descriptor of its user namespace, where one has been made for it.
  */
 export function buildWardenArguments(template: SandboxTemplate, view: SandboxView, sites: string, namespace?: number): readonly string[] {
   return [
@@ -124,13 +123,13 @@ function buildNamespaceArguments(namespace: number | undefined): readonly string
   return [...buildUserArguments(0, namespace), ...NAMESPACES, '--hostname', 'zygote'];
 }
 
-/** What isolates a plain sandbox, to try whether this machine allows it; the program follows. */
+/** The isolation of a plain sandbox, to try whether this machine allows it; the program follows. */
 export function buildSandboxTrialArguments(system: readonly string[], setpriv: string | undefined): readonly string[] {
   const view = [...system, '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/proc'];
   return [...buildIsolationArguments(setpriv), '--unshare-net', ...view, '--', ...(setpriv === undefined ? [] : buildUserChange(setpriv))];
 }
 
-/** What a warden is given, and no more, to try whether this machine lets it do its work. */
+/** Exactly the arguments of a warden, to try whether this machine allows its work. */
 export function buildWardenTrialArguments(system: readonly string[], namespace?: number): readonly string[] {
   return [
     ...buildNamespaceArguments(namespace),
@@ -174,7 +173,7 @@ function buildMountArguments({ mounts }: SandboxTemplate): readonly string[] {
   return mounts.flatMap(({ source, target }) => bindWithDirectories(source, target));
 }
 
-/** Further arguments, which are kept from the process table: variables hold keys and passwords. */
+/** Further arguments, which are kept out of the process table: variables hold keys and passwords. */
 export function buildEnvironmentArguments(environment: SandboxTemplate['environment']): readonly string[] {
   return ['--clearenv', ...Object.entries({ ...ENVIRONMENT, ...environment }).flatMap(([name, value]) => ['--setenv', name, value])];
 }
@@ -194,7 +193,7 @@ export function formatTmpfs(target: string, bytes: number): readonly string[] {
   return ['--perms', '1777', '--size', String(bytes), '--tmpfs', target];
 }
 
-/** In directories that everybody may enter: those that bubblewrap makes unasked are its user's alone. */
+/** In directories that every user may enter: those that bubblewrap makes by itself belong to its user alone. */
 export function bindWithDirectories(
   source: string,
   target: string,

@@ -15,7 +15,7 @@ import { OPEN_FILES } from '../../local/host/open-files.ts';
 import { ARGUMENTS_DESCRIPTOR, FILTER_DESCRIPTOR, NAMESPACE_DESCRIPTOR } from './command-line.ts';
 
 /**
- * Opens the filter, enters the control groups, then becomes bubblewrap: whatever bubblewrap forks is in them from its first instruction.
+ * Opens the filter, enters the control groups, then becomes bubblewrap: everything that bubblewrap forks is in them from its first instruction.
  * Arguments: the filter's file, files to write the process id to, `--`, the command.
  */
 const LAUNCH = `${openDescriptor(FILTER_DESCRIPTOR)}; ${ENTER_GROUPS}; exec "$@"`;
@@ -28,13 +28,13 @@ function openDescriptor(descriptor: number): string {
 
 /** Where the program's start is reported. */
 const STARTED_DESCRIPTOR = 3;
-/** Where the sandbox has two programs, each gets the line to the other here, and finds it at descriptor 3. */
+/** Where the sandbox has two programs, each gets its end of their socket pair here, and finds it at descriptor 3. */
 const LINE_DESCRIPTOR = NAMESPACE_DESCRIPTOR + 1;
 const INPUT_DESCRIPTOR = LINE_DESCRIPTOR + 1;
 /**
- * Inside, as the first process: tells that the sandbox stands, runs the program and buries orphans until that has ended, then ends as it did.
- * bubblewrap's own first process would show its command line, and with it paths of the host. What the shell itself says of the program's
- * end is not reported. A program that is not found is exit code 127.
+ * The first process inside: reports that the sandbox is ready, runs the program and reaps orphans until that has ended, then ends with its exit code.
+ * bubblewrap's own first process would show its command line, and with it paths of the host. The shell's own messages about the program's end are
+ * dropped. A missing program is exit code 127.
  */
 const BEGIN = `echo started >&${STARTED_DESCRIPTOR} || exit 125; exec ${STARTED_DESCRIPTOR}>&- ${NAMESPACE_DESCRIPTOR}<&- 4>&2 2>/dev/null`;
 const START = `${BEGIN}; (exec 2>&4 4>&-; exec "$@"); exit $?`;
@@ -58,12 +58,12 @@ export interface Launch {
   /** The file of a user namespace that bubblewrap finds at a descriptor of its own. */
   readonly userNamespace: string | undefined;
   readonly program: readonly string[];
-  /** It is the first process itself: it tells of its start and limits itself. */
+  /** It is the first process itself: it reports its start and limits itself. */
   readonly isFirst: boolean;
   readonly limits: SandboxLimits;
   /** Makes up for descriptors of Muster's that a child would inherit. */
   readonly covered: DescriptorCover;
-  /** Where to write the process id to, before anything is forked. */
+  /** Where to write the process id before anything is forked. */
   readonly memberFiles: readonly string[];
   /** Limits to set for each process, for want of a control group. */
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean };
@@ -102,8 +102,7 @@ function launchWith(launcher: Launcher, plan: Launch): LaunchedProcess {
 /**
  * Launches bubblewrap with a program that makes sandboxes rather than being one. It has no limit on its own open files.
  *
- * @param descriptors to be handed on, from descriptor 5 on.
- * @throws InfrastructureError when the machine is out of processes or file descriptors.
+ * @param descriptors to pass on, from descriptor 5 on. @throws InfrastructureError when the machine is out of processes or file descriptors.
  */
 export async function launchHolder(
   plan: Pick<Launch, 'bubblewrap' | 'unlisted' | 'program' | 'limits' | 'covered'>,
@@ -116,7 +115,7 @@ export async function launchHolder(
 }
 
 function handOver(words: readonly string[], pipe: Writable): void {
-  // A launcher that dies before it has read them says so by its exit.
+  // A launcher that dies before it has read them reports that by its exit.
   pipe.on('error', () => {});
   pipe.end(words.map((word) => `${word}\0`).join(''), () => pipe.destroy());
 }

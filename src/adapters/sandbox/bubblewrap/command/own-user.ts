@@ -8,12 +8,12 @@ import { INSIDE_UID } from '../../local/host/inside-identity.ts';
 import { startLauncher } from '../../local/program/launcher.ts';
 
 /**
- * The user and group on the host of sandboxes that root makes. It must own nothing there. The ids of distributions, useradd,
- * /etc/subuid and LDAP directories lie below, systemd's containers end one before it, and its further ranges begin at 2147352576.
+ * The user and group on the host of sandboxes that root makes. They must own nothing there. The ids of distributions, useradd, /etc/subuid and LDAP
+ * directories are below, systemd's containers end one before it, and its further ranges begin at 2147352576.
  */
 export const OUTSIDE_UID = 0x7000_0000;
 
-/** Root stays root until all is mounted: sources may lie where only root can go. Then a program becomes the second. */
+/** Root stays root until everything is mounted, as only root may reach some sources. Then a program becomes the second user. */
 const MAP = `0 0 1\n${INSIDE_UID} ${OUTSIDE_UID} 1\n`;
 /** Executed once the user is mapped, which gives it the privileges in the namespace. */
 const FORBID_NESTED = 'echo 0 >/proc/sys/user/max_user_namespaces || exit 1; ';
@@ -26,7 +26,7 @@ export interface OwnUser extends AsyncDisposable {
   /** Becomes that user: path of setpriv(1). */
   readonly setpriv: string;
   /**
-   * Makes the user namespace of one plain sandbox, in which there are no further ones. Close it when the sandbox has started.
+   * Makes the user namespace of one plain sandbox, in which no further ones can be made. Close it when the sandbox has started.
    *
    * @throws InfrastructureError
    */

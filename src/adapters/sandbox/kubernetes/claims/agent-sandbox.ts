@@ -16,7 +16,7 @@ export interface Manifest {
   readonly spec: object;
 }
 
-/** Owners go when nothing is left of what they own: that an object is gone says so of its pods. */
+/** Owners are removed when nothing of what they own is left: when an object is gone, so are its pods. */
 const FOREGROUND = { propagationPolicy: 'Foreground' } as const;
 
 const pageSchema = z.object({
@@ -26,7 +26,7 @@ const pageSchema = z.object({
 
 const labelledSchema = z.object({ metadata: z.object({ labels: z.record(z.string(), z.string()).default({}) }) });
 
-/** Of anything in these collections. @throws ZodError for what is no object. */
+/** The metadata of any object in these collections. @throws ZodError for something else. */
 export function getLabels(object: unknown): Readonly<Record<string, string>> {
   return labelledSchema.parse(object).metadata.labels;
 }
@@ -65,7 +65,7 @@ export class AgentSandbox {
     );
   }
 
-  /** Undefined when there is none. @param onServerTime gets the API server's clock, in milliseconds since 1970; NaN when it does not say. */
+  /** Undefined when there is none. @param onServerTime receives the API server's clock, in milliseconds since 1970; NaN when it is not stated. */
   async get(plural: Plural, name: string, signal: AbortSignal, onServerTime: (time: number) => void = () => {}): Promise<unknown> {
     return await this.#cluster.gate.request(`get ${plural}/${name}`, signal, async (attemptSignal): Promise<unknown> => {
       try {
@@ -89,7 +89,7 @@ export class AgentSandbox {
     });
   }
 
-  /** Nothing happens when it is gone. It is there until its sandboxes and their pods are gone. */
+  /** Has no effect when it is gone. It exists until its sandboxes and their pods are gone. */
   async delete(plural: Plural, name: string, signal: AbortSignal): Promise<void> {
     await this.#cluster.gate.request(`delete ${plural}/${name}`, signal, async (attemptSignal) => {
       try {

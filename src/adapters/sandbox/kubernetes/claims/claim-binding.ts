@@ -13,12 +13,11 @@ export interface Patience {
 }
 
 /**
- * Resolves when a sandbox is the claim's.
+ * Resolves when a sandbox is assigned to the claim.
  *
- * @param patience with a claim that nothing but time keeps from having its pod.
- * @returns the name of the sandbox's pod.
- * @throws InputError `kubernetes.no-warm-pool`, `kubernetes.no-sandbox-template`, `template.refused-by-cluster`; InfrastructureError
- * `sandbox.unclaimed`, `sandbox.claim-expired`, `sandbox.claim-finished`, `sandbox.claim-deleted`.
+ * @param patience with a claim that only time keeps from having its pod. @returns the name of the sandbox's pod. @throws InputError
+ * `kubernetes.no-warm-pool`, `kubernetes.no-sandbox-template`, `template.refused-by-cluster`; InfrastructureError `sandbox.unclaimed`,
+ * `sandbox.claim-expired`, `sandbox.claim-finished`, `sandbox.claim-deleted`.
  */
 export async function waitUntilBound(claim: FollowedClaim, patience: Patience, signal: AbortSignal): Promise<string> {
   for (;;) {
@@ -42,7 +41,7 @@ export async function waitUntilPodExists(claim: FollowedClaim, pod: FollowedPod,
   }
 }
 
-/** Undefined as long as there is hope, and none. */
+/** Undefined while it may still succeed. */
 function findBoundPod({ name, state }: FollowedClaim, patience: Patience): string | undefined {
   switch (state.kind) {
     case 'bound':

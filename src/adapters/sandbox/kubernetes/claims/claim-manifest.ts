@@ -9,11 +9,11 @@ import { createPodSpec } from '../pods/pod-manifest.ts';
 import type { Manifest } from './agent-sandbox.ts';
 
 const API_VERSION = 'extensions.agents.x-k8s.io/v1beta1';
-/** What a claim may wait for its pod, and its pod for its image, beyond the time for room on a node, before its lifetime begins. */
+/** How long a claim may wait for its pod, and its pod for its image, beyond the time for room on a node, before its lifetime begins. */
 const START_SECONDS = 600;
-/** A pod that has come to its end is there for its Muster to look at for so long. */
+/** How long an ended pod stays for its Muster to read. */
 const FINISHED_SECONDS = 60;
-/** As much of a digest as tells the templates of one owner apart. */
+/** Enough of a digest to tell the templates of one owner apart. */
 const DIGEST_CHARACTERS = 12;
 
 export interface ClaimOptions {
@@ -23,7 +23,7 @@ export interface ClaimOptions {
   readonly serverTime: number;
 }
 
-/** One sandbox's claim. It ends by itself when its Muster is gone: it names its end for the controller. Pure. */
+/** One sandbox's claim. It ends by itself when its Muster is gone: it states its end for the controller. Pure. */
 export function createClaimManifest(
   { id, template }: SandboxSpec,
   pod: PodTemplate,
@@ -45,7 +45,7 @@ export function createClaimManifest(
   };
 }
 
-/** What a SandboxTemplate says of its pods. They have no owner before they are claimed, and no deadline: a warm pod may wait for long. Pure. */
+/** The SandboxTemplate's pods. They have no owner before they are claimed, and no deadline: a warm pod may wait for long. Pure. */
 export function createPodTemplate(
   template: SandboxTemplate,
   pod: PodTemplate,
@@ -54,7 +54,7 @@ export function createPodTemplate(
   return { metadata: { labels: createSharedPodLabels(template) }, spec };
 }
 
-/** What an owner's SandboxTemplate and SandboxWarmPool for a template are called. Templates that make the same pods share them. */
+/** The name of an owner's SandboxTemplate and SandboxWarmPool for a template. Templates that make the same pods share them. */
 export function nameOwnPool(owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): string {
   const digest = digestBytes(formatCanonicalJson([createPodTemplate(template, pod), pod.claims]));
   return `${owner}-${digest.slice('sha256:'.length, 'sha256:'.length + DIGEST_CHARACTERS)}`;

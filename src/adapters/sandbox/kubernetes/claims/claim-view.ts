@@ -7,7 +7,7 @@ const conditionSchema = z.object({
   message: z.string().default(''),
 });
 
-/** What Muster looks at of a SandboxClaim. */
+/** The parts of a SandboxClaim that Muster reads. */
 const claimSchema = z.object({
   metadata: z.object({
     name: z.string(),
@@ -43,7 +43,7 @@ export interface ClaimWait {
   readonly detail: string;
 }
 
-/** Reasons that the controller gives with what no time will mend. */
+/** The controller's reasons for lasting failures. */
 const WAITS: Readonly<Record<string, ClaimWait['kind']>> = {
   WarmPoolNotFound: 'no-warm-pool',
   TemplateNotFound: 'no-template',
@@ -51,7 +51,7 @@ const WAITS: Readonly<Record<string, ClaimWait['kind']>> = {
   EnvVarsInjectionRejected: 'refused',
   VolumeClaimTemplatesError: 'refused',
 };
-/** The pod of its sandbox is refused: by a quota, say. It is tried again. */
+/** The pod of its sandbox is refused, for example by a quota. It is retried. */
 const REFUSED_POD = 'ReconcilerError';
 const EXPIRED: ReadonlySet<string> = new Set(['ClaimExpired', 'SandboxExpired']);
 

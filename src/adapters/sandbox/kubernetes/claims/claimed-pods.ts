@@ -25,7 +25,7 @@ export interface ClaimedPodsOptions extends Owning {
   readonly claims: Claims;
 }
 
-/** What there is once the first claim may be made. */
+/** What exists once the first claim may be made. */
 interface Runtime {
   readonly warmPool: WarmPool;
   readonly watch: ObjectWatch<PodView>;
@@ -36,12 +36,12 @@ interface Held {
   pod: FollowedPod | undefined;
 }
 
-/** A claim goes when its sandbox has, and that when its pod has: the garbage collector takes one step after the other. */
+/** A claim is removed after its sandbox, and that after its pod: the garbage collector takes one step after the other. */
 const COLLECTED_MS = 30_000;
 
 /**
- * Pods that SIG agent-sandbox's controller makes, warm ones before they are wanted, and that are claimed one by one. A claimed pod never
- * goes back: with its claim it is deleted.
+ * Pods that SIG agent-sandbox's controller makes, warm ones in advance, and that are claimed one by one. A claimed pod is never reused: it is deleted
+ * with its claim.
  */
 export class ClaimedPods implements PodSupply {
   readonly #options: ClaimedPodsOptions;
@@ -95,7 +95,7 @@ export class ClaimedPods implements PodSupply {
     const name = await waitUntilBound(held.claim, patience, signal);
     const pod: FollowedPod = new FollowedObject(name, { ...this.#kind, watch, clock });
     held.pod = pod;
-    // A warm pod existed before it was followed; a cold one may not be there yet, and is reported when it is.
+    // A warm pod existed before it was followed; a cold one may not exist yet, and is reported when it does.
     const found = await this.#kind.get(name, signal);
     if (found) watch.learn(name, found);
     await waitUntilPodExists(held.claim, pod, patience, signal);

@@ -27,9 +27,9 @@ const FREE: ReadonlySet<string> = new Set([
   'runAsGroup',
   'fsGroup',
 ]);
-/** What opens a pod's walls, or ends a pod that waits. */
+/** Settings that open a pod's walls, or end a waiting pod. */
 const NEVER = ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace', 'activeDeadlineSeconds'] as const;
-/** What tells the members of a list apart. */
+/** The key by which members of a list are told apart. */
 const KEYS = ['mountPath', 'name'] as const;
 
 export function readPodLabels(template: unknown): Readonly<Record<string, string>> {
@@ -44,7 +44,7 @@ export function readPodLabels(template: unknown): Readonly<Record<string, string
  */
 export function findShortcomings(template: unknown, expected: V1PodSpec, { runtimeClassName }: PodTemplate): readonly string[] {
   const { spec } = templateSchema.parse(template).spec.podTemplate;
-  // The controller turns the token off where nothing is said of it.
+  // The controller disables the token where nothing is said about it.
   const actual = { automountServiceAccountToken: false, ...spec };
   const open = NEVER.filter((field) => spec[field] !== undefined && spec[field] !== false).map(
     (field) => `${field} is set, expected not to be`,

@@ -8,11 +8,11 @@ import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 import { getLabels, type AgentSandbox, type Manifest, type Plural } from './agent-sandbox.ts';
 import { nameOwnPool, createSandboxTemplateManifest, createWarmPoolManifest } from './claim-manifest.ts';
 
-/** By which the controller tells the pods of one SandboxTemplate; it writes it onto the SandboxTemplate, too. */
+/** Label by which the controller recognises the pods of one SandboxTemplate; it writes it to the SandboxTemplate, too. */
 export const TEMPLATE_HASH = 'agents.x-k8s.io/sandbox-template-ref-hash';
 
 const LOOK_MS = 200;
-/** The controller looks at a new SandboxTemplate at once. */
+/** The controller reads a new SandboxTemplate at once. */
 const CONTROLLER_MS = 30_000;
 /** For a pool's pods to go, after what was claimed of them. */
 const GONE_MS = 60_000;

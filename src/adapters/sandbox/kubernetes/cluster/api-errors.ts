@@ -6,7 +6,7 @@ import { ProviderBusyError } from '../../../../pool/ports/provider-busy.ts';
 
 const statusSchema = z.object({ message: z.string().default(''), reason: z.string().default(''), code: z.number().optional() });
 
-/** What an API server says when it refuses. */
+/** The refusal of an API server. */
 interface Refusal {
   readonly code: number;
   readonly message: string;
@@ -14,7 +14,7 @@ interface Refusal {
   readonly retryAfterMs: number | undefined;
 }
 
-/** The longest that a server's wish to be left alone is heeded before it is asked again. */
+/** The longest pause that a server can request before it is asked again. */
 const RETRY_AFTER_MAX_MS = 30_000;
 const RBAC_REMEDY = 'give Muster the Role of deploy/kubernetes/rbac.yaml in that namespace';
 
@@ -26,7 +26,7 @@ export function readRefusal(error: unknown): Refusal | undefined {
   return { code: error.code, message, reason, retryAfterMs };
 }
 
-/** The same for a refusal that came on another way than the client's. */
+/** The same for a refusal over another connection than the client's. */
 export function readStatusText(body: string): string {
   return parseBody(body, body.slice(0, 500)).message;
 }
@@ -86,7 +86,9 @@ function createRefusalError({ code, message, retryAfterMs }: Refusal, text: stri
   }
 }
 
-/** One status for a missing permission, and for all that the API server's admission has against a pod: quotas, bounds, policies, classes. */
+/**
+ * The same status for a missing permission, and for everything that the API server's admission refuses in a pod: quotas, bounds, policies, classes.
+ */
 function createForbiddenError(message: string, text: string, cause: unknown): MusterError {
   if (message.includes('exceeded quota')) {
     return new ProviderBusyError('kubernetes.quota', `${text}; lower pool.max, or have the namespace's ResourceQuota raised`, { cause });
@@ -103,7 +105,7 @@ function createForbiddenError(message: string, text: string, cause: unknown): Mu
   return new InputError('template.refused-by-cluster', `${text}; change the template, or what the cluster admits`, { cause });
 }
 
-/** fetch's own message is "fetch failed": what failed is said by the error that caused it. */
+/** fetch's own message is "fetch failed": the error that caused it says more. */
 function describeCauses(error: unknown): string {
   if (!(error instanceof Error) || !(error.cause instanceof Error)) return getMessage(error);
   return `${error.message} (${getMessage(error.cause)})`;

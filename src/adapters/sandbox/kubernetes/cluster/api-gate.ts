@@ -6,13 +6,13 @@ import { Deadline } from '../../../../kernel/deadline.ts';
 import { InfrastructureError } from '../../../../kernel/errors.ts';
 import { createApiError, isPassing, LATE, readRefusal } from './api-errors.ts';
 
-/** Long enough for a server that is under load; what hangs is asked again. */
+/** Long enough for a server under load; a hanging request is repeated. */
 const ATTEMPT_MS = 15_000;
-/** With pauses from a quarter of a second that double, some half a minute of trouble is ridden out. */
+/** With pauses from a quarter of a second that double, this bridges about half a minute of failures. */
 const RETRIES = 7;
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 8_000;
-/** Requests under way at once. */
+/** Concurrent requests. */
 const CONCURRENCY = 64;
 /** Length of the window over which requests are spread. */
 const WINDOW_MS = 100;
@@ -20,8 +20,8 @@ const WINDOW_MS = 100;
 type Attempt<Result> = (signal: AbortSignal) => Promise<Result>;
 
 /**
- * Every request to one API server goes through here: no more a second than configured, again when the server was busy, each with a
- * deadline. A server that says when to come back (429) is left alone by all until then.
+ * Every request to one API server goes through here: no more a second than configured, repeated when the server was busy, each with a deadline. When
+ * a server states a pause (429), all requests wait for it.
  */
 export class ApiGate implements Disposable {
   readonly #queue: PQueue;
@@ -45,10 +45,8 @@ export class ApiGate implements Disposable {
   }
 
   /**
-   * @param what as in "create the pod x", for messages; its first word names the request's kind.
-   * @param act has to be repeatable.
-   * @param retries after the first attempt.
-   * @throws InputError | InfrastructureError as `createApiError` makes them, or the signal's reason.
+   * @param what as in "create the pod x", for messages; its first word names the request's kind. @param act has to be repeatable. @param retries
+   * after the first attempt. @throws InputError | InfrastructureError as `createApiError` makes them, or the signal's reason.
    */
   async request<Result>(what: string, signal: AbortSignal, act: Attempt<Result>, retries = RETRIES): Promise<Result> {
     try {

@@ -72,8 +72,8 @@ export class Cluster implements Disposable {
   }
 
   /**
-   * Safe to repeat: when an answer was lost, what is there already is what was made. A request that is under way is waited for, also when
-   * the signal is aborted: only then is it known what there is to delete.
+   * Safe to repeat: when an answer was lost, an existing object is the one that was made. A request that is under way is awaited even when the signal
+   * is aborted: only then is it known what has to be deleted.
    */
   async create(what: string, signal: AbortSignal, act: (attemptSignal: AbortSignal) => Promise<unknown>): Promise<void> {
     let attempts = 0;
@@ -100,7 +100,7 @@ export class Cluster implements Disposable {
     });
   }
 
-  /** Nothing happens when it is gone. @param graceSeconds 0 takes its record away without waiting for its node. */
+  /** Has no effect when it is gone. @param graceSeconds 0 removes its record without waiting for its node. */
   async deletePod(name: string, graceSeconds: number, signal: AbortSignal): Promise<void> {
     await this.gate.request(`delete the pod ${name}`, signal, async (attemptSignal) => {
       try {
@@ -142,7 +142,7 @@ export class Cluster implements Disposable {
   }
 }
 
-/** Has the request given up with the signal, and tells the headers of its answer. */
+/** Aborts the request with the signal, and reports the headers of its answer. */
 export function withSignal(signal: AbortSignal, onHeaders?: (headers: Readonly<Record<string, string>>) => void): ConfigurationOptions {
   return {
     middleware: [
@@ -164,8 +164,8 @@ export function withSignal(signal: AbortSignal, onHeaders?: (headers: Readonly<R
 type Dispatcher = NonNullable<ReturnType<RequestContext['getDispatcher']>>;
 
 /**
- * The client makes connections of its own for every request over TLS, and leaves them open. Here all requests share those of the first,
- * until they have been idle; what a request is authorised by is still worked out anew each time.
+ * The client opens connections of its own for every request over TLS, and leaves them open. Here all requests share those of the first, until they
+ * have been idle; the authorisation of a request is still computed each time.
  */
 class SharedKubeConfig extends KubeConfig {
   #dispatcher: Dispatcher | undefined;
@@ -209,6 +209,6 @@ function loadKubeConfig({ kubeconfig, context }: Pick<PodTemplate, 'kubeconfig' 
   return config;
 }
 
-/** What the client asks where it finds nothing. */
+/** Where the client connects when it finds no configuration. */
 const ASSUMED_SERVER = 'http://localhost:8080';
 const REMEDY = 'set kubernetes.kubeconfig and kubernetes.context of the template';

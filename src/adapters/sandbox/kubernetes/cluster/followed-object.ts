@@ -13,7 +13,7 @@ export interface Following<View extends WatchedView, State> extends Pick<ObjectK
   readonly clock: Clock;
 }
 
-/** One object as it is known to be, from before it is created until it is gone. */
+/** The present knowledge about one object, from before its creation until it is gone. */
 export class FollowedObject<View extends WatchedView, State> implements Disposable {
   readonly name: string;
   readonly #options: Following<View, State>;
@@ -37,7 +37,7 @@ export class FollowedObject<View extends WatchedView, State> implements Disposab
     return this.#state;
   }
 
-  /** Called at every change, until it is disposed of. */
+  /** Called at every change, until disposed. */
   onChange(listener: () => void): Disposable {
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };

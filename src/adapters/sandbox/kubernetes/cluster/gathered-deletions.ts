@@ -16,7 +16,7 @@ export interface Deleter {
   readonly deleteMany: (labelSelector: string, signal: AbortSignal) => Promise<void>;
 }
 
-/** What tells of an object whose sandbox it is. */
+/** Label with the object's sandbox. */
 export interface LabelledView {
   readonly metadata: {
     readonly name: string;
@@ -32,7 +32,7 @@ interface Waiting {
   readonly failed: (error: unknown) => void;
 }
 
-/** Deletes what sandboxes are, many by one request where many end together: as a pool closes, hundreds do. */
+/** Deletes objects of sandboxes, many by one request where many end together: hundreds do when a pool closes. */
 export class GatheredDeletions {
   readonly #deleter: Deleter;
   readonly #owner: OwnerId;
@@ -46,7 +46,7 @@ export class GatheredDeletions {
     this.#clock = clock;
   }
 
-  /** Resolves when the API server has taken note. @param sandbox as the object's label says. */
+  /** Resolves when the API server has accepted it. @param sandbox as the object's label says. */
   delete(name: string, sandbox: string): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     if (this.#waiting.length === 0) this.#clock.after(GATHER_MS, () => this.#flush());

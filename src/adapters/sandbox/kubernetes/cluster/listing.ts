@@ -1,20 +1,20 @@
-/** All objects of a kind that match, and from where to watch. */
+/** All matching objects of a kind, and the version from which to watch. */
 export interface Listing<View> {
   readonly items: readonly View[];
   readonly resourceVersion: string;
 }
 
-/** One answer of an API server: objects, and where to go on. */
+/** One answer of an API server: objects, and where to continue. */
 export interface Page<View> {
   readonly items: readonly View[];
   readonly resourceVersion: string | undefined;
   readonly next: string | undefined;
 }
 
-/** As many as one answer may hold: an answer of five hundred pods is some two megabytes. */
+/** Most objects in one answer: five hundred pods are some two megabytes. */
 export const PAGE = 500;
 
-/** Everything, page by page. A list whose continuation has expired (410) is begun anew by the caller. */
+/** Everything, page by page. The caller restarts a list whose continuation has expired (410). */
 export async function listAll<View>(page: (next: string | undefined) => Promise<Page<View>>): Promise<Listing<View>> {
   const items: View[] = [];
   let next: string | undefined;

@@ -6,11 +6,11 @@ export interface WatchedView {
   readonly metadata: { readonly name: string; readonly resourceVersion: string };
 }
 
-/** How the objects of one kind in a namespace are read, understood and deleted. */
+/** How the objects of one kind in a namespace are read, parsed and deleted. */
 export interface ObjectKind<View extends WatchedView, State> extends Deleter {
-  /** Of the collection, in the API. */
+  /** Name of the collection in the API. */
   readonly path: string;
-  /** @throws ZodError for what is no such object. */
+  /** @throws ZodError for anything but such an object. */
   readonly parse: (object: unknown) => View;
   readonly readState: (view: View) => State;
   readonly list: (labelSelector: string, signal: AbortSignal) => Promise<Listing<View>>;

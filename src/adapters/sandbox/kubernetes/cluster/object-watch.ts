@@ -9,7 +9,7 @@ import type { ObjectKind, WatchedView } from './object-kind.ts';
 /** How an object looks now; undefined when it is gone. */
 export type Listener<View> = (object: View | undefined) => void;
 
-/** What a broken stream of events can hide at most. Each look costs one request for every 500 objects. */
+/** The longest time that a broken stream of events can hide a change. Each check costs one request for every 500 objects. */
 const RECONCILE_MS = 60_000;
 const GONE = 410;
 
@@ -28,20 +28,20 @@ export interface WatchOptions<View extends WatchedView> extends Pick<ObjectKind<
 }
 
 /**
- * What is known of the objects of one kind that carry some labels, kept true by a list and the events after it.
+ * What is known about the objects of one kind with some labels, kept up to date by a list and the events after it.
  *
- *     listing ── all of it ─▶ watching ── connection ends ──▶ watching from the last event
- *        ▲                       │
- *        └── 410, time to look ──┘        any error: a pause that grows, then the same again
+ *      listing ── all of it ─▶ watching ── connection ends ──▶ watching from the last event
+ *         ▲                       │
+ *         └── 410, time to look ──┘        any error: a pause that grows, then the same again
  *
- * The client's own informer ends for good on any error but 410 and silence, so it is not used; its `Watch` is, which gives up a
- * connection after 30 s of silence.
+ * The client's own informer ends for good on any error but 410 and silence, so it is not used; its `Watch` is, which closes a connection after 30 s
+ * of silence.
  */
 export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
   readonly #options: WatchOptions<View>;
   readonly #watch: Watch;
   readonly #listeners = new Map<string, Listener<View>>();
-  /** Those of the followed that are there. */
+  /** The followed objects that exist. */
   readonly #present = new Set<string>();
   readonly #closing = new AbortController();
   #version: string | undefined;
@@ -166,7 +166,7 @@ export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
           return this.#onObject(phase, this.#options.parse(object));
       }
     } catch (error) {
-      // An event that makes no sense says nothing about what was missed with it.
+      // A malformed event does not show what was missed with it.
       this.#version = undefined;
       fail(error);
     }
@@ -196,7 +196,7 @@ function getCode(error: unknown): number | undefined {
   return failureSchema.safeParse(error).data?.statusCode;
 }
 
-/** The connection's regular end, or one that Muster or the client's timer made. */
+/** The connection's regular end, or one that Muster or the client's timer caused. */
 function isEnd(error: unknown): boolean {
   return (
     error === null || error === undefined || (error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError'))

@@ -37,7 +37,7 @@ export class OwnedObjects<View extends WatchedView & LabelledView, State> implem
     });
   }
 
-  /** Those that something is left of, as far as is known. */
+  /** Objects that still exist, as far as is known. */
   get all(): Iterable<FollowedObject<View, State>> {
     return this.#followed.values();
   }
@@ -46,7 +46,7 @@ export class OwnedObjects<View extends WatchedView & LabelledView, State> implem
     return this.#followed.size > 0;
   }
 
-  /** From before it is made until it is let go of. */
+  /** From before it is made until it is released. */
   follow(name: string): FollowedObject<View, State> {
     this.#watch.start();
     const { readState, get } = this.#kind;
@@ -60,7 +60,7 @@ export class OwnedObjects<View extends WatchedView & LabelledView, State> implem
     return this.#deletions.delete(name, sandbox);
   }
 
-  /** Once nothing is left of it. */
+  /** Once nothing of it is left. */
   letGo(followed: FollowedObject<View, State>): void {
     followed[Symbol.dispose]();
     this.#followed.delete(followed.name);

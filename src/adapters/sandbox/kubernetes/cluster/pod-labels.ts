@@ -3,18 +3,18 @@ import { formatCanonicalJson, digestBytes } from '../../../../kernel/canonical-j
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 import { getPodPart } from '../settings/pod-template.ts';
 
-/** Which pods are Muster's, and whose: on every pod from the moment of its creation. */
+/** Whose pods are whose: labels of every pod from its creation. */
 export const MANAGED_BY = 'app.kubernetes.io/managed-by';
 export const OWNER = 'muster.dev/owner';
 export const SANDBOX = 'muster.dev/sandbox';
 /** The pool that it belongs to: the name of its template. */
 const POOL = 'muster.dev/pool';
-/** What the NetworkPolicy of deploy/ selects. */
+/** Selected by the NetworkPolicy of deploy/. */
 const NETWORK = 'muster.dev/network';
 const TEMPLATE_DIGEST = 'muster.dev/template-digest';
 const GENERATION = 'muster.dev/generation';
 
-/** The way in which pods are made of templates; raised when it changes, so that pods of two Musters can be distinguished. */
+/** Version of the way in which pods are made of templates; increased when it changes, so that pods of two Musters can be told apart. */
 const MANIFEST_GENERATION = '1';
 /** A label's value has 63 characters at most; this much of a digest is unlike any other. */
 const DIGEST_CHARACTERS = 16;
@@ -25,7 +25,7 @@ export function createPodLabels(owner: OwnerId, sandbox: SandboxId, template: Sa
   return { ...createOwnerLabels(owner, template), [SANDBOX]: sandbox, [NETWORK]: buildNetworkLabel(template) };
 }
 
-/** Of what an owner makes for all sandboxes of a template. */
+/** Of an owner's objects for all sandboxes of a template. */
 export function createOwnerLabels(owner: OwnerId, template: SandboxTemplate): Record<string, string> {
   return {
     [MANAGED_BY]: 'muster',
@@ -36,12 +36,12 @@ export function createOwnerLabels(owner: OwnerId, template: SandboxTemplate): Re
   };
 }
 
-/** Of pods that are made before it is known whose sandbox they will be, and what will run in it. */
+/** Of pods that are made before their sandbox, and what will run in it, is known. */
 export function createSharedPodLabels(template: SandboxTemplate): Record<string, string> {
   return { [MANAGED_BY]: 'muster', [NETWORK]: buildNetworkLabel(template), [POOL]: template.name, [GENERATION]: MANIFEST_GENERATION };
 }
 
-/** Which NetworkPolicy is for a pod: pods that dial back reach Muster, if nothing else. */
+/** Which NetworkPolicy applies to a pod: pods that dial back reach Muster, if nothing else. */
 function buildNetworkLabel(template: SandboxTemplate): string {
   const pod = getPodPart(template);
   const network = pod?.network ?? 'none';

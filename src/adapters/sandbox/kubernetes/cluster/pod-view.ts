@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What Muster looks at of a pod, and no more: thousands are held in memory. */
+/** The parts of a pod that Muster reads: thousands of pods are held in memory. */
 const stateSchema = z.object({
   waiting: z.object({ reason: z.string().default(''), message: z.string().default('') }).optional(),
   running: z.object({}).optional(),
@@ -55,7 +55,7 @@ export interface PodObstacle {
   readonly isStuck: boolean;
 }
 
-/** How a pod came to its end. */
+/** How a pod ended. */
 export interface PodEnd {
   readonly kind: 'evicted' | 'preempted' | 'node-lost' | 'deadline' | 'out-of-memory' | 'ended' | 'deleted';
   readonly detail: string;
@@ -75,7 +75,7 @@ const CONTAINER_REASONS: ReadonlySet<string> = new Set([
   'RunContainerError',
   'CrashLoopBackOff',
 ]);
-/** The first failed pull may be a passing one: Kubernetes tries again before it backs off. */
+/** The first failed pull may be temporary: Kubernetes tries again before it backs off. */
 const PASSING_REASONS: ReadonlySet<string> = new Set(['ErrImagePull', 'RegistryUnavailable']);
 
 /** Pure. */

@@ -4,11 +4,11 @@ import type { V1HostAlias } from '@kubernetes/client-node';
 import { InputError, getMessage } from '../../../../kernel/errors.ts';
 import type { DialBackSettings } from '../settings/pod-template.ts';
 
-/** In a URL, IPv6 stands in brackets. */
+/** In a URL, IPv6 is in brackets. */
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
 
 /**
- * What pods dial, by the configuration alone.
+ * The address that pods dial, by the configuration alone.
  *
  * @throws InputError `PROVIDER.dial-back-address`, with the remedy.
  */
@@ -32,7 +32,7 @@ export function getAdvertisedUrl({ provider, advertise, certificate, plaintext }
   return url;
 }
 
-/** @param port that Muster listens on: what a port of 0 stands for. */
+/** @param port on which Muster listens: replaces a port of 0. */
 export function getDialledUrl(settings: DialBackSettings, port: number): URL {
   const url = getAdvertisedUrl(settings);
   if (url.port === '0') url.port = String(port);

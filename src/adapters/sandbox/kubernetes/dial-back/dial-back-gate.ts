@@ -13,7 +13,7 @@ import type { DialledContainer } from './dialled-container.ts';
 import { PROTOCOL } from './messages.ts';
 import { UnidentifiedConnections } from './unidentified-connections.ts';
 
-/** From a connection to its whole request, TLS included. */
+/** From a connection to its complete request, TLS included. */
 const HANDSHAKE_MS = 10_000;
 const HEADERS_MAX_BYTES = 8 * 1024;
 /** A piece of output and its stream's number: a dialler sends 32 KiB at most. */
@@ -33,8 +33,8 @@ interface Expected {
 }
 
 /**
- * Where containers that dial back arrive. A connection says in its first request which container it is and presents a token that is good
- * once; every other request is refused before it becomes a WebSocket, and leaves nothing behind.
+ * Where containers that dial back arrive. A connection states in its first request which container it is and presents a token that is valid once;
+ * every other request is refused before it becomes a WebSocket, and leaves nothing behind.
  */
 export class DialBackGate implements AsyncDisposable {
   readonly port: number;
@@ -84,7 +84,7 @@ export class DialBackGate implements AsyncDisposable {
     }
   }
 
-  /** From now on the container may come. @returns for when it may not any more. */
+  /** The container may connect from now on. @returns ends that. */
   expect(pod: string, name: string, container: DialledContainer, onTheft: () => void): Disposable {
     const place = `${pod}/${name}`;
     this.#expected.set(place, { container, onTheft });
@@ -145,7 +145,7 @@ async function awaitListening(server: http.Server, port: number, host: string): 
 
 function refuse(socket: Duplex, code: 400 | 401, why: string): void {
   const body = `${why}\n`;
-  // Clients that keep their own side open are not waited for.
+  // Clients that keep their own side open are not awaited.
   socket.once('finish', () => socket.destroy());
   socket.end(`HTTP/1.1 ${code} Refused\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
 }

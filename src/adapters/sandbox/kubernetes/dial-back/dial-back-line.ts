@@ -23,7 +23,7 @@ interface Directions {
   readonly command: readonly string[];
 }
 
-/** The containers of one pod, which dial. Nothing but the pod itself goes through the API server. */
+/** The containers of one pod, which dial. Only the pod itself goes through the API server. */
 export class DialBackLine implements PodLine {
   readonly hold: PodHold;
   /** The dialler waits for the program's own end, even if other processes still hold its streams. */
@@ -82,7 +82,7 @@ export class DialBackLine implements PodLine {
 }
 
 /**
- * Whose certificates pods take for Muster's: the authority's, or else Muster's own.
+ * The certificates that pods accept as Muster's: the authority's, or else Muster's own.
  *
  * @throws InputError `PROVIDER.dial-back-authority` when it cannot be read.
  */
@@ -111,6 +111,6 @@ function buildHold(
     { name: 'MUSTER_DIAL_TOKEN', value: token },
     ...(authority === undefined ? [] : [{ name: 'MUSTER_DIAL_AUTHORITY', value: authority }]),
   ];
-  // What the dialler says last is then the reason of the container's end.
+  // The dialler's last message is then the reason of the container's end.
   return { command: [...command], env, terminationMessagePolicy: 'FallbackToLogsOnError' };
 }

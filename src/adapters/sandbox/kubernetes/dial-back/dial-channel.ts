@@ -27,8 +27,8 @@ interface Flow {
 /**
  * The streams of one command over a connection that came from its container.
  *
- * It waits until it is started, then carries the command's streams until the status has come, or the connection is lost. Neither side
- * sends more of a stream than the other has asked for. So unread output stops the program only, and pings are always answered.
+ * It waits until it is started, then carries the command's streams until the status has come, or the connection is lost. Neither side sends more of a
+ * stream than the other has granted. So unread output stops the program only, and pings are always answered.
  */
 export class DialChannel implements ProgramChannel {
   readonly stdin: SocketInput;
@@ -67,7 +67,7 @@ export class DialChannel implements ProgramChannel {
     this.#pulse = heartbeats.add({ beat: () => this.#beat() });
   }
 
-  /** Once. @param next token of the dialler's next connection. */
+  /** Call it once. @param next token of the dialler's next connection. */
   start(command: readonly string[], next: string | undefined): void {
     this.#isStarted = true;
     this.#socket.send(orderMessage(command, next));
@@ -146,7 +146,7 @@ export class DialChannel implements ProgramChannel {
     return undefined;
   }
 
-  /** For what has been taken, not for each piece of it: half a window is always on its way. */
+  /** Granted for larger amounts of consumed data, not for each piece: half a window is always on its way. */
   #giveCredit(flow: Flow): void {
     if (!this.#isStarted || flow.taken < WINDOW_BYTES / 2 || this.#socket.readyState !== WebSocket.OPEN) return;
     this.#socket.send(encodeCredit(flow.stream, flow.taken));

@@ -6,8 +6,8 @@ import type { DialChannel } from './dial-channel.ts';
 const TOKEN_BYTES = 32;
 
 /**
- * The place at Muster of one container that dials. One token is good there at a time, once; with the order that a connection gets the
- * dialler gets the token of the next one, where one will follow, so that one connection always waits for a command.
+ * The state at Muster of one container that dials. One token is valid for it at a time, once; with the order that a connection gets the dialler gets
+ * the token of the next one, where one will follow, so that one connection always waits for a command.
  */
 export class DialledContainer implements Disposable {
   /** For its first connection; it travels with the pod, the others within connections. */
@@ -20,13 +20,13 @@ export class DialledContainer implements Disposable {
   #expected: Buffer | undefined = this.#firstDigest;
   #waiting: DialChannel | undefined;
 
-  /** @param isForOne whether it is to run one command only. */
+  /** @param isForOne whether it runs one command only. */
   constructor(name: string, isForOne: boolean) {
     this.#name = name;
     this.#isForOne = isForOne;
   }
 
-  /** `spent`: it is the first one, and was presented before. What is admitted is not admitted again. */
+  /** `spent`: it is the first one, and was presented before. A token is never admitted twice. */
   admit(token: string): 'admitted' | 'spent' | 'unknown' {
     const digest = hashToken(token);
     if (this.#expected && timingSafeEqual(digest, this.#expected)) {
@@ -46,7 +46,7 @@ export class DialledContainer implements Disposable {
   }
 
   /**
-   * Runs a command on the connection that waits, or on the next one that comes.
+   * Runs a command on the waiting connection, or on the next one.
    *
    * @throws InfrastructureError `kubernetes.dial-back` when none will come.
    */

@@ -2,15 +2,12 @@ import { z } from 'zod';
 import type { ProgramEnd } from '../exec/program-channel.ts';
 import { tryParseJson } from '../../../../kernel/json-bounds.ts';
 
-/**
- * What Muster and a dialler say to each other (docs/dial-back.md). Each message begins with what it is about; the numbers of the streams are
- * those that Kubernetes gives them.
- */
+/** The messages between Muster and a dialler (docs/dial-back.md). Each message begins with its type; streams have Kubernetes' numbers. */
 export const PROTOCOL = 'v1.dial-back.muster.dev';
 export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3, credit: 4 } as const;
 
 const CREDIT_BYTES = 6;
-/** More is never on its way in one direction. */
+/** Most bytes on their way in one direction. */
 const CREDIT_MAX = 2 ** 24;
 
 const statusSchema = z.union([z.strictObject({ exited: z.int().min(0).max(255) }), z.strictObject({ failed: z.string().max(10_000) })]);
@@ -20,7 +17,7 @@ export function orderMessage(command: readonly string[], next: string | undefine
   return JSON.stringify({ command, next: next ?? null });
 }
 
-/** So many more bytes of the stream may come. */
+/** Grants this many more bytes of the stream. */
 export function encodeCredit(stream: number, bytes: number): Buffer {
   const message = Buffer.alloc(CREDIT_BYTES);
   message.writeUInt8(CHANNEL.credit);
@@ -29,14 +26,14 @@ export function encodeCredit(stream: number, bytes: number): Buffer {
   return message;
 }
 
-/** Of the program's input, in bytes; undefined for what makes no sense. */
+/** Credit for the program's input, in bytes; undefined for a malformed message. */
 export function parseInputCredit(message: Buffer): number | undefined {
   if (message.length !== CREDIT_BYTES || message.readUInt8(1) !== CHANNEL.stdin) return undefined;
   const bytes = message.readUInt32BE(2);
   return bytes <= CREDIT_MAX ? bytes : undefined;
 }
 
-/** Undefined for what makes no sense. */
+/** Undefined for a malformed message. */
 export function parseStatus(payload: Buffer): ProgramEnd | undefined {
   const parsed = statusSchema.safeParse(tryParseJson(payload.toString()));
   if (!parsed.success) return undefined;

@@ -1,11 +1,9 @@
 import type { Socket } from 'node:net';
 
-/** Connections that have not said yet what they are. Honest ones say it in the same moment. */
+/** Connections that have not identified themselves yet. Legitimate ones do so at once. */
 const MOST = 1024;
 
-/**
- * Bounds them. When there are too many, one of the address with the most is closed, so that a flood displaces its own connections first.
- */
+/** Their maximum. Beyond it, one of the address with the most is closed, so that a flood displaces its own connections first. */
 export class UnidentifiedConnections {
   readonly #byAddress = new Map<string, Map<string, Socket>>();
   readonly #most: number;
@@ -26,7 +24,7 @@ export class UnidentifiedConnections {
     socket.once('close', () => this.#remove(address, port, socket));
   }
 
-  /** It has said what it is. @param socket this connection, or TLS over it. */
+  /** It has identified itself. @param socket this connection, or TLS over it. */
   forget(socket: Socket): void {
     const { address, port } = getOrigin(socket);
     this.#remove(address, port, undefined);

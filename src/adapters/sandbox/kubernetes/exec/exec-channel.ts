@@ -27,8 +27,8 @@ const statusSchema = z.object({
 /**
  * The streams of one command over one WebSocket (v5.channel.k8s.io): each message begins with the number of its stream.
  *
- * It is open until the status has come and the connection is closed, or the connection is lost. Unread output stops the
- * whole connection, and with it the program, so no ping is sent then.
+ * It is open until the status has come and the connection is closed, or the connection is lost. Unread output stops the whole connection, and with it
+ * the program, so no ping is sent then.
  */
 export class ExecChannel implements ProgramChannel {
   readonly stdin: SocketInput;
@@ -107,7 +107,7 @@ export class ExecChannel implements ProgramChannel {
 
   #resumeReading(output: ExecOutput): void {
     if (!this.#full.delete(output) || this.#full.size > 0) return;
-    // A sign of life that was asked for before the pause may be behind what is read now.
+    // The answer to an earlier ping may come after what is read now.
     this.#isAsked = false;
     setImmediate(() => {
       if (this.#full.size === 0) this.#socket.resume();

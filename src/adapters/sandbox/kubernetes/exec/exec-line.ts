@@ -10,9 +10,9 @@ import type { ProgramChannel } from './program-channel.ts';
 const WAIT = 'trap "exit 0" TERM INT; while :; do sleep 3600 & wait $!; done';
 
 /**
- * Runs the program, and ends what it has left behind in its container: an exec is over only when no process holds its streams any more, so a
- * descendant would hide that the program has ended. The code is the program's; one that is not there is 127. What the shell itself would
- * say of a signal goes nowhere.
+ * Runs the program, and ends the processes that it has left in its container: an exec is over only when no process holds its streams any more, so a
+ * descendant would hide that the program has ended. The exit code is the program's, or 127 when there is no such program. The shell's own message
+ * about a signal is dropped.
  */
 const SUPERVISE = 'exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; code=$?; kill -KILL -1; exit $code';
 

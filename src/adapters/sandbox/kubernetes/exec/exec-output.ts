@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 
-/** One output stream of a program behind a connection that several share. It says when it has had enough for now. */
+/** One output stream of a program behind a shared connection. It reports when it is full. */
 export class ExecOutput extends Readable {
   readonly #onWanted: () => void;
   #isDraining = false;
@@ -21,7 +21,7 @@ export class ExecOutput extends Readable {
     if (!this.destroyed) this.push(null);
   }
 
-  /** From now on all that comes is taken, whether it is read or not. */
+  /** From now on everything is accepted, whether it is read or not. */
   drain(): void {
     this.#isDraining = true;
     this.#onWanted();

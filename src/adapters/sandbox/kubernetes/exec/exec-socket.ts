@@ -6,7 +6,7 @@ import { createAbortError } from '../../../../kernel/abort.ts';
 import { InfrastructureError, InputError, getMessage, type MusterError } from '../../../../kernel/errors.ts';
 import { readStatusText } from '../cluster/api-errors.ts';
 
-/** The only version in which one stream can be ended by itself. API servers speak it from 1.30 on. */
+/** The only version in which one stream can be ended by itself. API servers support it from 1.30 on. */
 const PROTOCOL = 'v5.channel.k8s.io';
 const HANDSHAKE_MS = 30_000;
 /** Kubernetes sends 32 KiB at most. */
@@ -21,8 +21,8 @@ export interface ExecCommand {
 }
 
 /**
- * Connects to a command in a container; the socket is paused. The client's own `Exec` is not used: it neither stops reading nor writing when the other side is
- * slow, and tells of no connection that is lost.
+ * Connects to a command in a container; the socket is paused. The client's own `Exec` is not used: it neither stops reading nor writing when the
+ * other side is slow, and reports no lost connection.
  *
  * @throws InfrastructureError `kubernetes.exec` when the server refuses or cannot; InputError `kubernetes.forbidden`.
  */

@@ -1,17 +1,17 @@
 import type { Clock } from '../../../../kernel/clock.ts';
 
-/** How often each connection is asked whether it lives; one that has not answered by the next time is given up. */
+/** How often each connection is pinged; one without an answer by the next time is closed. */
 const INTERVAL_MS = 5_000;
-/** Thousands of connections are not all asked in the same turn of the event loop. */
+/** Spreads the pings of thousands of connections over turns of the event loop. */
 const SLOTS = 50;
 
-/** A connection that can be asked. */
+/** A connection that can be pinged. */
 export interface Pulse {
   /** Asks, or gives up on what did not answer last time. */
   beat(): void;
 }
 
-/** Asks every connection in turn, by one timer for all. It runs only while there is something to ask. */
+/** Pings every connection in turn, by one timer for all. It runs only while there are connections. */
 export class Heartbeats implements Disposable {
   readonly #clock: Clock;
   readonly #slots: readonly Set<Pulse>[] = Array.from({ length: SLOTS }, () => new Set<Pulse>());
@@ -23,7 +23,7 @@ export class Heartbeats implements Disposable {
     this.#clock = clock;
   }
 
-  /** Until it is disposed of. */
+  /** Until disposed. */
   add(pulse: Pulse): Disposable {
     const slot = this.#slots[(this.#next + this.#size) % SLOTS];
     slot?.add(pulse);

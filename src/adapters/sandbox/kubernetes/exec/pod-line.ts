@@ -1,7 +1,7 @@
 import type { V1Container, V1HostAlias } from '@kubernetes/client-node';
 import type { ProgramChannel } from './program-channel.ts';
 
-/** What a pod's containers do until they are wanted. */
+/** What a pod's containers do until they are used. */
 export interface PodHold {
   readonly hostAliases: readonly V1HostAlias[];
   /** @param name of the container. */
@@ -10,12 +10,12 @@ export interface PodHold {
   ): Pick<V1Container, 'command' | 'terminationMessagePolicy' | 'stdin' | 'stdinOnce'> & { readonly env: NonNullable<V1Container['env']> };
 }
 
-/** How Muster reaches what runs in one pod. It is there before the pod is; disposing it ends what is left of its connections. */
+/** How Muster reaches the programs in one pod. It exists before the pod; disposing it ends its remaining connections. */
 export interface PodLine extends Disposable {
   readonly hold: PodHold;
-  /** Goes before a program's command: one that is not there is exit code 127, as in a shell. */
+  /** Comes before a program's command: a missing program is exit code 127, as in a shell. */
   readonly start: readonly string[];
-  /** Whether a container ends with a program in it that was killed: then its end says no more than the program's. */
+  /** Whether a container ends with a killed program in it: then its end says no more than the program's. */
   readonly endsContainer: boolean;
   /** Resolves with the reason when the line is not to be trusted any more. */
   readonly spoilt: Promise<string>;

@@ -3,7 +3,7 @@ import type { Readable, Writable } from 'node:stream';
 /** How a command in a container ended. */
 export type ProgramEnd =
   | { readonly kind: 'exited'; readonly code: number }
-  /** It could not be run, or its node could not say how it ended. */
+  /** It could not be run, or its node could not report how it ended. */
   | { readonly kind: 'failed'; readonly detail: string }
   /** The connection is gone, and with it all that is known of the command. */
   | { readonly kind: 'dropped'; readonly detail: string };

@@ -10,8 +10,8 @@ const PIECE_BYTES = 32_768;
 const SMALL_BYTES = 4_096;
 
 /**
- * A program's input over a connection, and no more of it than the other side has asked for. After the program has closed its input, what is written goes
- * nowhere, and that is no error.
+ * A program's input over a connection, limited by the other side's credit. After the program has closed its input, further data is dropped, which is
+ * no error.
  */
 export class SocketInput extends Writable {
   readonly #socket: WebSocket;
@@ -27,17 +27,17 @@ export class SocketInput extends Writable {
     this.#closing = closing;
   }
 
-  /** To an exec, which takes whatever comes: the connection itself holds it back. */
+  /** To an exec, which accepts everything: the connection itself holds it back. */
   static forExec(socket: WebSocket): SocketInput {
     return new SocketInput(socket, Infinity, Buffer.of(CLOSE, STDIN));
   }
 
-  /** To a dialler, which asks for it. */
+  /** To a dialler, which grants credit. */
   static forDialler(socket: WebSocket): SocketInput {
     return new SocketInput(socket, 0, Buffer.of(CLOSE));
   }
 
-  /** So many more bytes may be sent. */
+  /** This many more bytes may be sent. */
   grant(bytes: number): void {
     this.#credit += bytes;
     this.#wake();
@@ -63,7 +63,7 @@ export class SocketInput extends Writable {
     this.#socket.send(this.#closing, () => callback());
   }
 
-  /** Each piece waits until the one before has left this process: its callback comes when the operating system has taken it. */
+  /** Each piece waits until the previous one has left this process: its callback comes when the operating system has accepted it. */
   #send(bytes: Buffer, from: number, callback: () => void): void {
     if (from >= bytes.length || this.#socket.readyState !== WebSocket.OPEN) return callback();
     if (this.#credit === 0) {
@@ -78,7 +78,7 @@ export class SocketInput extends Writable {
     this.#socket.send(message, (error) => (error ? callback() : this.#send(bytes, from + length, callback)));
   }
 
-  /** Large pieces follow each other in the same memory, so that a large input is no large garbage. Who sends small ones keeps none. */
+  /** Large pieces reuse the same memory, so that a large input causes little garbage. Senders of small pieces allocate none. */
   #reserveMemory(length: number): Buffer {
     if (length <= SMALL_BYTES) {
       this.#large = undefined;

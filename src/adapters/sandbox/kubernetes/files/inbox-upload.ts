@@ -13,9 +13,8 @@ import type { ProgramChannel } from '../exec/program-channel.ts';
 export type InboxExec = (command: readonly string[], signal: AbortSignal) => Promise<ProgramChannel>;
 
 /**
- * Writes beside its place what comes on the input, and moves it there when all of it has come: a connection that breaks ends the input
- * like any other end. A build's inbox is made by its program, which may begin later. Arguments: the incomplete file, the complete one, its
- * directory, its size or nothing.
+ * Writes the input to a temporary file, and moves it into place when it is complete: a broken connection ends the input like any other end. A build's
+ * inbox is made by its program, which may begin later. Arguments: the incomplete file, the complete one, its directory, its size or nothing.
  */
 const RECEIVE =
   'set -e; mkdir -p "${1%/*}"; cat >"$1"; size=$(wc -c <"$1"); if [ -z "$4" ]; then echo $size; exit; fi; test "$size" -eq "$4" || exit 9; ';
@@ -33,7 +32,7 @@ export async function uploadToInbox(exec: InboxExec, target: string, content: Up
     if (signal.aborted) throw createAbortError(signal);
     const size = content.kind === 'file' ? await measureFile(content.hostPath) : undefined;
     const sent = await send(exec, files, content, size, signal);
-    // How much a stream has is known at its end only: then it is asked whether all of it has come, and put in its place.
+    // A stream's size is known at its end only: then it is checked whether all of it has arrived, and moved into place.
     if (size === undefined) await run(exec, [`test "$(wc -c <"$1")" -eq "$4"; ${PLACE}`, ...files, String(sent)], signal);
     return complete;
   } catch (error) {
@@ -109,7 +108,7 @@ async function awaitSuccess(channel: ProgramChannel, signal: AbortSignal): Promi
   }
 }
 
-/** What cannot be removed goes with the pod. */
+/** A file that cannot be removed is removed with the pod. */
 async function removeQuietly(exec: InboxExec, incomplete: string, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await run(exec, [REMOVE, incomplete], signal).catch(() => undefined);
@@ -129,8 +128,8 @@ function buildShellCommand(script: string, words: readonly string[]): readonly s
 const PIECE_BYTES = 128 * 1024;
 
 /**
- * The pieces of an upload, in order. A piece is good only until the next is asked for: all of a file's are read into the same memory, so
- * that a large file leaves no more garbage than a small one.
+ * The pieces of an upload, in order. A piece is valid only until the next is requested: all of a file's are read into the same memory, so that a
+ * large file leaves no more garbage than a small one.
  */
 function getPieces(content: UploadContent, signal: AbortSignal): AsyncIterable<Buffer> {
   return content.kind === 'file' ? readFileChunks(content.hostPath) : readStreamChunks(addAbortSignal(signal, content.stream));

@@ -10,12 +10,12 @@ import type { ProgramChannel } from '../exec/program-channel.ts';
 import { NODE_CACHE } from '../pods/pod-manifest.ts';
 import { runPuller } from './puller.ts';
 
-/** What deploy/kubernetes/node-cache labels its pods with, and how it calls their container. */
+/** The labels of deploy/kubernetes/node-cache, and its container's name. */
 const CACHE_SELECTOR = 'app.kubernetes.io/name=muster-node-cache';
 const CACHE_CONTAINER = 'cache';
 /** A Muster that is gone keeps nothing on a node for longer. */
 const HOLD_SECONDS = 3600;
-/** What pods use is held anew so often, long before it runs out. */
+/** How often the checkpoints of pods are held again, long before the hold expires. */
 const RENEW_MS = 900_000;
 /** Nodes come and go, and so do the pods of their caches. */
 const LOOK_AGAIN_MS = 5_000;
@@ -74,7 +74,7 @@ export class NodeCaches implements Disposable {
     this.#kept.set(node, onNode);
     const kept = onNode.get(order.digest) ?? this.#begin(node, onNode, order, settings);
     kept.users.add(pod);
-    // All callers wait for the same copy: the signal ends this caller's wait alone.
+    // All callers wait for the same copy: the signal only ends this caller's wait.
     await raceWithAbort(kept.filling, signal);
     return `${NODE_CACHE}/checkpoints/${order.digest.slice('sha256:'.length)}`;
   }
@@ -127,7 +127,7 @@ export class NodeCaches implements Disposable {
     try {
       await runPuller(run, command, holdOrder({ ...order, holder: owner, until, releases }), signal);
     } catch (error) {
-      // The pod may be another one by now.
+      // It may be another pod by now.
       this.#pods.delete(node);
       this.#lookedAt = -Infinity;
       throw error;

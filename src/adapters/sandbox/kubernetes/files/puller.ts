@@ -7,8 +7,8 @@ import type { ProgramChannel } from '../exec/program-channel.ts';
 import type { InboxExec } from './inbox-upload.ts';
 
 /**
- * Runs the program that fetches, in whatever container. Its order, with what is secret in it, comes on its input, so no command line and no log of
- * the API server has it.
+ * Runs the program that fetches, in any container. Its order, which contains secrets, comes on its input, so no command line and no log of the API
+ * server has it.
  *
  * @throws InfrastructureError `sandbox.fetch`; the signal's reason.
  */
@@ -31,7 +31,7 @@ export async function runPuller(exec: InboxExec, command: readonly string[], ord
   }
 }
 
-/** All of it, unless it is more than any answer: then its end, which is no answer. */
+/** All of it, unless it is longer than any answer: then its end, which is no answer. */
 async function readToEnd(stream: Readable): Promise<string> {
   const kept = new RecentText(MOST_ANSWER_CHARACTERS);
   for await (const part of stream.setEncoding('utf8')) kept.append(String(part));

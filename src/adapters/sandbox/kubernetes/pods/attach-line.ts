@@ -4,8 +4,8 @@ import type { PodHold, PodLine } from '../exec/pod-line.ts';
 import type { ProgramChannel, ProgramEnd } from '../exec/program-channel.ts';
 
 /**
- * The program is the first process of its container, where no process that it starts can end it. What it says before Muster is attached goes
- * nowhere, so it waits for a line. Everything else is an exec.
+ * The program is the first process of its container, where no process that it starts can end it. Its output before Muster is attached is lost, so it
+ * waits for a line. Everything else is an exec.
  */
 export class AttachLine implements PodLine {
   readonly hold: PodHold;
@@ -17,7 +17,7 @@ export class AttachLine implements PodLine {
   /** @param program which takes `--await-line` as a further argument. */
   constructor(exec: ExecLine, program: readonly string[]) {
     this.#exec = exec;
-    // Kubernetes would put values of variables in place of what looks like one.
+    // Kubernetes would substitute anything that looks like a variable.
     const command = [...program, '--await-line', '1'].map((word) => word.replaceAll('$', '$$$$'));
     const waiting = { command, env: [], stdin: true, stdinOnce: true };
     this.hold = { hostAliases: [], container: (name) => (name === PROGRAM_CONTAINER ? waiting : EXEC_HOLD.container(name)) };
@@ -41,7 +41,7 @@ export class AttachLine implements PodLine {
   [Symbol.dispose](): void {}
 }
 
-/** The status of an attachment is not its program's: how that ended is what its pod says. */
+/** The status of an attachment is not its program's: the pod reports how that ended. */
 function hideCode(end: ProgramEnd): ProgramEnd {
   return end.kind === 'exited' ? { kind: 'dropped', detail: 'its program has ended' } : end;
 }

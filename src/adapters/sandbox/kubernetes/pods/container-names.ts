@@ -1,3 +1,3 @@
-/** The container that the program runs in, and the one that files are brought in through: only there can the inbox be written. */
+/** The container of the program, and the one through which files are uploaded: only that one can write to the inbox. */
 export const PROGRAM_CONTAINER = 'program';
 export const INBOX_CONTAINER = 'inbox';

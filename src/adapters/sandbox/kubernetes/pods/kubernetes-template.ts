@@ -73,7 +73,7 @@ function requireImage(name: string, { image }: PodSettings): string {
   throw new InputError('template.no-image', `template "${name}": with provider: kubernetes it has to name an image; set kubernetes.image`);
 }
 
-/** @throws InfrastructureError when the template says nothing of pods: it was made for another provider. */
+/** @throws InfrastructureError when the template has no settings for pods: it was made for another provider. */
 export function getPod(template: SandboxTemplate): PodTemplate {
   const pod = getPodPart(template);
   if (pod) return pod;
@@ -84,7 +84,7 @@ function getTransport(kind: PodSettings['transport'], dialBack: PodSettings['dia
   return kind === 'exec' ? { kind } : { kind, provider: 'kubernetes', python, ...dialBack };
 }
 
-/** Undefined with a runner of one's own, whose image need not have a Python. */
+/** Undefined with another runner, whose image need not have a Python. */
 function getFetching({ command }: TemplateSettings, { python, network, nodeCache }: PodSettings): PodFetching | undefined {
   if (command !== undefined) return undefined;
   const ways: FetchWay[] = [...(nodeCache ? (['shared-cache'] as const) : []), ...(network === 'none' ? [] : (['pull'] as const))];

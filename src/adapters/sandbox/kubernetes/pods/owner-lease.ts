@@ -9,7 +9,7 @@ import { createApiError, isConflict, isNotFound } from '../cluster/api-errors.ts
 import { withSignal, type Cluster } from '../cluster/cluster.ts';
 import { MANAGED_BY, MANAGED_SELECTOR, OWNER } from '../cluster/pod-labels.ts';
 
-/** An owner that has not been heard of for this long is taken for dead by others, unless they can look at its process. */
+/** An owner without a sign of life for this long counts as dead, unless its process can be checked. */
 const LEASE_SECONDS = 60;
 /** Four chances in that time. */
 const RENEW_MS = 15_000;
@@ -34,7 +34,7 @@ export class OwnerLease implements AsyncDisposable {
     this.#log = log;
   }
 
-  /** Resolves when the record stands: only then may anything be made that a sweep would have to find. */
+  /** Resolves when the record is written: only then may anything be made that a sweep would have to find. */
   static async open(
     cluster: Cluster,
     owner: OwnerId,
@@ -145,8 +145,8 @@ const leaseSchema = z.object({
 type LeaseView = z.infer<typeof leaseSchema>;
 
 /**
- * Owners with a lease, by whether they are alive. Times are the API server's alone: those of when it took the last change, and of its
- * answer, so no other clock has to be right.
+ * Owners with a lease, by whether they are alive. All times are the API server's: of its last change and of its answer, so no other clock has to be
+ * right.
  */
 export async function listOwners(cluster: Cluster, signal: AbortSignal): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
   let serverTime = Number.NaN;

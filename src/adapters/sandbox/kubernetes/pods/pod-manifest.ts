@@ -18,13 +18,13 @@ import { EXEC_HOLD } from '../exec/exec-line.ts';
 import { createPodLabels, namePod } from '../cluster/pod-labels.ts';
 import type { PodHold } from '../exec/pod-line.ts';
 
-/** Where the program sees what its node has. */
+/** Where the program sees its node's cache. */
 export const NODE_CACHE = '/muster/node';
-/** Who both are inside. */
+/** The user of both containers. */
 const UID = 1000;
 /** The containers end at once at SIGTERM: this is for a node that is slow to send it. */
 export const GRACE_SECONDS = 1;
-/** The pod's own deadline comes after Muster's, which can say why; it is for pods whose Muster is gone. */
+/** The pod's own deadline comes after Muster's, which can report the reason; it is for pods whose Muster is gone. */
 const DEADLINE_MARGIN_SECONDS = 60;
 /** A node that is lost gives its pods back to Muster after this long, and not after Kubernetes' five minutes. */
 const LOST_NODE_SECONDS = 30;
@@ -42,7 +42,7 @@ const LOCKED: V1SecurityContext = {
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
-/** The pod that one sandbox is. Its containers wait; the program is started in one of them later. Pure. */
+/** The pod of one sandbox. Its containers wait; the program is started in one of them later. Pure. */
 export function createPodManifest(owner: OwnerId, { id, template }: SandboxSpec, pod: PodTemplate, hold = EXEC_HOLD): V1Pod {
   return {
     apiVersion: 'v1',
@@ -131,7 +131,7 @@ function createInboxContainer({ mounts }: SandboxTemplate, pod: PodTemplate, hol
   };
 }
 
-/** What both containers have in common. */
+/** What both containers share. */
 function createWaitingContainer(name: string, { image, imagePullPolicy }: PodTemplate, hold: PodHold) {
   return { name, image, imagePullPolicy, ...hold.container(name), securityContext: LOCKED };
 }
@@ -153,7 +153,7 @@ function createNodeCacheVolumes({ fetching }: PodTemplate): NonNullable<V1PodSpe
   return claim === undefined ? [] : [{ name: 'node-cache', persistentVolumeClaim: { claimName: claim, readOnly: true } }];
 }
 
-/** What the program can write is memory, of bounded size, as it is in local sandboxes. */
+/** The program's writable files are in memory of bounded size, as in local sandboxes. */
 function createMemoryVolumes(template: SandboxTemplate): NonNullable<V1PodSpec['volumes']> {
   const { diskBytes } = template.limits;
   const writable = listWritable(template);

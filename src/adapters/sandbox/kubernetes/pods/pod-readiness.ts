@@ -9,7 +9,7 @@ import type { PodEnd, PodObstacle } from '../cluster/pod-view.ts';
  * Resolves when the pod's containers run.
  *
  * @throws InfrastructureError `sandbox.unschedulable`, `sandbox.container`, `sandbox.evicted`, `sandbox.preempted`, `sandbox.node-lost`, …;
- * InputError `template.image` when its image cannot be had.
+ * InputError `template.image` when its image is not available.
  */
 export async function waitUntilReady(followed: FollowedPod, pod: PodTemplate, clock: Clock, signal: AbortSignal): Promise<void> {
   const since = clock.now();
@@ -34,9 +34,9 @@ export async function waitUntilReady(followed: FollowedPod, pod: PodTemplate, cl
 }
 
 /**
- * Does what needs a pod that runs, unless it ends meanwhile.
+ * Runs `work` that needs a running pod, unless the pod ends meanwhile.
  *
- * @throws InfrastructureError when it ends first: why is what its pod says.
+ * @throws InfrastructureError with the pod's reason when it ends first.
  */
 export async function runWhileAlive<Value>(
   followed: FollowedPod,

@@ -2,29 +2,29 @@ import type { Obstacle, SandboxSpec } from '../../../../pool/ports/sandbox.ts';
 import type { FollowedPod } from './pod-kind.ts';
 import type { PodHold } from '../exec/pod-line.ts';
 
-/** Where the pods of sandboxes come from: Muster makes them, or claims them from a controller that does. */
+/** Supplies the pods of sandboxes: Muster makes them, or claims them from a controller. */
 export interface PodSupply extends AsyncDisposable {
-  /** Nothing is asked of the cluster yet. @param hold what its containers do until they are wanted. */
+  /** Requests nothing from the cluster yet. @param hold what its containers do until they are used. */
   want(spec: SandboxSpec, hold: PodHold): WantedPod;
-  /** What those that are wanted wait for. */
+  /** What the requested ones wait for. */
   obstacles(): readonly Obstacle[];
   /** Whether something is left of what was wanted here, or made for it. */
   readonly isHolding: boolean;
 }
 
-/** One sandbox's pod, from before it is asked for. */
+/** One sandbox's pod, from before it is requested. */
 export interface WantedPod {
   /**
-   * Asks for it, and resolves when its containers run. Aborting the signal leaves what there is of it to `remove`.
+   * Requests it, and resolves when its containers run. After an abort, `remove` ends what exists of it.
    *
-   * @throws InputError | InfrastructureError that say what is in the way.
+   * @throws InputError | InfrastructureError that say what prevents it.
    */
   takeReadyPod(signal: AbortSignal): Promise<FollowedPod>;
   /** Resolves when nothing is left of it. */
   remove(): Promise<void>;
 }
 
-/** The same obstacle of many pods is one that keeps many. */
+/** Merges the same obstacle of many pods into one. */
 export function mergeObstacles(obstacles: Iterable<{ readonly kind: string; readonly detail: string } | undefined>): readonly Obstacle[] {
   const found = new Map<string, { kind: string; sandboxes: number; detail: string }>();
   for (const obstacle of obstacles) {

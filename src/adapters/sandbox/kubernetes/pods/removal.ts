@@ -15,12 +15,10 @@ export interface Leaving {
 }
 
 /**
- * Resolves when the node of a pod that is being deleted has said that nothing is left of it, or the node is lost.
+ * Resolves when the node of a pod that is being deleted has reported that nothing of it is left, or the node is lost.
  *
- * @param what for the message.
- * @param force takes away what the node keeps.
- * @param forcedMs how long that may take.
- * @throws InfrastructureError `sandbox.not-gone` when neither comes to pass.
+ * @param what for the message. @param force removes what the node keeps. @param forcedMs how long that may take. @throws InfrastructureError
+ * `sandbox.not-gone` when neither happens.
  */
 export async function waitUntilGone(
   leaving: Leaving,
@@ -44,7 +42,7 @@ export async function waitUntilGone(
   }
 }
 
-/** Asked anew each time: it changes while one waits. */
+/** Read each time: it changes during the wait. */
 export function isGone({ state }: Pick<Leaving, 'state'>): boolean {
   return state.kind === 'gone';
 }

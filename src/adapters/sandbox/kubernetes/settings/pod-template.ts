@@ -16,11 +16,11 @@ export interface PodTemplate extends PodLocation {
   readonly tolerations: readonly PodToleration[];
   readonly runtimeClassName?: string | undefined;
   readonly priorityClassName?: string | undefined;
-  /** What the scheduler sets aside for a pod, as a part of its limits: above 0, 1 at most. */
+  /** The scheduler's reservation for a pod, as a share of its limits: above 0, at most 1. */
   readonly requestedShare: number;
   /** How long a pod may wait for a node to have room before its creation counts as failed. */
   readonly unschedulableSeconds: number;
-  /** How Muster and what runs in a pod speak with each other. */
+  /** How Muster and the programs in a pod communicate. */
   readonly transport: PodTransport;
 }
 
@@ -46,10 +46,10 @@ export interface DialBackSettings {
   readonly kind: 'dial-back';
   /** The provider whose settings these are, for errors. */
   readonly provider: string;
-  /** Where Muster listens; port 0: any that is free. */
+  /** Where Muster listens; port 0: any free one. */
   readonly host: string;
   readonly port: number;
-  /** How pods reach it: `ws://` or `wss://`, a host and a port; port 0 stands for the one that Muster listens on. */
+  /** How pods reach it: `ws://` or `wss://`, a host and a port; port 0 means the one on which Muster listens. */
   readonly advertise?: string | undefined;
   /** PEM files with which Muster serves TLS. Without them a proxy in front of it may. */
   readonly certificate?: string | undefined;
@@ -63,11 +63,11 @@ export interface DialBackSettings {
   readonly dialler: string;
 }
 
-/** Where pods are. */
+/** Where pods are made. */
 export interface PodLocation {
   /** Path of a kubeconfig; `auto`: $KUBECONFIG, ~/.kube/config, or the service account of the pod that Muster runs in. */
   readonly kubeconfig: string;
-  /** A context of the kubeconfig; its current one where this is left out. */
+  /** A context of the kubeconfig; its current one when left out. */
   readonly context?: string | undefined;
   readonly namespace: string;
   /** Requests to the API server, at most. */
@@ -76,21 +76,21 @@ export interface PodLocation {
   readonly claims?: ClaimSettings | undefined;
 }
 
-/** A SandboxWarmPool of the namespace; or how many pods one of Muster's own keeps ready, besides those that are claimed. */
+/** A SandboxWarmPool of the namespace; or the number of pods that Muster's own pool keeps ready, besides claimed ones. */
 export type ClaimSettings = { readonly warmPool: string } | { readonly replicas: number };
 /** How a pod, or its node, fetches files. */
 export interface PodFetching {
   /** Ways of fetching, the cheapest first. */
   readonly ways: readonly FetchWay[];
-  /** Takes an order on its input, in the container that may write the inbox, and in those of nodes' caches. */
+  /** Reads an order on its input, in the container that may write the inbox, and in those of nodes' caches. */
   readonly command: readonly string[];
   /** Where the nodes have caches. */
   readonly nodeCache?: NodeCacheTemplate | undefined;
 }
 
-/** What deploy/kubernetes/node-cache sets up. */
+/** As deploy/kubernetes/node-cache sets it up. */
 export interface NodeCacheTemplate {
-  /** Of the pods that keep the caches. */
+  /** Of the pods with the caches. */
   readonly namespace: string;
   /** In the sandboxes' namespace: a volume that is, on each node, its cache. */
   readonly claim: string;

@@ -47,7 +47,7 @@ const claimsSchema = z.union(
   },
 );
 
-/** What a template says besides when its provider is `kubernetes`. */
+/** A template's further settings when its provider is `kubernetes`. */
 export const kubernetesSchema = z
   .strictObject({
     kubeconfig: z

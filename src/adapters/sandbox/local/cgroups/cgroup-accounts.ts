@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { SandboxUsage } from '../../../../kernel/sandbox-usage.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
 
-/** A number that the kernel keeps of a group. */
+/** A number that the kernel counts for a group. */
 interface Figure {
   readonly file: string;
   readonly pattern: RegExp;
@@ -10,7 +10,7 @@ interface Figure {
   readonly perUnit: number;
 }
 
-/** Of v2 first, then of v1; the peak of processes is younger than their number. */
+/** Of v2 first, then of v1; the peak of processes is newer than their number. */
 const FIGURES: Readonly<Record<keyof SandboxUsage, readonly Figure[]>> = {
   cpuSeconds: [
     { file: 'cpu.stat', pattern: /^usage_usec (\d+)$/m, perUnit: 1e6 },
@@ -40,13 +40,13 @@ export class CgroupAccounts {
   readonly #owned: readonly string[];
   #places: Promise<Slots> | undefined;
 
-  /** @param owned directories that hold the sandboxes' groups, one of each hierarchy; they stay as long as any of those. */
+  /** @param owned directories with the sandboxes' groups, one of each hierarchy; they exist as long as any of those. */
   constructor(files: CgroupFiles, owned: readonly string[]) {
     this.#files = files;
     this.#owned = owned;
   }
 
-  /** @param directories of one sandbox, in the order of those that hold them. What is not counted is left out. */
+  /** @param directories of one sandbox, in the order of those above. Leaves out what is not counted. */
   async measureUsage(directories: readonly string[]): Promise<SandboxUsage> {
     this.#places ??= this.#find(this.#owned);
     const places = await this.#places;

@@ -5,7 +5,7 @@ import { hasErrno } from '../../../../kernel/errno.ts';
 export interface CgroupFiles {
   /** @throws the system error, also when the directory exists. */
   makeDirectory(path: string): Promise<void>;
-  /** Removes one group. Its control files go with it. @throws EBUSY while a process is in it. */
+  /** Removes one group with its control files. @throws EBUSY while a process is in it. */
   removeDirectory(path: string): Promise<void>;
   /** Names of the child groups; none when the group is gone. */
   listChildren(path: string): Promise<readonly string[]>;

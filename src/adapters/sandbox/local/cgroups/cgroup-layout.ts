@@ -9,7 +9,7 @@ export type CgroupLimit = 'memory' | 'processes' | 'cpu';
 /** Where this process may make control groups, and for which limits. */
 export interface CgroupLayout {
   readonly version: 'cgroup-v1' | 'cgroup-v2';
-  /** For each limit that can be enforced, the directory that holds Muster's groups: one for all in v2, one each in v1. */
+  /** For each limit that can be enforced, the directory with Muster's groups: one for all in v2, one each in v1. */
   readonly bases: ReadonlyMap<CgroupLimit, string>;
   /** In v1, the directory of a hierarchy that counts processor time, where there is one; in v2 every group counts it. */
   readonly accounting?: string;
@@ -29,7 +29,7 @@ export interface CgroupSurroundings {
   readonly mounts: string;
 }
 
-/** Name of the group under which every Muster of this control group keeps its own. */
+/** Name of the group under which every Muster of this control group has its own. */
 const BASE = 'muster';
 
 const V1_CONTROLS = [
@@ -116,7 +116,7 @@ async function probeV2(files: CgroupFiles, group: string, obstacles: string[]): 
   }
 }
 
-/** Enables each controller for child groups, where possible. A group that has processes of its own cannot (EBUSY). */
+/** Enables each controller for child groups, where possible. A group with processes of its own cannot (EBUSY). */
 export async function delegateControllers(files: CgroupFiles, group: string): Promise<void> {
   for (const controller of ['memory', 'pids', 'cpu']) {
     try {
@@ -165,7 +165,7 @@ async function probeV1(files: CgroupFiles, own: string, file: string, obstacles:
   }
 }
 
-/** Makes the group unless it is there. */
+/** Makes the group unless it exists. */
 export async function makeGroup(files: CgroupFiles, group: string): Promise<void> {
   try {
     await files.makeDirectory(group);
@@ -174,7 +174,7 @@ export async function makeGroup(files: CgroupFiles, group: string): Promise<void
   }
 }
 
-/** Removes an unused group; one that is in use, gone, or not ours stays as it is. */
+/** Removes an unused group; one that is in use, gone, or of another user stays as it is. */
 export async function removeUnused(files: CgroupFiles, group: string): Promise<void> {
   try {
     await files.removeDirectory(group);

@@ -8,13 +8,13 @@ import { removeOwnerGroups } from './owner-cgroups.ts';
 
 /** Owners are called by their process id, as its pid namespace has it, and something random. */
 const OWNER = /^[a-z]+-(\d+)-[0-9a-f]{8}$/;
-/** Of the machine's first pid namespace, in which all of its processes are visible: PROC_PID_INIT_INO of linux/proc_ns.h. */
+/** Inode of the machine's first pid namespace, in which all of its processes are visible: PROC_PID_INIT_INO of linux/proc_ns.h. */
 const FIRST_PID_NAMESPACE = 'pid:[4026531836]';
 
 export interface OrphanContext {
   readonly layout: CgroupLayout;
   readonly files: CgroupFiles;
-  /** Whose records are in the state directory: a sweep of that knows more about them. */
+  /** Owners with records in the state directory: a sweep of that directory knows more about them. */
   readonly recorded: ReadonlySet<string>;
   readonly clock: Clock;
 }
@@ -40,12 +40,12 @@ async function remove(group: string, files: CgroupFiles, clock: Clock): Promise<
   try {
     await removeOwnerGroups(files, [group], clock);
   } catch (error) {
-    // Another user's: it is for that one to remove.
+    // Another user's group, which that user has to remove.
     if (!hasErrno(error, 'EACCES', 'EPERM', 'EROFS')) throw error;
   }
 }
 
-/** Of all processes, in every pid namespace that they are in. */
+/** Process ids of all processes, in every pid namespace that they are in. */
 async function listProcessIds(): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   for (const name of await readdir('/proc')) {

@@ -11,7 +11,7 @@ import { type LimitFile, limitSettings, removeGroup, SandboxCgroup } from './san
 /** Another Muster that ends at the same moment may remove the shared base between the two steps of making ours. */
 const OPEN_ATTEMPTS = 5;
 
-/** What limits a sandbox in one hierarchy. */
+/** The limits of a sandbox in one hierarchy. */
 export interface HierarchyLimits {
   /** Holds the groups of all sandboxes. */
   readonly directory: string;

@@ -19,7 +19,7 @@ const REMOVAL_DEADLINE_MS = 10_000;
 /** First pause between two attempts, doubled up to the second: processes are mostly gone within a millisecond. */
 const REMOVAL_PAUSE_MS = [1, 64] as const;
 
-/** Where a sandbox's control group is. */
+/** The location of a sandbox's control group. */
 export interface CgroupDirectories {
   readonly version: CgroupLayout['version'];
   readonly directories: readonly string[];
@@ -39,7 +39,7 @@ export class SandboxCgroup {
     this.#accounts = accounts;
   }
 
-  /** A process that writes its id into each of these is in the group, with all that it starts from then on. */
+  /** A process that writes its id into each of these is in the group, with everything that it starts from then on. */
   get memberFiles(): readonly string[] {
     return this.#group.directories.map((directory) => path.join(directory, 'cgroup.procs'));
   }
@@ -50,7 +50,7 @@ export class SandboxCgroup {
     await awaitAll(limitSettings(this.#group.version, limits).map((each) => this.#set(each)));
   }
 
-  /** One after the other: memory alone cannot have more than memory and swap together. */
+  /** One after the other: the limit of memory alone cannot exceed that of memory and swap together. */
   async #set({ limit, files }: LimitSetting): Promise<void> {
     const directory = this.#group.of.get(limit);
     if (directory === undefined) return;
@@ -72,7 +72,7 @@ export class SandboxCgroup {
     return Number(count ?? 0);
   }
 
-  /** What the kernel has counted so far. */
+  /** The kernel's counts so far. */
   usage(): Promise<SandboxUsage> {
     return this.#accounts.measureUsage(this.#group.directories);
   }
@@ -101,11 +101,11 @@ export interface LimitSetting {
 export interface LimitFile {
   readonly file: string;
   readonly value: string;
-  /** Not every kernel has it. */
+  /** Some kernels do not have it. */
   readonly optional?: true;
 }
 
-/** Swap is closed as a way around the memory limit: memory and swap together in v1, no swap at all in v2. */
+/** Prevents exceeding the memory limit by swap: memory and swap together in v1, no swap at all in v2. */
 export function limitSettings(version: CgroupLayout['version'], limits: SandboxLimits): readonly LimitSetting[] {
   const memory = String(limits.memoryBytes);
   const processes: LimitSetting = { limit: 'processes', files: [{ file: 'pids.max', value: String(limits.processes) }] };
@@ -137,11 +137,11 @@ async function awaitAll(works: readonly Promise<void>[]): Promise<void> {
 async function killMembers(files: CgroupFiles, directory: string): Promise<void> {
   if (await files.write(path.join(directory, 'cgroup.kill'), '1')) return;
   const members = (await files.read(path.join(directory, 'cgroup.procs'))) ?? '';
-  // 0 stands for a process of another pid namespace, which cannot be named from here.
+  // 0 is a process of another pid namespace, which has no id here.
   for (const pid of members.split('\n').map(Number)) if (pid > 0) killProcess(pid);
 }
 
-/** Kills and removes one group. A group that is gone is what was wanted. */
+/** Kills and removes one group. A missing group counts as removed. */
 export async function removeGroup(files: CgroupFiles, directory: string, clock: Clock): Promise<void> {
   const deadline = clock.now() + REMOVAL_DEADLINE_MS;
   const [firstPause, longestPause] = REMOVAL_PAUSE_MS;

@@ -2,8 +2,8 @@ import { open, readdir, readFile } from 'node:fs/promises';
 import { hasErrno } from '../../../../kernel/errno.ts';
 
 /**
- * File descriptors that Muster was started with beyond the standard three, such as a log or a lock of the shell that started
- * it. Children inherit them unless they are covered, and no mount namespace hides what an open descriptor refers to.
+ * File descriptors that Muster was started with beyond the standard three, such as a log or a lock of the shell that started it. Children inherit
+ * them unless they are covered, and no mount namespace hides what an open descriptor refers to.
  */
 export interface DescriptorCover {
   /** Entries for `spawn`'s stdio from descriptor 5 on: /dev/null over each inherited one. */

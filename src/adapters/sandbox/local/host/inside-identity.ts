@@ -1,4 +1,4 @@
-/** Who the program is inside. Outside it is the user that runs Muster. */
+/** The program's user inside. Outside it is the user that runs Muster. */
 export const INSIDE_UID = 1000;
 
 /** Files that are made for the sandboxes, in a directory of the owner's. */

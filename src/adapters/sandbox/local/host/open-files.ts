@@ -1,2 +1,2 @@
-/** Open files that one process of a sandbox may have. */
+/** Open files of one process in a sandbox. */
 export const OPEN_FILES = 4096;

@@ -9,14 +9,14 @@ const GONE_DEADLINE_MS = 10_000;
 const GONE_PAUSE_MS = 2;
 
 /**
- * When a process began, in clock ticks since boot. With the process id it names a process for good, since ids are used again.
+ * When a process began, in clock ticks since boot. Together with the process id it names a process uniquely, since ids are reused.
  *
- * @returns undefined when there is no such process, or only its exit status is left.
+ * @returns undefined when there is no such process, or it is a zombie.
  */
 export async function readStartTime(pid: number): Promise<string | undefined> {
   const stat = await readProcessFile(pid, 'stat');
   if (stat === undefined) return undefined;
-  // The command's name stands in parentheses and may hold anything, so fields are counted from the last one.
+  // The command's name is in parentheses and may contain any character, so fields are counted from the last parenthesis.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const state = fields[0];
   return state === 'Z' || state === 'X' ? undefined : fields[19];
@@ -33,7 +33,7 @@ export interface RunningProcess {
   readonly argv: readonly string[];
 }
 
-/** Every process that this user may look at. One pass costs two system calls a process, so it is no routine measure. */
+/** Every process that this user may read. One pass costs two system calls a process, so it is only for rare use. */
 export async function listProcesses(): Promise<readonly RunningProcess[]> {
   const found: RunningProcess[] = [];
   for (const name of await readdir('/proc')) {
@@ -52,7 +52,7 @@ export async function isFirstOfNamespace(pid: number): Promise<boolean> {
   return ids.length > 1 && ids.at(-1) === '1';
 }
 
-/** What a process's mounts show, as paths within their file systems. Empty when the process is gone, or may not be looked at. */
+/** The roots of a process's mounts, as paths within their file systems. Empty when the process is gone, or may not be read. */
 export async function readMountedPaths(pid: number): Promise<readonly string[]> {
   // proc_pid_mountinfo(5): the fourth field is the path within the file system.
   const table = await readProcessFile(pid, 'mountinfo');

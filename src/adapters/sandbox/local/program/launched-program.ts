@@ -18,13 +18,13 @@ export interface LaunchedProcess {
   readonly started: Promise<boolean>;
 }
 
-/** The processes of a sandbox beside the launched one, for want of a control group that knows them. They end with it, if later. */
+/** The processes of a sandbox besides the launched one, where no control group knows them. They end with it or soon after. */
 export interface FurtherProcesses {
   /** Takes note of what has to be killed. Called when the program is about to begin. @param pid of the launched process. */
   find(pid: number): Promise<void>;
   /** Kills what `find` has noted. */
   kill(): void;
-  /** Resolves when none is in the process table, once the launched one is not. @param wasSignalled whether a signal ended that one. */
+  /** Resolves when none is in the process table, after the launched one has ended. @param wasSignalled whether a signal ended that one. */
   waitUntilGone(wasSignalled: boolean): Promise<void>;
 }
 
@@ -62,8 +62,7 @@ export class LaunchedProgram implements SandboxedProgram {
   /**
    * Resolves when the program is about to begin. One that has not begun leaves nothing behind but, perhaps, processes in a control group.
    *
-   * @param isGrouped whether a control group knows its processes.
-   * @throws InfrastructureError `sandbox.start` with what its holder had to say.
+   * @param isGrouped whether a control group knows its processes. @throws InfrastructureError `sandbox.start` with its holder's message.
    */
   async begin(isGrouped: boolean, signal: AbortSignal): Promise<void> {
     try {

@@ -5,16 +5,16 @@ import { InfrastructureError, getMessage } from '../../../../kernel/errors.ts';
 /** Shown in the process table until the launcher has become what holds the sandbox. */
 const LAUNCHER_NAME = 'muster-launch';
 
-/** What holds a sandbox gets nothing of Muster's environment: a sandbox may be able to read that of its first process. */
+/** The holder of a sandbox gets nothing of Muster's environment: a sandbox may be able to read that of its first process. */
 export const OUTSIDE_ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
 
 /**
- * Enters the control groups: whatever the shell becomes or starts from then on is in them. Arguments: files to write the process id
- * to, `--`, the rest, which is what is left of the arguments.
+ * Enters the control groups: everything that the shell becomes or starts from then on is in them. Arguments: files to write the process id to, `--`,
+ * the rest, which remains as the arguments.
  */
 export const ENTER_GROUPS = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift';
 
-/** What a descriptor of a child is. */
+/** What a descriptor of a child refers to. */
 export type StdioEntry = number | 'pipe' | 'ignore' | Stream;
 
 /** How to start a shell: see `startLauncher`. */
@@ -33,10 +33,9 @@ export interface Launcher {
 }
 
 /**
- * Starts a shell with a script that is to become something else.
+ * Starts a shell with a script that becomes something else.
  *
- * @param beyond what it has at descriptors 3, 4 and so on.
- * @throws InfrastructureError `sandbox.spawn` when the machine is out of processes or file descriptors.
+ * @param beyond its descriptors from 3 on. @throws InfrastructureError `sandbox.spawn` when the machine is out of processes or file descriptors.
  */
 export async function startLauncher(script: string, argv: readonly string[], beyond: readonly StdioEntry[]): Promise<Launcher> {
   return awaitLauncher(spawnShell(script, argv, beyond));
@@ -45,10 +44,9 @@ export async function startLauncher(script: string, argv: readonly string[], bey
 /**
  * Starts two shells that share a socket pair: each has one end of it at a descriptor.
  *
- * Both are started in the same turn, and Muster's copy is closed in it: nothing that is said there is ever read here.
+ * Both are started in the same turn of the event loop, in which Muster's copy is closed: nothing sent there is ever read here.
  *
- * @param descriptor of the pair's end, in both.
- * @throws InfrastructureError `sandbox.spawn`; then neither is left.
+ * @param descriptor of the pair's end, in both. @throws InfrastructureError `sandbox.spawn`; then neither is left.
  */
 export async function startJoinedLaunchers(
   first: ShellStart,
@@ -94,7 +92,7 @@ export function getPipe({ process }: Launcher, descriptor: 3 | 4): Duplex {
 function spawnShell(script: string, words: readonly string[], beyond: readonly StdioEntry[]): ChildProcess {
   const argv = ['-c', script, LAUNCHER_NAME, ...words];
   try {
-    // In a session of its own: Ctrl-C on Muster's terminal is for Muster, which ends its sandboxes when it has what it wants of them.
+    // In a session of its own: Ctrl-C on Muster's terminal is for Muster, which ends its sandboxes when it no longer needs them.
     return spawn('/bin/sh', argv, { detached: true, stdio: ['pipe', 'pipe', 'pipe', ...beyond], env: OUTSIDE_ENVIRONMENT, cwd: '/' });
   } catch (error) {
     throw spawnError(error);

@@ -1,9 +1,6 @@
 import { Readable } from 'node:stream';
 
-/**
- * One output stream of a program, with Node's flow control but without its habit of discarding unread output
- * when a child process ends.
- */
+/** One output stream of a program, with Node's flow control but without its habit of discarding unread output when a child process ends. */
 export class ProgramOutput extends Readable {
   /** Resolves when the last byte has arrived and can be read. */
   readonly complete: Promise<void>;
@@ -22,7 +19,7 @@ export class ProgramOutput extends Readable {
     source.on('data', (chunk: Buffer) => {
       if (!this.push(chunk) && !this.#draining && !this.destroyed) source.pause();
     });
-    // A reset of the pipe ends it, like its end: its exit says how the program ended.
+    // A reset of the pipe counts as its end: its exit says how the program ended.
     source.on('error', () => {});
     source.once('close', finish);
   }
@@ -37,7 +34,7 @@ export class ProgramOutput extends Readable {
     callback(error);
   }
 
-  /** After the program's end: takes in the rest without waiting for a reader. The rest is at most what the kernel buffers. */
+  /** After the program's end: reads the rest without waiting for a reader. The rest is at most what the kernel buffers. */
   drain(): void {
     this.#draining = true;
     this.#source.resume();

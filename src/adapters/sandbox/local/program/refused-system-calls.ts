@@ -17,8 +17,8 @@ export interface RefusedSystemCall {
 }
 
 /**
- * What is asked of one argument, counted from 0, of which the kernel reads the lower 32 bits. `hasAny`: it has one of these bits.
- * `isNoneOf`: it is none of these numbers. `isOneOf`: it is one of them.
+ * A condition on one argument, counted from 0, of which the kernel reads the lower 32 bits. `hasAny`: it has one of these bits. `isNoneOf`: it is
+ * none of these numbers. `isOneOf`: it is one of them.
  */
 export type ArgumentCondition = { readonly argument: 0 | 1 | 2 } & (
   { readonly hasAny: number } | { readonly isNoneOf: readonly number[] } | { readonly isOneOf: readonly number[] }
@@ -28,13 +28,13 @@ export type ArgumentCondition = { readonly argument: 0 | 1 | 2 } & (
 const NEW_NAMESPACES = 0x7e02_0000;
 /** CLONE_PARENT. */
 const SIBLING = 0x8000;
-/** AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, by which C libraries ask for the addresses of the machine. */
+/** AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, by which C libraries query the addresses of the machine. */
 const SOCKET_FAMILIES: readonly number[] = [1, 2, 10, 16];
 /** The family's default, ICMP, TCP, UDP and ICMPv6. Those of netlink have other meanings, and routes are 0. */
 const SOCKET_PROTOCOLS: readonly number[] = [0, 1, 6, 17, 58];
 /** F_SETLEASE and F_NOTIFY of fcntl(2). */
 const WATCHING_COMMANDS: readonly number[] = [1024, 1026];
-/** What getrlimit and setrlimit of C libraries pass: the process itself. */
+/** The argument of C libraries' getrlimit and setrlimit: the process itself. */
 const OWN_PROCESS = 0;
 
 const NESTED = 'namespaces inside of namespaces: the usual first step of an attack on the kernel';
@@ -50,10 +50,10 @@ const PROTOCOLS = 'the kernel loads a module for a requested protocol: SCTP, SMC
 const MACHINE = 'the state of the machine belongs to the host';
 
 /**
- * System calls that no program in a local sandbox may make, whatever privileges it has inside. Most of them fail without
- * capabilities anyway; the filter protects where the kernel's own check has a gap.
+ * System calls that no program in a local sandbox may make, whatever privileges it has inside. Most of them fail without capabilities anyway; the
+ * filter protects where the kernel's own check has a gap.
  *
- * A call may stand here more than once, with several conditions: the first that holds decides.
+ * A call may occur here more than once, with several conditions: the first true one decides.
  *
  * Numbers: arch/x86/entry/syscalls/syscall_64.tbl and scripts/syscall.tbl of Linux.
  */

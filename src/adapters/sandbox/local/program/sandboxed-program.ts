@@ -2,7 +2,7 @@ import type { SandboxUsage } from '../../../../kernel/sandbox-usage.ts';
 import type { ProgramInput } from './program-input.ts';
 import type { ProgramOutput } from './program-output.ts';
 
-/** A sandbox's program and all that it has started, as one thing, by whatever it is held. */
+/** A sandbox's program and everything that it has started, as one thing, whatever holds it. */
 export interface SandboxedProgram {
   readonly stdin: ProgramInput;
   readonly stdout: ProgramOutput;
@@ -15,11 +15,11 @@ export interface SandboxedProgram {
   waitUntilGone(): Promise<void>;
 }
 
-/** `usage` is of the program and those of its descendants that it has buried, and of the largest process: for want of a control group. */
+/** `usage` is of the program and its reaped descendants, and of the largest process; used where there is no control group. */
 export type ProgramEnd =
-  /** By signal n the code is 128 + n, as shells have it. */
+  /** After signal n the code is 128 + n, as in shells. */
   | { readonly kind: 'exited'; readonly code: number; readonly usage?: SandboxUsage }
-  /** What held it ended first. `wasKilled`: by SIGKILL, which may be the memory limit's doing. */
+  /** Its holder ended first. `wasKilled`: by SIGKILL, which the memory limit may have sent. */
   | { readonly kind: 'lost'; readonly detail: string; readonly wasKilled: boolean; readonly usage?: SandboxUsage };
 
 /** The code of a program that SIGKILL ended, which is how the kernel enforces a memory limit. */

@@ -11,7 +11,7 @@ const ALLOW = 0x7fff_0000;
 const KILL_PROCESS = 0x8000_0000;
 const FAIL = 0x0005_0000;
 
-/** Where struct seccomp_data has them; the arguments are 64 bits wide, the lower half comes first. */
+/** The layout of struct seccomp_data; the arguments are 64 bits wide, lower half first. */
 const NUMBER_AT = 0;
 const ARCHITECTURE_AT = 4;
 const FIRST_ARGUMENT_AT = 16;
@@ -71,12 +71,12 @@ function toRefusal({ answer, when }: RefusedSystemCall, number: number | undefin
   const refuse: Instruction = [RETURN, 0, 0, FAIL | ERRNO[answer]];
   if (when === undefined) return [[JUMP_IF_EQUAL, 0, 1, number], refuse];
   const lower = FIRST_ARGUMENT_AT + ARGUMENT_BYTES * when.argument;
-  // What follows compares the number again.
+  // The code after it compares the number again.
   const decided: readonly Instruction[] = [[LOAD_WORD, 0, 0, lower], ...buildPastCheck(when), refuse, [LOAD_WORD, 0, 0, NUMBER_AT]];
   return [[JUMP_IF_EQUAL, 0, decided.length, number], ...decided];
 }
 
-/** Jumps over the refusal that follows it unless the condition holds. */
+/** Jumps over the refusal after it unless the condition holds. */
 function buildPastCheck(condition: ArgumentCondition): readonly Instruction[] {
   if ('hasAny' in condition) return [[JUMP_IF_ANY_BIT, 0, 1, condition.hasAny]];
   const isOneOf = 'isOneOf' in condition;

@@ -6,7 +6,7 @@ import { askPython } from './python-environment.ts';
 export interface CarriedInterpreter {
   /** The dynamic linker, which is started with the interpreter as its argument. */
   readonly loader: string;
-  /** What the interpreter and the modules that it needs are linked with. */
+  /** The libraries of the interpreter and of the modules that it needs. */
   readonly libraries: readonly string[];
   readonly executable: string;
   /** The directory of its own modules. */
@@ -14,8 +14,8 @@ export interface CarriedInterpreter {
 }
 
 /**
- * Imports all that the program in workspaces does, then says which files are mapped. The program is compiled where its directory can be written to:
- * a sandbox that had to do so would take longer to start.
+ * Imports everything that the program in workspaces imports, then reports the mapped files. The program is compiled where its directory is writable:
+ * otherwise every sandbox would compile it at its start.
  */
 const QUESTIONS = `
 import compileall, json, os, sys, sysconfig

@@ -4,9 +4,9 @@ import { hasErrno } from '../../../../kernel/errno.ts';
 import type { Mount } from '../../../../pool/ports/template.ts';
 
 /**
- * Without this, sandboxes would fail one after the other, as if trying again could help.
+ * Without this check, sandboxes would fail one after the other, as if retrying could help.
  *
- * @param mounts as the configuration has them. @throws InputError `template.mounts` for one whose source is not there, or closed to this user.
+ * @param mounts as configured. @throws InputError `template.mounts` for one whose source is missing, or not readable for this user.
  */
 export async function assertSourcesExist(template: string, mounts: readonly Mount[]): Promise<void> {
   for (const [i, { source }] of mounts.entries()) {

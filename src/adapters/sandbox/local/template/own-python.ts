@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
-/** What `python: auto` stands for. */
+/** The interpreter of `python: auto`. */
 export interface OwnPython {
   readonly path: string;
   /** The step that makes it, or mends it: `run npm run setup`. */
@@ -16,10 +16,10 @@ export const PYTHON_VARIABLE = 'MUSTER_PYTHON';
 export const SETUP_COMMAND = 'muster setup';
 
 /**
- * Started from Python, that very interpreter; in a checkout, the environment that `npm run setup` makes in it; else, as installed by npm, the one
- * that `muster setup` makes in the user's data directory.
+ * Started from Python, that very interpreter; in a checkout, the environment of `npm run setup`; otherwise, as installed by npm, the one that `muster
+ * setup` makes in the user's data directory.
  *
- * @param projectDirectory holds `runner/`.
+ * @param projectDirectory contains `runner/`.
  */
 export function findOwnPython(projectDirectory: string, environment: Environment = process.env): OwnPython {
   const starter = environment[PYTHON_VARIABLE];

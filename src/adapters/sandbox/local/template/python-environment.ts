@@ -27,7 +27,7 @@ os.write(report_to, json.dumps(report).encode())
 `;
 
 const reportSchema = z.object({
-  /** As the interpreter knows itself; inside a virtual environment, the path by which it knows that it is in one. */
+  /** The interpreter's own path; in a virtual environment, the path by which it recognises that environment. */
   executable: z.string().min(1),
   /** Major, minor, patch. */
   version: z.tuple([z.int(), z.int(), z.int()]),
@@ -61,7 +61,7 @@ export async function inspectPython(python: string, modules: readonly string[], 
   }
 }
 
-/** What the interpreter prints. @throws InfrastructureError `python.unusable`, or `python.no-answer` when it takes too long. */
+/** The interpreter's output. @throws InfrastructureError `python.unusable`, or `python.no-answer` when it takes too long. */
 export function askPython(python: string, argv: readonly string[], signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/nonexistent', LANG: 'C.UTF-8', OMP_NUM_THREADS: '1' };

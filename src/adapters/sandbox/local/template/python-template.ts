@@ -9,13 +9,13 @@ import { assertSourcesExist } from './mount-sources.ts';
 import { findOwnPython, type OwnPython } from './own-python.ts';
 import { inspectPython, type PythonEnvironment } from './python-environment.ts';
 
-/** Where the runner's program stands inside. */
+/** Path of the runner's program inside. */
 export const RUNNER_INSIDE = '/muster/runner';
-/** What the runner itself consists of, beside what a template imports. */
+/** The runner's own files, besides what a template imports. */
 const RUNNER_IMPORTS = ['muster_runner.session', 'muster_runner.start'];
-/** Descriptor of the line between the two programs of a sandbox whose policy is apart. */
+/** Descriptor of the connection between the two programs of a sandbox whose policy is apart. */
 const LINE = '3';
-/** Muster's own runner needs them, whatever the template imports. */
+/** Needed by Muster's own runner, whatever the template imports. */
 export const RUNNER_MODULES = ['gymnasium', 'numpy'] as const;
 /** The oldest that the runner is tried with. */
 const OLDEST_PACKAGES: Readonly<Record<(typeof RUNNER_MODULES)[number], readonly [number, number]>> = {
@@ -107,7 +107,7 @@ export async function findUsablePython(
   const ours: readonly string[] = RUNNER_MODULES;
   const remedyOfOwn = failed.every(({ module }) => ours.includes(module)) ? own?.remedy : undefined;
   const remedy = remedyOfOwn ?? `install it: ${path} -m pip install ${getPackages(failed).join(' ')}`;
-  // A module in a package that is not there says nothing more.
+  // A module in a missing package adds no information.
   const outermost = failed.filter(({ module }) => !failed.some((other) => module.startsWith(`${other.module}.`)));
   const message = outermost.map(({ module, detail }) => `Python at ${path} cannot import ${module} (${detail})`).join('; ');
   throw refused('python.package-missing', `${message}; ${remedy}`);
@@ -184,7 +184,7 @@ function isVisible(path: string, mounts: readonly Mount[]): boolean {
   return ['/usr', ...mounts.map(({ target }) => target)].some((directory) => path === directory || path.startsWith(`${directory}/`));
 }
 
-/** A package that was installed by reference (`pip install -e`) lies elsewhere: it would be missing inside only. */
+/** A package that was installed by reference (`pip install -e`) is elsewhere: it would only be missing inside. */
 function assertVisible({ modules }: PythonEnvironment, mounts: readonly Mount[]): void {
   for (const [name, module] of Object.entries(modules)) {
     if (module.state !== 'imported' || module.file === null || isVisible(module.file, mounts)) continue;

@@ -4,11 +4,11 @@ import type { Mount, SandboxTemplate } from '../../../../pool/ports/template.ts'
 import { hasErrno } from '../../../../kernel/errno.ts';
 
 const SYSTEM_DIRECTORIES = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
-/** What the dynamic linker and the C library read, and nothing that tells of the host's users or services. */
+/** What the dynamic linker and the C library read, and nothing about the host's users or services. */
 const SYSTEM_FILES = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/etc/alternatives', '/etc/localtime'];
 const NETWORK_FILES = ['/etc/resolv.conf', '/etc/ssl/certs', '/etc/ca-certificates', '/etc/pki/tls/certs', '/etc/services'];
 
-/** The host's system directories as every sandbox sees them: those that are links here are links inside. */
+/** The host's system directories as every sandbox sees them: links here are links inside. */
 export interface SystemView {
   readonly mounts: readonly Mount[];
   readonly links: readonly Link[];
@@ -37,7 +37,7 @@ export async function readSystemView(): Promise<SystemView> {
 /** Made for each sandbox, whatever the root file system has there. */
 const OWN_DIRECTORIES: ReadonlySet<string> = new Set(['dev', 'proc', 'sys', 'tmp', 'muster']);
 
-/** Another root file system as a sandbox sees it: entry by entry, so that there is room for what is made beside them. */
+/** Another root file system as a sandbox sees it: entry by entry, so that there is room for mounts beside them. */
 export async function readRootView(root: string): Promise<SystemView> {
   const mounts: Mount[] = [];
   const links: Link[] = [];

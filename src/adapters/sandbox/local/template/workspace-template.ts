@@ -4,14 +4,14 @@ import type { Mount, SandboxTemplate, Zygote } from '../../../../pool/ports/temp
 import { type CarriedInterpreter, findCarriedInterpreter } from './carried-interpreter.ts';
 import { findOwnPython } from './own-python.ts';
 
-/** Where sandboxes have what Muster runs in them. */
+/** Where sandboxes have Muster's own programs. */
 const RUNNER_INSIDE = '/muster/runner';
 const PYTHON_INSIDE = '/muster/python';
 const LIBRARIES_INSIDE = `${PYTHON_INSIDE}/lib`;
 
 /**
- * A place in which commands are run: a root file system, and the program that Muster speaks to. That program brings its interpreter with it and
- * starts that by its own loader, so that the root file system need not have a Python, nor the same C library.
+ * A workspace: a root file system, and the program that communicates with Muster. That program brings its own interpreter and starts it by its own
+ * loader, so the root file system needs no Python, and may have another C library.
  *
  * @throws InfrastructureError `python.unusable`.
  */

@@ -66,7 +66,7 @@ export function readRunningGroups(rows: readonly Row[]): readonly RunningGroup[]
   return [...groups.values()];
 }
 
-/** As above, with what became of each. @param now milliseconds since 1970: a lease that has run out is none. */
+/** As above, with the results of each. @param now milliseconds since 1970: an expired lease is none. */
 export function readListedGroups(rows: readonly Row[], now: number): readonly ListedGroup[] {
   const first = new Map(rows.toReversed().map((row) => [readNumber(row, 'number'), row]));
   return readRunningGroups(rows).flatMap((group) => {

@@ -7,7 +7,7 @@ import { guard, toStep, type Row } from '../schema/database.ts';
 import { sql, toPlainSql } from '../schema/statement.ts';
 import { SqlAdapter } from '../schema/sql-adapter.ts';
 
-/** What trainers ask of streams: groups, acknowledgements, and the versions that they tell. */
+/** Trainers' requests to streams: groups, acknowledgements, and reported versions. */
 export class SqlGroupDelivery extends SqlAdapter {
   async noteAsked(id: StreamId): Promise<void> {
     await this.database.transact([toStep(sql`UPDATE rollout_streams SET asked_at = ${this.#now()} WHERE id = ${id}`)]);

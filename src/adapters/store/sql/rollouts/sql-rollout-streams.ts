@@ -19,7 +19,7 @@ import { sql, type Sql } from '../schema/statement.ts';
 import { SqlGroupDelivery } from './sql-group-delivery.ts';
 import { forgetTurns } from './sql-stored-turns.ts';
 
-/** Streams, and what their holders write. What trainers ask for is in SqlGroupDelivery. */
+/** Streams, and the writes of their holders. SqlGroupDelivery has the trainers' requests. */
 export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStreams {
   async create({ id, principal, policy, terms, order }: NewStream): Promise<StoredStream> {
     const created = sql`
@@ -160,7 +160,7 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
     return old.length;
   }
 
-  /** Nothing happens when a trainer has got it in between. */
+  /** Has no effect when a trainer has got it in between. */
   async #discardReady({ stream, fence }: StreamHold, number: number): Promise<void> {
     const discarded = sql`
       UPDATE rollout_groups SET state = 'stale' WHERE ${matchGroup(stream, number)} AND state = 'ready' AND leased_until <= ${this.#now()}

@@ -2,19 +2,19 @@ import type { Sql, Value } from './statement.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Where the databases do not agree on the words. */
+/** Where the databases differ in syntax. */
 export interface Dialect {
   /** A number that a table gives its rows, as the primary key. */
   readonly identity: string;
   /** An id: compared byte by byte. */
   readonly id: string;
-  /** After the definition of a table whose rows lie in the order of their primary key. */
+  /** After the definition of a table whose rows are stored in the order of their primary key. */
   readonly clustered: string;
   /** After a SELECT: these rows cannot change before the transaction ends. */
   readonly shared: string;
-  /** After a SELECT in a statement that takes rows: those that another one is taking are passed over. */
+  /** After a SELECT in a statement that takes rows: skips rows that another one is taking. */
   readonly skipTaken: string;
-  /** A number that no two transactions share at any one time: no other transaction waits for a row under it. */
+  /** A number that no two transactions share at the same time: no other transaction waits for a row under it. */
   readonly connection: string;
   /** How migrations read JSON that an earlier version has stored as text. */
   readonly json: JsonReading;
@@ -35,7 +35,7 @@ export interface BulkColumn {
   readonly type: 'bigint' | 'integer' | 'double precision' | 'text';
 }
 
-/** Many rows for one table. Those whose key is there already are left out. */
+/** Inserts many rows into one table. Skips those whose key exists. */
 export interface BulkInsert {
   readonly table: string;
   readonly columns: readonly BulkColumn[];
@@ -49,9 +49,9 @@ export type Step =
   | { readonly kind: 'bulk'; readonly insert: BulkInsert };
 
 /**
- * One of the databases that the store's SQL runs on. A number comes back as a number, text as text.
+ * One of the databases on which the store's SQL runs. Numbers are returned as numbers, text as text.
  *
- * @throws InfrastructureError everything here, when the database cannot do it, or not in time.
+ * @throws InfrastructureError from every method, when the database fails or is too slow.
  */
 export interface Database extends AsyncDisposable {
   readonly dialect: Dialect;

@@ -2,7 +2,7 @@ import { readNumber } from './columns.ts';
 import { toStep, type Database, type Step } from './database.ts';
 import { sql } from './statement.ts';
 
-/** Small enough that no other statement waits long for a removal under way. */
+/** Small enough that no other statement waits long for a removal. */
 const EPISODES_A_TIME = 20_000;
 
 /** Steps that remove an evaluation at once; its episodes, which may be a million, are marked for the sweep. @param key of the evaluation. */
@@ -13,7 +13,7 @@ export function forgetSteps(key: number): readonly Step[] {
   ];
 }
 
-/** Removes episodes whose evaluation is forgotten, those that a Muster left that ended in the middle of it included. */
+/** Removes episodes of forgotten evaluations, including those that a Muster left when it ended in the middle of this. */
 export async function sweepEpisodes(database: Database): Promise<void> {
   const discarded = await database.query(sql`SELECT evaluation FROM discarded`);
   for (const row of discarded) await sweepOne(database, readNumber(row, 'evaluation'));

@@ -1,7 +1,7 @@
 import type { Dialect, JsonReading } from './database.ts';
 
 export interface Migration {
-  /** What it brings, for the record. */
+  /** Its purpose, for the record. */
   readonly name: string;
   statements(dialect: Dialect): readonly string[];
 }
@@ -34,7 +34,7 @@ export const MIGRATIONS: readonly Migration[] = [
       `CREATE TABLE ownerships (
          evaluation bigint PRIMARY KEY REFERENCES evaluations ON DELETE CASCADE, owner text NOT NULL, fence bigint NOT NULL,
          expires_at bigint NOT NULL)`,
-      // Without a foreign key, which would cost every episode a look-up: `discarded` sees to the episodes of evaluations that are forgotten.
+      // Without a foreign key, which would cost every episode a look-up: `discarded` removes the episodes of forgotten evaluations.
       `CREATE TABLE episodes (
          evaluation bigint NOT NULL, arm integer NOT NULL, episode bigint NOT NULL, task integer NOT NULL, outcome text NOT NULL,
          result double precision, length bigint, seconds double precision NOT NULL, extra text,
@@ -114,7 +114,7 @@ export const MIGRATIONS: readonly Migration[] = [
       'CREATE INDEX agent_episodes_by_task ON agent_episodes (task, reward)',
       'CREATE INDEX agent_episodes_by_agent ON agent_episodes (agent, created_at, id)',
       'CREATE INDEX agent_episodes_unclosed ON agent_episodes (touched_at, principal) WHERE closed_at IS NULL',
-      // A step may be large: its rows do not lie in the order of the key.
+      // A step may be large: its rows are not stored in the order of the key.
       `CREATE TABLE agent_steps (
          episode bigint NOT NULL REFERENCES agent_episodes ON DELETE CASCADE, number bigint NOT NULL, digest text NOT NULL, action text NOT NULL,
          answer text NOT NULL, delta text, at bigint NOT NULL, PRIMARY KEY (episode, number))`,
@@ -164,7 +164,7 @@ export const MIGRATIONS: readonly Migration[] = [
          PRIMARY KEY (stream, number))`,
       `CREATE INDEX rollout_groups_running ON rollout_groups (stream, number) WHERE state = 'running'`,
       `CREATE INDEX rollout_groups_ready ON rollout_groups (stream, cursor) WHERE state = 'ready'`,
-      // A trajectory may be large: its rows do not lie in the order of the key.
+      // A trajectory may be large: its rows are not stored in the order of the key.
       `CREATE TABLE rollout_members (
          stream bigint NOT NULL REFERENCES rollout_streams ON DELETE CASCADE, number bigint NOT NULL, rep bigint NOT NULL, result text NOT NULL,
          document text, PRIMARY KEY (stream, number, rep))`,
@@ -181,7 +181,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     name: 'transcripts of episodes of evaluations',
     statements: () => [
-      // A transcript may be large: its rows do not lie in the order of the key. Its evaluation is forgotten as that of an episode is.
+      // A transcript may be large: its rows are not stored in the order of the key. It is removed like an episode of a forgotten evaluation.
       `CREATE TABLE transcripts (
          evaluation bigint NOT NULL, arm integer NOT NULL, episode bigint NOT NULL, document text NOT NULL, PRIMARY KEY (evaluation, arm, episode))`,
     ],
@@ -189,7 +189,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     name: 'turns of episodes that are under way',
     statements: ({ id }) => [
-      // An answer may be large: its rows do not lie in the order of the key.
+      // An answer may be large: its rows are not stored in the order of the key.
       `CREATE TABLE agent_turns (
          episode ${id} NOT NULL, request ${id} NOT NULL, answer text NOT NULL, at bigint NOT NULL, PRIMARY KEY (episode, request))`,
       'CREATE INDEX agent_turns_by_age ON agent_turns (at)',
@@ -202,8 +202,8 @@ export const MIGRATIONS: readonly Migration[] = [
 ];
 
 /**
- * Statements that derive from an evaluation that its principal brought its checkpoints: when it named them by their URI, or had sent all of their
- * files. Knowing the digest of another principal's checkpoint gives no right to it.
+ * Statements that derive from an evaluation that its principal brought its checkpoints: it named them by their URI, or had sent all of their files.
+ * Knowing the digest of another principal's checkpoint gives no right to it.
  */
 function listEarlierEvaluations(json: JsonReading): readonly string[] {
   const contents = [

@@ -3,7 +3,7 @@ import { guard, type Database, type Row, type Step } from './database.ts';
 import { toPlainSql, sql } from './statement.ts';
 
 /**
- * Writes of an owner: they are done while the ownership is in force, or not at all. The guard locks the row of the ownership, so that a claim
+ * Writes of an owner: they are carried out while the ownership is in force, or not at all. The guard locks the row of the ownership, so that a claim
  * waits for writes that are under way, and the next owner sees all of them.
  *
  * @returns the rows of each step. @throws OwnershipLostError

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../kernel/clock.ts';
 import type { Database } from './database.ts';
 
-/** What the adapters of a port to an SQL database have in common. */
+/** What all adapters of a port to an SQL database share. */
 export abstract class SqlAdapter {
   protected readonly database: Database;
   protected readonly clock: Clock;

@@ -1,7 +1,7 @@
-/** What a column can be given. Times are milliseconds, documents their JSON text, truth values 0 and 1. */
+/** Values of a column. Times are milliseconds, documents their JSON text, truth values 0 and 1. */
 export type Value = string | number | null;
 
-/** A statement or a part of one: what stands between its values, and the values, which never become part of the text. */
+/** A statement or a part of one: the text between its values, and the values, which never become part of the text. */
 export interface Sql {
   readonly texts: readonly string[];
   readonly values: readonly Value[];
@@ -9,7 +9,7 @@ export interface Sql {
 
 type Inserted = Value | undefined | Sql;
 
-/** Undefined stands for NULL. */
+/** Undefined means NULL. */
 export function sql(texts: TemplateStringsArray, ...inserted: readonly Inserted[]): Sql {
   if (inserted.every(isValue)) return { texts, values: inserted.map((item) => item ?? null) };
   const parts = [texts[0] ?? ''];

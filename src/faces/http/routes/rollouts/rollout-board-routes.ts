@@ -19,7 +19,7 @@ interface RolloutBoardRoutesOptions {
 
 const TAGS = ['rollouts'];
 
-/** Looking at a stream of groups without leasing any, once or as it goes on. */
+/** Shows a stream of groups without leasing any, once or continuously. */
 export function addRolloutBoardRoutes(instance: FastifyInstance, { rollouts, room, clock }: RolloutBoardRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(

@@ -138,7 +138,7 @@ function addGroupRoutes(instance: FastifyInstance, { rollouts, clock, room, maxW
   );
 }
 
-/** A group is on one line. */
+/** A group is one line. */
 async function* toGroupEvents(groups: AsyncIterable<string>): AsyncGenerator<string> {
   for await (const group of groups) yield `event: group\ndata: ${group}\n\n`;
 }

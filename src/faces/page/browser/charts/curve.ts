@@ -7,7 +7,7 @@ export interface Curve {
   readonly title: string;
   readonly xLabel: string;
   readonly x: readonly number[];
-  /** What the curve is of; the mean when left out. */
+  /** What the curve shows; the mean when left out. */
   readonly label?: string;
   readonly mean: readonly (number | null)[];
   /** Left out where there is no band. */
@@ -42,7 +42,7 @@ interface Drawn {
 
 const drawn = new Map<HTMLElement, Drawn>();
 
-// Marks of a legend keep the colour that they were made with.
+// Marks of a legend keep their original colour.
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   for (const [element, { curve }] of Array.from(drawn)) {
     forget(element);
@@ -136,7 +136,7 @@ function getOptions(curve: Curve, width: number): uPlot.Options {
   };
 }
 
-/** Each curve with the edges of its band behind it, and the bands between these. */
+/** Each curve followed by the edges of its band, and the bands between these. */
 function listSeries({ xLabel, label = 'mean', band, more = [] }: Curve): Pick<uPlot.Options, 'series' | 'bands'> {
   const series: uPlot.Series[] = [{ label: xLabel }];
   const bands: uPlot.Band[] = [];
@@ -170,7 +170,7 @@ function drawLevel(plot: uPlot, level: number): void {
   ctx.restore();
 }
 
-/** A line across the whole height, with a mark that points up for promote and down for regress: colour alone says nothing. */
+/** A line across the whole height, with a mark that points up for promote and down for regress, because colour alone is not accessible. */
 function drawMark(plot: uPlot, { x, kind }: Mark): void {
   const { ctx, bbox } = plot;
   const at = Math.round(plot.valToPos(x, 'x', true));
@@ -194,7 +194,7 @@ function drawMark(plot: uPlot, { x, kind }: Mark): void {
 /** Colours of further curves, which are dashed, too. */
 const FURTHER = ['--bad', '--good', '--target', '--muted'] as const;
 
-/** Of the colour scheme in force. */
+/** In the present colour scheme. */
 function readColour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name);
 }

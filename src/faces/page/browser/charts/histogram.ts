@@ -5,7 +5,7 @@ export interface Bins {
   /** Ascending, one more than there are counts. */
   readonly edges: readonly number[];
   readonly counts: readonly number[];
-  /** What came least and most: no bar reaches further. */
+  /** The lowest and the highest return, beyond which no bar extends. */
   readonly min: number;
   readonly max: number;
   readonly mean: number;

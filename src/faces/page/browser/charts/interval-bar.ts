@@ -2,11 +2,11 @@ import { nothing, svg, type SVGTemplateResult, type TemplateResult, html } from 
 
 export type Stretch = readonly [low: number, high: number];
 
-/** What one row of a list shows of an estimate, in units of the return. */
+/** How one row of a list shows an estimate, in units of the return. */
 export interface Bar {
   readonly mean: number;
   readonly interval: Stretch | null;
-  /** Where an evaluation is over once the interval fits into it; of a comparison, the margin. */
+  /** An evaluation is over once its interval fits into it; of a comparison, the margin. */
   readonly target: Stretch | null;
 }
 

@@ -5,11 +5,11 @@ import type { SandboxTimelineDocument } from '../../../../orchestrator/facts/san
 
 type Lane = SandboxTimelineDocument['lanes'][number];
 
-/** More rows than this are of no use to a person. */
+/** A person cannot read more rows. */
 const MOST_SHOWN = 60;
 /** Units of a picture, which is stretched to the width of its cell. */
 const [WIDTH, HEIGHT] = [600, 18];
-/** Shades of how busy a sandbox was: neighbours with the same one are drawn as one. */
+/** Shades of how busy a sandbox was: neighbours with the same shade are drawn as one. */
 const SHADES = 4;
 
 /** Seconds from the beginning of the evaluation: what the pictures show. It may have waited for its first sandbox. */
@@ -22,9 +22,9 @@ interface Stretch {
 }
 
 /**
- * Which sandbox has played when: all on one scale of time, the darker the busier, with a mark where episodes failed.
+ * When each sandbox played: all on one scale of time, darker when busier, with a mark where episodes failed.
  *
- * @param isRest some of the episodes were played before this server went on with the evaluation.
+ * @param isRest whether some episodes were played before this server resumed the evaluation.
  */
 export function renderSandboxes(timeline: SandboxTimelineDocument, isRest: boolean): TemplateResult | typeof nothing {
   const { lanes, seconds } = timeline;
@@ -65,7 +65,7 @@ export function renderSandboxes(timeline: SandboxTimelineDocument, isRest: boole
   </section>`;
 }
 
-/** Of an evaluation that has begun, when this server does not have its timeline. */
+/** For an evaluation that has begun, when this server does not have its timeline. */
 export function renderForgottenSandboxes(): TemplateResult {
   return html`<section class="card empty" aria-labelledby="sandboxes">
     <h2 id="sandboxes">Sandboxes</h2>
@@ -111,7 +111,7 @@ function renderPicture(lane: Lane, { seconds, sliceSeconds }: SandboxTimelineDoc
   </svg>`;
 }
 
-/** Slices that are as busy as their neighbours, together. Idle ones are left out. */
+/** Merges slices that are as busy as their neighbours. Idle ones are left out. */
 function joinSlices(slices: Lane['slices']): readonly Stretch[] {
   const joined: Stretch[] = [];
   for (const [at, { busy }] of slices.entries()) {

@@ -10,7 +10,7 @@ import type { BoardResource, RolloutsResource } from '../../../http/schemas/roll
 import type { Playing } from '../../../http/schemas/playing-schemas.ts';
 import type { Pool, PoolChange } from '../../../http/schemas/pool-schemas.ts';
 
-/** What the server answers to a request that it refuses. */
+/** The server's answer to a request that it refuses. */
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -74,7 +74,7 @@ export interface EpisodesQuery {
   readonly limit?: number;
 }
 
-/** By index, or as a ranking has them. */
+/** By index, or in the order of a ranking. */
 export async function listEpisodes(
   id: string,
   { arm, from, ranking = '', limit = EPISODES_A_PAGE }: EpisodesQuery,
@@ -91,7 +91,7 @@ export async function listEpisodes(
 export const replayEpisode = (id: string, { index, arm }: { readonly index: number; readonly arm: number }): Promise<ReplayDocument> =>
   ask('POST', `/v1/evaluations/${encodeURIComponent(id)}/replays`, { index, arm });
 
-/** What an agent did in an episode; without steps where none acted. */
+/** What an agent did in an episode; without steps when no agent played. */
 export const getTranscript = (id: string, { index, arm }: { readonly index: number; readonly arm: number }): Promise<Transcript> =>
   ask('GET', `/v1/evaluations/${encodeURIComponent(id)}/transcripts/${index}?arm=${arm}`);
 
@@ -114,10 +114,10 @@ export const listAgentEpisodes = (after: string | undefined): Promise<AgentEpiso
   ask('GET', `/v1/episodes?limit=100${after === undefined ? '' : `&after=${encodeURIComponent(after)}`}`);
 export const getAgentEpisode = (id: string): Promise<AgentEpisode> => ask('GET', formatAgentEpisodePath(id));
 export const getReward = (id: string): Promise<RewardAnswer> => ask('GET', `${formatAgentEpisodePath(id)}/reward`);
-/** @param after number of a step: those behind it, a hundred at most. */
+/** @param after number of a step: returns at most a hundred later ones. */
 export const listSteps = (id: string, after: number): Promise<{ readonly items: readonly StoredStep[] }> =>
   ask('GET', `${formatAgentEpisodePath(id)}/steps?after=${after}&limit=${STEPS_A_PAGE}`);
-/** What one step has changed. */
+/** The changes of one step. */
 export const getDiff = (id: string, step: number): Promise<EpisodeDiff> =>
   ask('GET', `${formatAgentEpisodePath(id)}/diff?from=${step - 1}&at=${step}`);
 
@@ -126,7 +126,7 @@ export const listStreams = (): Promise<{ readonly items: readonly RolloutsResour
 export const getBoard = (id: string): Promise<BoardResource> => ask('GET', `/v1/rollouts/${encodeURIComponent(id)}/board`);
 export const cancelStream = (id: string): Promise<RolloutsResource> => ask('DELETE', `/v1/rollouts/${encodeURIComponent(id)}`);
 
-/** What the server's clock said last, and when that was on the clock of this page, which no one sets. */
+/** The server's latest time, and when it came on this page's monotonic clock. */
 let heard: { readonly time: number; readonly at: number } | undefined;
 
 /** Milliseconds since 1970 by the server's clock; undefined before its first answer. */
@@ -139,7 +139,7 @@ function noteTime({ headers }: Response): void {
   if (Number.isFinite(time)) heard = { time, at: performance.now() };
 }
 
-/** The server's own answers are believed: page and server have one version. */
+/** Answers of the own server are not validated: page and server have one version. */
 async function ask<Answer>(method: string, url: string, body?: object, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
   const content = body === undefined ? {} : { body: JSON.stringify(body), headers: { ...headers, 'content-type': 'application/json' } };
   let answer: Response;

@@ -32,7 +32,7 @@ export interface ComparedFigures {
   readonly margin: number | null;
 }
 
-/** The server's own answers are believed: page and server have one version. */
+/** Answers of the own server are not validated: page and server have one version. */
 interface ComparisonAnswer {
   readonly schema: 'muster.comparison/1';
   readonly official: { readonly margin: number; readonly candidates: readonly CandidateStatistics[] };
@@ -69,7 +69,7 @@ export function getComparedFigures(evaluation: EvaluationResource): ComparedFigu
 /** Courses of differences while a comparison is played, by arm: a point for each report. */
 export type DifferenceCourses = ReadonlyMap<number, readonly Omit<EvidencePoint, 'promote' | 'regress'>[]>;
 
-/** The courses with one more report. Figures of before a restart are folded again. */
+/** The courses with one more report. Figures from before a restart are computed again. */
 export function extendCourses(courses: DifferenceCourses, running: EvaluationResource['running']): DifferenceCourses {
   if (running?.kind !== 'comparison') return courses;
   const extended = new Map(courses);

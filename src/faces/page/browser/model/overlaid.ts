@@ -1,7 +1,7 @@
 import type { Band, Curve } from '../charts/curve.ts';
 import type { CoursePoint } from './state.ts';
 
-/** One of several courses that are drawn over each other. */
+/** One of several courses in one chart. */
 export interface Course {
   readonly label: string;
   /** `x` ascends. */

@@ -1,6 +1,6 @@
 import { EPISODE_RANKINGS, type EpisodeRanking } from '../../../../evaluation-store/episode-log.ts';
 
-/** What the page shows; its address names it, so that it can be sent to a colleague. */
+/** The page's view; its address names it, so that it can be sent to a colleague. */
 export type Route =
   | {
       readonly view: 'overview';
@@ -30,14 +30,14 @@ export type Route =
 /** In which order episodes are listed. An empty text is the order of their indices. */
 export type Ranking = EpisodeRanking | '';
 
-/** Of evaluations. An empty text selects all. */
+/** Filter of evaluations. An empty text selects all. */
 export interface Filter {
   readonly run: string;
   readonly suite: string;
   readonly state: string;
 }
 
-/** As many as colours tell apart. */
+/** As many as colours can distinguish. */
 export const MOST_BESIDE = 4;
 
 export const NO_FILTER: Filter = { run: '', suite: '', state: '' };

@@ -15,7 +15,7 @@ import { getEnds } from './ends.ts';
 import type { Route } from './route.ts';
 import type { AgentEpisode, Transcript } from './transcript.ts';
 
-/** All that the page shows. It is replaced, never changed. */
+/** The whole state of the page. It is replaced, never changed. */
 export interface PageState {
   readonly route: Route;
   /** Undefined until the server has said who reads; null where a token is needed first. */
@@ -23,9 +23,9 @@ export interface PageState {
   readonly connection: 'connecting' | 'live' | 'lost';
   /** Evaluations of the list by id, with what has changed since it was read. */
   readonly evaluations: ReadonlyMap<string, EvaluationItem>;
-  /** Where the list goes on; null at its end, undefined while it has not been read. */
+  /** Cursor of the list's next page; null at its end, undefined before it has been read. */
   readonly next: string | null | undefined;
-  /** Of the list that are shown at most: more slow a browser down. */
+  /** Most rows of the list: more slow a browser down. */
   readonly rows: number;
   readonly pools: readonly Pool[];
   readonly detail: Detail | undefined;
@@ -35,16 +35,16 @@ export interface PageState {
   readonly transcript: Transcript | undefined;
   /** Streams of groups for trainings. */
   readonly streams: readonly RolloutsResource[] | undefined;
-  /** The stream that is looked at; `board` is null when there is none with this id, undefined while it is read. */
+  /** The stream in view; `board` is null when there is none with this id, undefined while it is read. */
   readonly stream: { readonly id: string; readonly board: BoardResource | null | undefined } | undefined;
   readonly access: Access | undefined;
-  /** What went wrong last, for the reader. */
+  /** The latest error, for the reader. */
   readonly problem: string | undefined;
   /** Milliseconds since 1970 of the server's clock, as far as it is known here. */
   readonly now: number;
 }
 
-/** The evaluation that is looked at. */
+/** The evaluation in view. */
 export interface Detail {
   readonly id: string;
   /** Null when there is none with this id. */
@@ -53,16 +53,16 @@ export interface Detail {
   readonly course: readonly CoursePoint[];
   /** Of a comparison, so far. */
   readonly differences: DifferenceCourses;
-  /** Of the candidate that is looked at: those that disagree most. */
+  /** Of the selected candidate: the pairs that disagree most. */
   readonly pairs: readonly Pair[];
   readonly episodes: readonly EpisodeLine[];
-  /** How it is played, as of the last look; undefined before the first one. */
+  /** How it is played, as last read; undefined before that. */
   readonly playing: Playing | undefined;
   /** Other evaluations that are compared with it by eye. */
   readonly beside: readonly EvaluationResource[];
 }
 
-/** The episode that is looked at. */
+/** The episode in view. */
 export interface EpisodeDetail {
   /** Null when there is no such episode, undefined while it is read. */
   readonly line: EpisodeLine | null | undefined;
@@ -72,7 +72,7 @@ export interface EpisodeDetail {
   readonly replay: ReplayDocument | 'playing' | undefined;
   /** Why it could not be played again. */
   readonly refused: string | undefined;
-  /** Of the picture that is shown, among those of the replay. */
+  /** Position of the shown picture in the replay. */
   readonly position: number;
   readonly isRunning: boolean;
 }
@@ -100,7 +100,7 @@ export interface Access {
   readonly tokens: readonly ListedToken[];
 }
 
-/** As many evaluations as play at a time on a busy server. */
+/** As many evaluations as a busy server plays at a time. */
 export const ROWS_AT_FIRST = 200;
 
 export function createInitialState(route: Route, now: number): PageState {
@@ -135,7 +135,7 @@ export function applyList(state: PageState, items: readonly EvaluationItem[], ne
   return { ...state, evaluations, next };
 }
 
-/** Those that the address asks for, latest first. */
+/** The evaluations that the address selects, latest first. */
 export function filterEvaluations({ evaluations, route }: PageState): readonly EvaluationItem[] {
   if (route.view !== 'overview') return [];
   const { run, suite, state } = route.filter;
@@ -154,13 +154,13 @@ export function toCoursePoint(figures: EvaluationItem['running']): CoursePoint |
   return { episodes: figures.episodes, mean: figures.mean, low, high };
 }
 
-/** The course that a summary has kept, where there is one; else what was seen while it was played. */
+/** The summary's course, if it has one; otherwise the one received while it was played. */
 export function getCourse({ evaluation, course }: Pick<Detail, 'evaluation' | 'course'>): readonly CoursePoint[] {
   const kept = evaluation && getOfficial(evaluation)?.course;
   return kept && kept.length > 1 ? kept : course;
 }
 
-/** Of an evaluation that has an answer. Undefined of a comparison, and of answers that an earlier version has stored. */
+/** For an evaluation with an answer. Undefined for a comparison, and for answers of earlier versions. */
 export function getOfficial({ summary }: EvaluationResource): OfficialStatistics | undefined {
   return hasOfficial(summary) ? summary.official : undefined;
 }

@@ -1,7 +1,7 @@
-/** Of a course that is drawn: more than a curve shows on any screen. */
+/** Most points of a drawn course: more than any screen can show. */
 const MOST_POINTS = 2000;
 
-/** Every other point once there are too many, so that an evaluation that is watched for days costs no more than one of an hour. The last is kept. */
+/** Drops every other point once there are too many, so that watching an evaluation for days costs no more than for an hour. Keeps the last point. */
 export function thin<Point>(points: readonly Point[]): readonly Point[] {
   return points.length <= MOST_POINTS ? points : points.filter((_, at) => (points.length - 1 - at) % 2 === 0);
 }

@@ -9,20 +9,20 @@ export type AgentEpisode = z.infer<typeof agentEpisodeSchema>;
 export type EpisodeDiff = z.infer<typeof diffSchema>;
 
 export interface StoredStep {
-  /** As it was sent. */
+  /** As it was received. */
   readonly action: unknown;
   readonly answer: StepAnswer;
   readonly at: string;
 }
 
-/** The agent's episode that is looked at. */
+/** The agent's episode in view. */
 export interface Transcript {
   readonly id: string;
   /** Null when there is none with this id, undefined while it is read. */
   readonly episode: AgentEpisode | null | undefined;
   readonly steps: readonly StoredStep[];
   readonly reward: RewardAnswer | undefined;
-  /** What a step has changed, by its number, where the reader has asked for it. */
+  /** The changes of a step, by its number, where the reader has requested them. */
   readonly diffs: ReadonlyMap<number, EpisodeDiff | 'reading'>;
 }
 
@@ -41,14 +41,14 @@ export function readToolCall(action: unknown): { readonly name: string; readonly
   };
 }
 
-/** The same of what a model has written: JSON, unless it made a mistake. */
+/** The same for text that a model wrote: JSON, unless it made a mistake. */
 export function readArguments(text: string): readonly (readonly [string, string])[] {
   try {
     const given: unknown = JSON.parse(text);
     if (typeof given === 'object' && given !== null && !Array.isArray(given))
       return Object.entries(given).map(([name, value]) => [name, formatValue(value)] as const);
   } catch {
-    // What is no JSON is shown as it is.
+    // Text that is no JSON is shown unchanged.
   }
   return text.trim() === '' ? [] : [['sent', text]];
 }

@@ -32,7 +32,7 @@ export function toBar({ running }: EvaluationItem): Bar | undefined {
   return { mean, interval: getEnds(mean, running) ?? null, target: target === null ? null : [mean - target, mean + target] };
 }
 
-/** What is left, or how long it took. */
+/** The time left, or the time that it took. */
 export function formatEvaluationDuration(item: EvaluationItem): string {
   const { running, startedAt, endedAt } = item;
   if (isOpen(item)) return running?.secondsLeft === null || !running ? NONE : `${formatDuration(running.secondsLeft)} left`;
@@ -72,7 +72,7 @@ export function formatCheckpoint({ checkpoints, run, version }: EvaluationItem):
   return run === null ? name : `${run}${version === null ? '' : ` @ ${formatCount(version)}`} · ${name}`;
 }
 
-/** Of the browser's tab: what is looked at comes first, since tabs are narrow. */
+/** Title of the browser's tab: the view comes first, since tabs are narrow. */
 export function formatTitle({ route, detail, transcript, stream }: PageState): string {
   switch (route.view) {
     case 'overview':

@@ -9,7 +9,7 @@ interface Offered {
   readonly text: string;
 }
 
-/** What else is drawn over the curve, each to be taken away, and what could be. @param offered without what is drawn already. */
+/** The other curves of the chart, which can be removed, and those that can be added. @param offered without those in the chart. */
 export function renderBeside(place: Placed, label: string, known: readonly Offered[], actions: Actions): TemplateResult {
   const { beside } = place;
   const offered = known.filter(({ value }) => !beside.includes(value));

@@ -10,7 +10,7 @@ import type { Detail } from '../model/state.ts';
 import { toEvaluation } from '../model/route.ts';
 import { renderLink } from './link.ts';
 
-/** The candidates on one scale; of the one that is looked at, how the evidence grew, and the pairs that disagree most. @param arm of that one. */
+/** The candidates on one scale; for the selected one, how the evidence grew, and the pairs that disagree most. @param arm of the selected one. */
 export function renderComparison(detail: Detail, evaluation: EvaluationResource, arm: number, actions: Actions): TemplateResult {
   const compared = getComparedFigures(evaluation);
   const shown = compared.candidates.find((candidate) => candidate.arm === arm) ?? compared.candidates[0];
@@ -102,7 +102,7 @@ function renderEvidence({ course, evidence }: NonNullable<CandidateFigures['stat
     xLabel: 'pairs',
     x: course.map(({ pairs }) => pairs),
     label: 'for promote',
-    // Evidence against goes on falling while the other rises: what is as far below as the line is above is out of the picture.
+    // Evidence against keeps falling while the other rises: values further below than the line is above are not shown.
     mean: course.map(({ promote }) => Math.max(promote, -evidence.needed)),
     more: [{ label: 'for regress', values: course.map(({ regress }) => Math.max(regress, -evidence.needed)) }],
     levels: [0, evidence.needed],

@@ -11,10 +11,13 @@ import { formatEstimate, formatCheckpoint, formatEpisodes, toBar } from '../mode
 import { renderBeside } from './beside.ts';
 import { renderLink } from './link.ts';
 
-/** To choose from: the latest. */
+/** The latest ones, to choose from. */
 const MOST_OFFERED = 50;
 
-/** How the interval of an evaluation has narrowed, and that of others over it: separate evaluations of one suite, which no verdict compares. */
+/**
+ * How the interval of an evaluation has narrowed, and those of others in the same chart: separate evaluations of one suite, which no verdict
+ * compares.
+ */
 export function renderCourse(detail: Detail, evaluation: EvaluationResource, state: PageState, actions: Actions): TemplateResult {
   const { route } = state;
   const own = getCourse(detail);

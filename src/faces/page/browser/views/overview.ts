@@ -25,7 +25,7 @@ import { renderRunCurve } from './run-curve.ts';
 
 type Place = Extract<Route, { view: 'overview' }>;
 
-/** Evaluations as they come, each with its interval on the scale of its suite; of one run also the curve over its versions. */
+/** Evaluations as they arrive, each with its interval on the scale of its suite; for one run also the curve over its versions. */
 export function renderOverview(state: PageState, place: Place, actions: Actions): TemplateResult {
   const { filter, beside } = place;
   const found = filterEvaluations(state);

@@ -15,12 +15,12 @@ const WORDS: Readonly<Record<(typeof STATES)[number], string>> = {
   destroying: 'ending',
 };
 const LOST = 'lost in the last minute';
-/** What was said of lost sandboxes: often the same of all. */
+/** The descriptions of lost sandboxes, which are often equal. */
 const MOST_LOST_TOLD = 3;
-/** More cells than this are drawn as one for several sandboxes. */
+/** Beyond this number, one cell represents several sandboxes. */
 const MOST_CELLS = 600;
 
-/** All pools in a line. */
+/** All pools in one row. */
 export function renderPoolSummary(pools: readonly Pool[]): TemplateResult {
   const busy = pools.reduce((sum, { sandboxes }) => sum + sandboxes.leased, 0);
   const max = pools.reduce((sum, pool) => sum + pool.max, 0);
@@ -66,7 +66,7 @@ function renderPoolCard(pool: Pool, { mayChange, now }: Looker, actions: Actions
   </article>`;
 }
 
-/** Most memory that sandboxes have had, not what they have now: that is what providers count. */
+/** The sum of the sandboxes' peak memory, not their present use: providers count peaks. */
 function listUsage({ usage }: Pool): readonly (readonly [name: string, text: string])[] {
   if (usage === null) return [];
   const { sandboxes, processors, memoryBytes, largestMemoryBytes } = usage;
@@ -92,7 +92,7 @@ function renderPoolControls({ name, draining, max }: Pool, actions: Actions): Te
   </form>`;
 }
 
-/** One cell a sandbox, in the order of `STATES`, then free places up to the bound, then sandboxes that were lost: they take no place any more. */
+/** One cell a sandbox, in the order of `STATES`, then free slots up to the maximum, then lost sandboxes, which no longer take a slot. */
 function renderCells({ sandboxes, lost, max }: Pool): TemplateResult {
   const total = STATES.reduce((sum, state) => sum + sandboxes[state], 0);
   const perCell = Math.ceil(Math.max(total, max) / MOST_CELLS);

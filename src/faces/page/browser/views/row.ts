@@ -5,13 +5,13 @@ import { repeat } from 'lit-html/directives/repeat.js';
 
 /** How old the figures of a row may be that is far from the window. */
 const FAR_MILLISECONDS = 5000;
-/** Rows so far above and below the window are ready before one has scrolled there. */
+/** Rows this far above and below the window are drawn before a reader scrolls there. */
 const MARGIN = '50% 0px';
 
 interface Drawing {
   /** A change of it is drawn at once, wherever the row is. */
   readonly state: string;
-  /** All that the row is drawn from, but the time. */
+  /** All that the row shows, except the time. */
   readonly inputs: readonly unknown[];
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -23,7 +23,7 @@ const observer = new IntersectionObserver((seen) => seen.forEach(({ target, isIn
   rootMargin: MARGIN,
 });
 
-/** Keeps a row of a long list as it is while nothing of it has changed, and draws one that is far from the window less often. */
+/** Redraws a row of a long list only when its content has changed, and less often when it is far from the window. */
 class Row extends AsyncDirective {
   #latest: Drawing | undefined;
   #drawn: Drawing | undefined;
@@ -72,7 +72,7 @@ class Row extends AsyncDirective {
 
 const place = directive(Row);
 
-/** Of rows that have gone, lit leaves a comment each where they were: after so many all rows are made anew, and the comments go. */
+/** lit leaves a comment for each removed row: after this many, all rows are made again, which removes the comments. */
 const MOST_GONE = 500;
 
 interface KeyedRow {
@@ -80,7 +80,7 @@ interface KeyedRow {
   readonly draw: () => TemplateResult;
 }
 
-/** The rows of a list that is looked at for hours, while others come and go. */
+/** The rows of a list that stays open for hours while others come and go. */
 class Rows extends Directive {
   #shown: ReadonlySet<unknown> = new Set();
   #gone = 0;
@@ -99,7 +99,7 @@ class Rows extends Directive {
       ({ key }) => key,
       ({ draw }) => draw(),
     );
-    // Another template: lit takes away all that the one before has made, and tells its rows.
+    // Another template: lit removes all that the previous one has made, and notifies its rows.
     return this.#isSecond ? html`${drawn}` : html`<!-- second -->${drawn}`;
   }
 }
@@ -115,7 +115,7 @@ export function renderRows<Item>(
   return html`${list(items.map((item) => ({ key: getKey(item), draw: () => draw(item) })))}`;
 }
 
-/** In a template of its own: a list disconnects what is in the templates of its items, and not what stands in their place. */
+/** In a template of its own: a list disconnects directives in its items' templates only. */
 export function renderWhenDue(drawing: Drawing): TemplateResult {
   return html`${place(drawing)}`;
 }

@@ -4,7 +4,7 @@ import { renderCurve, type Mark } from '../charts/curve.ts';
 import { alignCourses, type Course } from '../model/overlaid.ts';
 import { toCoursePoint } from '../model/state.ts';
 
-/** The mean return of runs by version, one over the other, and where a comparison decided. Nothing while there are fewer than two versions. */
+/** The mean returns of runs by version, in one chart, and the verdicts of comparisons. Nothing while there are fewer than two versions. */
 export function renderRunCurve(items: readonly EvaluationItem[], runs: readonly string[]): TemplateResult | typeof nothing {
   const courses = runs.map((run) => toCourse(items, run));
   const [first, ...others] = courses;
@@ -38,7 +38,7 @@ function toCourse(items: readonly EvaluationItem[], run: string): Course {
 function listMarks(items: readonly EvaluationItem[], runs: readonly string[]): readonly Mark[] {
   return items.flatMap(({ run, version, running }) => {
     if (run === null || version === null || !runs.includes(run) || running?.kind !== 'comparison') return [];
-    // With several candidates the server does not say of which one run and version are.
+    // With several candidates the server does not say to which one run and version belong.
     const [only, ...others] = running.candidates;
     const verdict = others.length === 0 ? only?.verdict : null;
     return verdict === 'promote' || verdict === 'regress' ? [{ x: version, kind: verdict }] : [];

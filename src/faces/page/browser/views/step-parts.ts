@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { WorkspaceDiff } from '../../../../agents/arena/workspace-diff.ts';
 
-/** What is shown of a step of an agent, whichever way it has played. */
+/** How a step of an agent is shown, whoever played it. */
 
 const STAGE_KINDS: Readonly<Record<string, string>> = { passed: 'finished', failed: 'failed', infrastructure: 'lost', 'not-run': '' };
 
@@ -19,13 +19,13 @@ export function renderStages(
   </ol>`;
 }
 
-/** What a tool was given, by the names of its parameters, and what the agent was answered. */
+/** A tool's arguments, by the names of its parameters, and its answer. */
 export function renderCall(fields: readonly (readonly [string, string])[], answer: string): TemplateResult {
   return html`${fields.map(([name, value]) => renderText(name, value))}
   ${answer === '' ? nothing : renderText('answer', answer, 'answered')}`;
 }
 
-/** Characters of a text that stands beside its name. */
+/** Characters of a text beside its name. */
 const SHORT = 80;
 
 export function renderText(name: string, text: string, kind = ''): TemplateResult {

@@ -48,7 +48,7 @@ describe('a pod that dials back and fetches', () => {
     expect(fixture.origins.origin.served.deltas).toBe(1);
   });
 
-  it('and is destroyed meanwhile leaves nothing that goes on', async () => {
+  it('and is destroyed meanwhile leaves nothing that continues', async () => {
     await using fixture = await FetchingFixture.open(dialling);
     const { order } = await fixture.checkpoint('large', 50_000_000);
     const sandbox = await fixture.pod(fixture.provider(), 'pull');

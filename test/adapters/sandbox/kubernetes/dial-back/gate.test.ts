@@ -198,7 +198,7 @@ describe('where pods that dial back arrive', () => {
     expect(await channel.ended).toMatchObject({ kind: 'dropped', detail: expect.stringContaining('did not answer') });
   });
 
-  it('asks an idle container whether it lives, and goes on with one that does', async () => {
+  it('asks an idle container whether it lives, and continues with one that does', async () => {
     const { dialler, channel } = await running();
     await idle(dialler, 10);
     dialler.send(CHANNEL.stdout, 33);
