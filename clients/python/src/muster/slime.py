@@ -12,7 +12,7 @@ from slime.rollout.sglang_rollout import GenerateState
 from slime.utils.http_utils import post
 
 from muster.chat_tokens import answer_ids, begin_ids, read_calls
-from muster.task_play import NoVerdict, TaskPlay, chat_tools, instructed
+from muster.task_play import NoVerdict, TaskPlay, append_instruction, to_chat_tools
 from muster_client import AsyncClient, InvalidArgument
 
 
@@ -26,9 +26,9 @@ async def generate(args: Any, sample: Any, sampling_params: dict[str, Any]) -> A
     _begin_anew(sample)
     async with AsyncClient() as client:
         play, started = await TaskPlay.begin(client, task, agent="slime")
-        tools = chat_tools(started.tools)
+        tools = to_chat_tools(started.tools)
         tokenizer = GenerateState(args).tokenizer
-        sample.tokens = begin_ids(tokenizer, instructed(sample.prompt, started.observation), tools)
+        sample.tokens = begin_ids(tokenizer, append_instruction(sample.prompt, started.observation), tools)
         while (said := await _sample(args, sample, sampling_params)) is not None:
             answers = [await play.call(name, arguments) for name, arguments in read_calls(tokenizer.decode(said))]
             if not answers or play.is_over:

@@ -69,15 +69,15 @@ def describe_tasks(client: Client, tasks: list[str], agent: str) -> list[TaskDes
     for task in tasks:
         started = client.arena.start(task, agent=agent)
         client.arena.cancel(started.id)
-        found.append(TaskDescription(task, started.observation, chat_tools(started.tools)))
+        found.append(TaskDescription(task, started.observation, to_chat_tools(started.tools)))
     return found
 
 
-def chat_tools(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def to_chat_tools(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"type": "function", "function": tool} for tool in tools]
 
 
-def instructed(prompt: str | list[dict[str, Any]], instruction: str) -> list[dict[str, Any]]:
+def append_instruction(prompt: str | list[dict[str, Any]], instruction: str) -> list[dict[str, Any]]:
     """Messages in which the instruction is appended to the last one."""
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
     *first, last = messages or [{"role": "user", "content": ""}]

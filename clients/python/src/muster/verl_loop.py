@@ -16,7 +16,7 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetr
 from verl.experimental.agent_loop.tool_parser import ToolParser
 from verl.utils.profiler import simple_timer
 
-from muster.task_play import NoVerdict, TaskPlay, chat_tools, instructed
+from muster.task_play import NoVerdict, TaskPlay, append_instruction, to_chat_tools
 from muster_client import AsyncClient, InvalidArgument
 
 _ATTEMPTS = 3
@@ -41,7 +41,7 @@ class MusterAgentLoop(AgentLoopBase):
 
     async def _play(self, client: AsyncClient, task: str, prompt: list[dict[str, Any]], sampling: dict[str, Any]) -> AgentLoopOutput:
         play, started = await TaskPlay.begin(client, task, agent="verl")
-        conversation = _Conversation(self, instructed(prompt, started.observation), chat_tools(started.tools), sampling)
+        conversation = _Conversation(self, append_instruction(prompt, started.observation), to_chat_tools(started.tools), sampling)
         await conversation.begin()
         while not play.is_over:
             calls = await conversation.sample()
