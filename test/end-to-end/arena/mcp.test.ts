@@ -81,7 +81,7 @@ describe('the arena as tools of the Model Context Protocol', () => {
     const changes = { server: { port: 0, access: 'tokens' }, quotas: { default: { openEpisodes: 1 } } };
     const { url } = await MusterServer.start(stage, await configOf(stage, changes));
     await using agent = await Agent.connect(url, owner);
-    expect(await agent.call('start_episode', { task: 'nothing' })).toMatchObject({ ...says('there is no task nothing'), isError: true });
+    expect(await agent.call('start_episode', { task: 'nothing' })).toMatchObject({ ...says('there is no task "nothing"'), isError: true });
     expect(await agent.call('start_episode', {})).toMatchObject({ ...says('task:'), isError: true });
     expect(await agent.call('run', { command: 'true' })).toMatchObject({ ...says('episode: expected'), isError: true });
     const episode = await agent.start();
