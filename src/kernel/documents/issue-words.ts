@@ -30,9 +30,10 @@ export function putPlainly(message: string): string {
       return `expected ${TYPES[type] ?? type} ${BOUNDS[sign]?.(bound) ?? `${sign} ${bound}`}`;
     })
     .replace(
-      /^expected (array|string) to have ([<>]=?)(\d+) (items?|characters?)$/,
+      /^expected (array|string) to have ([<>]=?)(\d+) (item|character)s?$/,
       (_, type: string, sign: string, bound: string, unit: string) => {
-        return `expected ${TYPES[type] ?? type} ${BOUNDS[sign]?.(`${bound} ${unit}`) ?? `${sign} ${bound} ${unit}`}`;
+        const count = `${bound} ${unit}${bound === '1' ? '' : 's'}`;
+        return `expected ${TYPES[type] ?? type} ${BOUNDS[sign]?.(count) ?? `${sign} ${count}`}`;
       },
     )
     .replace(/^Invalid URL$/, 'expected a URL, such as https://host.example:8000')

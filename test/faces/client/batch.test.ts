@@ -133,7 +133,7 @@ describe('a batch file', () => {
       expect.objectContaining({
         code: 'batch.invalid',
         message: expect.stringMatching(
-          /batch\.yaml:suites: suites: expected a list of at least 1, got \[\][^]*checkpoints\[1\][^]*prority: unknown key; did you mean "priority"/,
+          /batch\.yaml:suites: suites: expected a list of 1 item or more, got \[\][^]*checkpoints\[1\][^]*prority: unknown key; did you mean "priority"/,
         ),
       }),
     );
