@@ -126,7 +126,7 @@ export function createInitialState(route: Route, now: number): PageState {
 
 export function applyMessage(state: PageState, message: LiveMessage): PageState {
   const board = applyChanges(state, message);
-  return { ...state, ...board, detail: withRunning(state.detail, board.evaluations) };
+  return { ...state, ...board, detail: withRunning(state.detail, board.evaluations, message) };
 }
 
 export function applyList(state: PageState, items: readonly EvaluationItem[], next: string | null): PageState {
@@ -174,8 +174,13 @@ function getMember(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-function withRunning(detail: Detail | undefined, evaluations: ReadonlyMap<string, EvaluationItem>): Detail | undefined {
-  const item = detail && evaluations.get(detail.id);
-  if (!detail?.evaluation || !item || !isOpen(detail.evaluation)) return detail;
-  return { ...detail, evaluation: { ...detail.evaluation, ...item } };
+/** The board lacks an evaluation that a page shows by its address: its row was sent before the page was opened. */
+function withRunning(
+  detail: Detail | undefined,
+  evaluations: ReadonlyMap<string, EvaluationItem>,
+  { running = [] }: LiveMessage,
+): Detail | undefined {
+  if (!detail?.evaluation || !isOpen(detail.evaluation)) return detail;
+  const item = evaluations.get(detail.id) ?? running.find(({ id }) => id === detail.id);
+  return item ? { ...detail, evaluation: { ...detail.evaluation, ...item } } : detail;
 }
