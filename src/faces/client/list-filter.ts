@@ -1,3 +1,4 @@
+import { assertKnownKeys, type Keys } from '../../kernel/documents/known-keys.ts';
 import type { EvaluationResource } from '../http/schemas/evaluation-schemas.ts';
 
 type State = EvaluationResource['state'];
@@ -15,8 +16,12 @@ export interface Filter {
   readonly before?: Date | undefined;
 }
 
-/** The path of a page. @param after `next` of the previous page. */
-export function listPath({ run, suite, state, label, principal, since, before }: Filter, pageSize: number, after: string | null): string {
+const FILTER: Keys<Filter> = { run: true, suite: true, state: true, label: true, principal: true, since: true, before: true };
+
+/** The path of a page. @param after `next` of the previous page. @throws InputError `library.input` for an unknown filter. */
+export function listPath(filter: Filter, pageSize: number, after: string | null): string {
+  assertKnownKeys('filter', filter, FILTER);
+  const { run, suite, state, label, principal, since, before } = filter;
   const query = {
     run,
     suite,

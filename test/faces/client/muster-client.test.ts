@@ -55,6 +55,24 @@ describe('a client of a server', () => {
     const refused = { code: 'library.input', message: 'options: prority: unknown key; did you mean "priority"?' };
     await expect(fixture.client().evaluate(LATE, '5-episodes', mistyped)).rejects.toMatchObject(refused);
     await expect(fixture.client().compare(LATE, LATE, '5-episodes', mistyped)).rejects.toMatchObject(refused);
+    await expect(all(fixture.client().list(Object({ stat: 'running' })))).rejects.toThrow(
+      'filter: stat: unknown key; did you mean "state"?',
+    );
+  });
+
+  it.each([
+    [{ cache: 'off' }, 'cache: expected true or false, got "off"'],
+    [{ deadline: 'tomorrow' }, 'deadline: expected a Date, got "tomorrow"'],
+    [{ labels: ['owner'] }, 'labels: expected an object of texts, such as { owner: "ppo" }, got ["owner"]'],
+    [{ timeoutSeconds: '5' }, 'timeoutSeconds: expected a number of seconds, 0 or more, got "5"'],
+    [{ signal: true }, 'signal: expected an AbortSignal, got true'],
+    [{ onProgress: 5 }, 'onProgress: expected a function, got 5'],
+    [{ idempotencyKey: 7 }, 'idempotencyKey: expected text, got 7'],
+  ])('refuses an option of another kind, before anything is sent: %j', async (given, problem) => {
+    await using fixture = await ClientFixture.open();
+    const refused = { code: 'library.input', message: `options: ${problem}` };
+    await expect(fixture.client().evaluate(LATE, '5-episodes', Object(given))).rejects.toMatchObject(refused);
+    await expect(fixture.client().compare(LATE, LATE, '5-episodes', Object(given))).rejects.toMatchObject(refused);
   });
 
   it.each([
