@@ -90,6 +90,7 @@ describe('a list of evaluations', () => {
 
   it('says so when there are none', () => {
     expect(formatEvaluationList([], NOW)).toEqual(['there are no evaluations']);
+    expect(formatEvaluationList([], NOW, ['--run', '--state'])).toEqual(['no evaluation fits --run and --state']);
   });
 });
 

@@ -73,7 +73,7 @@ describe('muster top', () => {
       'waiting   late.safetensors (r7@12)  evil\\u001b[2J                                                                    ada',
       'finished  late.safetensors (r7@12)  cartpole       mean 0.250 ± 0.125 (target ± 0.0100)  1,800            1:05       ada',
     ]);
-    expect(lines(EMPTY_BOARD).at(-1)).toBe('there are no evaluations');
+    expect(lines(EMPTY_BOARD).at(-1)).toBe('no evaluation waits or runs');
   });
 
   it('fits the rows of the terminal, and says how many evaluations have no room', () => {

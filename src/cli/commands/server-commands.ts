@@ -44,7 +44,8 @@ export function createListCommand(connect: Connect): Command {
       listed.push(!flags.json && isAnsweredElsewhere(item) ? await client.get(item.id, signal) : item);
       if (listed.length >= limit) break;
     }
-    if (!flags.json) await print(process.stdout, `${formatEvaluationList(listed, systemClock.date()).join('\n')}\n`);
+    const filters = Object.entries({ run, suite, state, label }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`]));
+    if (!flags.json) await print(process.stdout, `${formatEvaluationList(listed, systemClock.date(), filters).join('\n')}\n`);
   });
 }
 

@@ -46,7 +46,7 @@ export function formatTop({ url, board, connection, rows, columns }: TopView): r
   const isWide = stripVTControlCharacters(`Muster ${url} · ${state}`).length <= columns;
   const head = `${styleText('bold', 'Muster')}${isWide ? ` ${url}` : ''} · ${state}`;
   const above = [head, '', ...board.pools.flatMap(formatPool), ''];
-  if (all.length === 0) return [...above, 'there are no evaluations'];
+  if (all.length === 0) return [...above, 'no evaluation waits or runs'];
   // The room below the pools: headings, and a line for evaluations that do not fit.
   const room = Math.max(1, rows - above.length - 2);
   const shown = [...open, ...all.filter((item) => !isOpen(item)).slice(0, MOST_ENDED)].slice(0, room);
