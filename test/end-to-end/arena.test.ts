@@ -67,6 +67,7 @@ describe('the arena', () => {
     });
     for (const body of [[], 'x', { step: 0, action: 'submit' }, { step: 'x' }])
       expect(await agent.send('POST', steps, body)).toMatchObject({ status: 400 });
+    expect((await agent.send('POST', steps, { step: 2 })).json).toMatchObject({ detail: 'body.action: is missing; expected a value' });
     const refused = await agent.step(id, { action: 'dance' });
     expect(refused).toMatchObject({
       step: 2,

@@ -7,6 +7,7 @@ const TYPES: Readonly<Record<string, string>> = {
   array: 'a list',
   tuple: 'a list',
   record: 'a mapping of names to values',
+  nonoptional: 'a value',
 };
 
 const BOUNDS: Readonly<Record<string, (bound: string) => string>> = {
