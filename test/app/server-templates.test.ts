@@ -13,8 +13,12 @@ function openTemplates(names: readonly string[], broken: Set<string>) {
     if (broken.has(template)) throw new InputError('python.missing', 'no Python at /x');
     return TEMPLATE;
   };
+  const describe = async () => {
+    throw new InputError('template.limit-unavailable', 'no processor time is limited here');
+  };
+  const getProvider = (template: string) => (template === 'limited' ? 'bubblewrap' : 'docker');
   const runtime = {
-    pools: { templates: names, make },
+    pools: { templates: names, make, describe, getProvider },
     choosePolicyPlacement: () => 'together' as const,
     joinSignals: () => new AbortController().signal,
   };
@@ -44,6 +48,13 @@ describe('the templates of a server', () => {
     broken.add('big');
     await clock.advance(10_000);
     expect(await templates.findHindrances()).toHaveLength(2);
+  });
+
+  it('have limits that this machine keeps', async () => {
+    const { templates } = openTemplates(['limited'], new Set());
+    const problem = 'templates.limited: no processor time is limited here; evaluations on it fail until that is mended';
+    expect(await templates.examine(['limited'])).toEqual([problem]);
+    expect(await templates.findHindrances()).toEqual([problem]);
   });
 });
 

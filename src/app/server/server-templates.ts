@@ -6,8 +6,11 @@ import { getMessage, InfrastructureError, InputError, MusterError } from '../../
 /** Pause before a template that cannot be used is tried again: that may start its Python. */
 const PAUSE_MILLISECONDS = 10_000;
 
+/** Providers of this machine. They say without a request to anything else whether they can keep a template's limits. */
+const OF_THIS_MACHINE: ReadonlySet<string> = new Set(['bubblewrap', 'gvisor']);
+
 interface TemplateRuntime extends Pick<Runtime, 'choosePolicyPlacement' | 'joinSignals'> {
-  readonly pools: Pick<Pools, 'templates' | 'make'>;
+  readonly pools: Pick<Pools, 'templates' | 'make' | 'describe' | 'getProvider'>;
 }
 
 interface Examination {
@@ -55,7 +58,9 @@ export class ServerTemplates {
   async #findProblem(template: string): Promise<readonly string[]> {
     const { pools } = this.#runtime;
     try {
-      await pools.make({ template, policy: this.#runtime.choosePolicyPlacement(template, []) }, this.#runtime.joinSignals(undefined));
+      const pool = { template, policy: this.#runtime.choosePolicyPlacement(template, []) };
+      const signal = this.#runtime.joinSignals(undefined);
+      await (OF_THIS_MACHINE.has(pools.getProvider(template)) ? pools.describe(pool, signal) : pools.make(pool, signal));
       return [];
     } catch (error) {
       if (!(error instanceof MusterError)) throw error;
