@@ -16,7 +16,7 @@ function openTemplates(names: readonly string[], broken: Set<string>) {
   const describe = async () => {
     throw new InputError('template.limit-unavailable', 'no processor time is limited here');
   };
-  const getProvider = (template: string) => (template === 'limited' ? 'bubblewrap' : 'docker');
+  const getProvider = (template: string) => (template === 'limited' ? 'bubblewrap' : 'kubernetes');
   const runtime = {
     pools: { templates: names, make, describe, getProvider },
     choosePolicyPlacement: () => 'together' as const,

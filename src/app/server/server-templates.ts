@@ -2,12 +2,10 @@ import type { Pools } from '../pools.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { getMessage, InfrastructureError, InputError, MusterError } from '../../kernel/errors.ts';
+import { getPlugin } from '../sandboxes/providers.ts';
 
 /** Pause before a template that cannot be used is tried again: that may start its Python. */
 const PAUSE_MILLISECONDS = 10_000;
-
-/** Providers of this machine. They say without a request to anything else whether they can keep a template's limits. */
-const OF_THIS_MACHINE: ReadonlySet<string> = new Set(['bubblewrap', 'gvisor']);
 
 interface TemplateRuntime extends Pick<Runtime, 'choosePolicyPlacement' | 'joinSignals'> {
   readonly pools: Pick<Pools, 'templates' | 'make' | 'describe' | 'getProvider'>;
@@ -60,7 +58,9 @@ export class ServerTemplates {
     try {
       const pool = { template, policy: this.#runtime.choosePolicyPlacement(template, []) };
       const signal = this.#runtime.joinSignals(undefined);
-      await (OF_THIS_MACHINE.has(pools.getProvider(template)) ? pools.describe(pool, signal) : pools.make(pool, signal));
+      // A provider elsewhere would be asked over a network, which a server must not need in order to start.
+      const { isOwnMachine } = getPlugin({ provider: pools.getProvider(template) });
+      await (isOwnMachine ? pools.describe(pool, signal) : pools.make(pool, signal));
       return [];
     } catch (error) {
       if (!(error instanceof MusterError)) throw error;
