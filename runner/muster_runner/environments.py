@@ -13,7 +13,7 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import VectorEnv
 
 from muster_runner.carried_code import CodeError, find
-from muster_runner.failure import describe, describe_load
+from muster_runner.failure import describe, describe_extra, describe_load
 from muster_runner.frames import EntryPoint, Task
 from muster_runner.random_state import seed_global_generators
 from muster_runner.refusal import EnvironmentRefusal
@@ -58,7 +58,7 @@ class EnvironmentMaker:
         try:
             environment = self.make()
         except (CodeError, gymnasium.error.Error) as error:
-            raise EnvironmentRefusal(f'task "{self.task.name}": {error}') from error
+            raise EnvironmentRefusal(f'task "{self.task.name}": {error}{describe_extra(error)}') from error
         except BaseException as error:
             raise EnvironmentRefusal(f'task "{self.task.name}" cannot be made: {describe_load(error)}') from error
         for name in ("reset", "step", "observation_space", "action_space"):

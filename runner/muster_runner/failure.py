@@ -2,6 +2,7 @@
 
 import errno
 import importlib.util
+import re
 import reprlib
 import sys
 import traceback
@@ -80,6 +81,12 @@ def _name_boundary(error: BaseException) -> str | None:
 
 def describe_reward(reward: object) -> str:
     return f"step() gave a reward that is {type(reward).__name__}: {reprlib.repr(reward)}; expected a number"
+
+
+def describe_extra(error: BaseException) -> str:
+    """What stands behind an error that asks for an extra of Gymnasium: Gymnasium does not name the interpreter. Empty for other errors."""
+    asked = re.search(r"gymnasium\[[\w,-]+\]", str(error))
+    return f"; {describe_installation(repr(asked[0]))}" if asked else ""
 
 
 def describe_installation(*packages: str) -> str:

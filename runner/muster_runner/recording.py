@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from muster_runner.environments import Environment, Record
-from muster_runner.failure import describe
+from muster_runner.failure import describe, describe_extra
 from muster_runner.frames import Outgoing, shorten
 from muster_runner.picture import PictureError, encode_picture
 
@@ -94,7 +94,7 @@ class Recording:
         except PictureError as error:
             self._remark = str(error)
         except BaseException as error:
-            self._remark = f"the environment cannot render: {describe(error).splitlines()[0]}"
+            self._remark = f"the environment cannot render: {describe(error).splitlines()[0]}{describe_extra(error)}"
         if len(self._pictures) > MOST_PICTURES:
             self._pictures = self._pictures[::2]
             self._stride *= 2

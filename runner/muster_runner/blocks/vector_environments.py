@@ -11,7 +11,7 @@ import gymnasium
 from muster_runner.blocks.autoreset import detect_autoreset
 from muster_runner.carried_code import CodeError, find
 from muster_runner.environments import CONSTRUCTION_SEED, VECTOR_PACKAGES, VectorEnvironment, close_environment
-from muster_runner.failure import describe_load
+from muster_runner.failure import describe_extra, describe_load
 from muster_runner.frames import Task
 from muster_runner.games import ONE_GAME
 from muster_runner.random_state import seed_global_generators
@@ -46,7 +46,7 @@ class VectorMaker:
         try:
             return self.make(width)
         except (CodeError, gymnasium.error.Error) as error:
-            raise EnvironmentRefusal(f'task "{self.task.name}": {error}') from error
+            raise EnvironmentRefusal(f'task "{self.task.name}": {error}{describe_extra(error)}') from error
         except EnvironmentRefusal:
             raise
         except BaseException as error:

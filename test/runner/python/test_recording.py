@@ -3,6 +3,7 @@
 import itertools
 import json
 import struct
+import sys
 import zlib
 from base64 import b64decode
 from collections.abc import Iterator
@@ -118,6 +119,10 @@ def test_a_picture_that_is_too_large_for_a_frame_is_made_coarser(runner: RunnerP
     ("task", "expected"),
     [
         (environment("toys:Drawn", steps=3, draws="nothing"), "the environment cannot render: RuntimeError: no display"),
+        (
+            environment("toys:Drawn", steps=3, draws="with an extra"),
+            f"; install it there: {sys.executable} -m pip install 'gymnasium[box2d]'",
+        ),
         (environment("toys:Drawn", steps=3, draws="floats"), "render() gave float64 of shape (4, 6, 3), expected uint8"),
         (environment("toys:Toy", steps=3), "render"),
     ],

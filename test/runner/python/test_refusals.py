@@ -184,6 +184,7 @@ def test_a_directory_that_is_no_policy(runner: RunnerProcess, tmp_path: Path, fi
         ("toys:absent", 'module "toys" has no "absent"'),
         ("toys:broken_factor", 'module "toys" has no "broken_factor"; did you mean "broken_factory"?'),
         ("toys:broken_factory", "RuntimeError: no such level"),
+        ("toys:lacking_extra", f"[box2d]\"`; install it there: {sys.executable} -m pip install 'gymnasium[box2d]'"),
         ("toys:not_an_environment", "makes an object of type int without reset"),
     ],
 )

@@ -230,6 +230,10 @@ def not_an_environment() -> int:
     return 5
 
 
+def lacking_extra() -> Toy:
+    raise gymnasium.error.DependencyNotInstalled('Box2D is not installed, run `pip install "gymnasium[box2d]"`')
+
+
 def broken_factory() -> Toy:
     raise RuntimeError("no such level")
 
@@ -381,5 +385,7 @@ class Drawn(Toy):
                 return np.random.default_rng(self.played).integers(0, 256, self.shape, np.uint8)
             case "floats":
                 return np.zeros(self.shape)
+            case "with an extra":
+                return lacking_extra()
             case _:
                 raise RuntimeError("no display")
