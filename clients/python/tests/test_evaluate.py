@@ -239,7 +239,7 @@ def test_filters_ids_and_settings_of_another_type_are_refused_before_anything_is
     with pytest.raises(InvalidArgument, match="label: expected a name and its value"):
         list(muster.list(**given))
     wrong: Any = 5
-    with pytest.raises(InvalidArgument, match="evaluation_id: expected"):
+    with pytest.raises(InvalidArgument, match="evaluation_id: expected text, the `id` of what `submit` returned"):
         muster.get(wrong)
     for settings in ({"url": wrong}, {"token": wrong}, {"timeout": "5"}):
         with pytest.raises(InvalidArgument, match=f"{next(iter(settings))}: expected"):

@@ -85,7 +85,7 @@ def comparison_request(
 
 
 def evaluation_path(evaluation_id: str, *parts: str) -> str:
-    assert_is("evaluation_id", evaluation_id, str, "the id of an evaluation, such as its `id`")
+    assert_is("evaluation_id", evaluation_id, str, "text, the `id` of what `submit` returned")
     return "/".join(["/v1/evaluations", quote(evaluation_id, safe=""), *parts])
 
 
