@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { createComparisonView } from '../../src/cli/progress/comparison-progress.ts';
 import { formatProgressLine, formatProgressLines } from '../../src/cli/progress/progress-lines.ts';
 import type { Progress } from '../../src/orchestrator/facts/progress.ts';
 import { NO_LOOK } from '../support/service-fixture.ts';
@@ -106,5 +107,23 @@ describe('the line for a log', () => {
     expect(formatProgressLine(TITLE, RUNNING)).toBe(
       'pendulum · late.safetensors: 250 of ~1,000 episodes · 430/s · 1:15 left; mean -161 ± 21 (target ± 10.0); sandboxes: 5 playing · 0 idle · 3 starting · 12 finished, waiting for earlier ones',
     );
+  });
+});
+
+describe('the line of a comparison', () => {
+  it('counts pairs, and of one says pair', () => {
+    const view = createComparisonView({ suite: 'suite.yaml', baseline: 'nop', candidates: ['oracle'] });
+    const evidence = { promote: 0.5, regress: -1, needed: 1.6 };
+    const oracle = { name: 'oracle', difference: 1, halfWidth: 1, interval: undefined, evidence } as const;
+    const line = (pairs: number, verdict?: 'promote'): string =>
+      view.line({
+        ...RUNNING,
+        statistics: { pairs, episodes: 2 * pairs, expectedRemaining: 20, candidates: [{ ...oracle, pairs, verdict }] },
+      });
+    expect(line(1)).toMatch(
+      /^suite\.yaml · against nop: 1 pair · 2 of .*; oracle: \+1\.00 ± 1\.00, evidence 31 % of what "promote" needs; /,
+    );
+    expect(stripVTControlCharacters(line(1, 'promote'))).toContain('promote after 1 pair;');
+    expect(stripVTControlCharacters(line(1200, 'promote'))).toMatch(/1,200 pairs · .*promote after 1,200 pairs;/);
   });
 });

@@ -120,7 +120,7 @@ function captureText(stream: NodeJS.WriteStream): Disposable & { readonly text: 
 }
 
 /** Every five seconds there is one, on a machine that is slow enough. */
-const PROGRESS = /^.+: ([\d,]+ of ~?[\d,]+ episodes .*; mean .*; sandboxes: .*|[\d,]+ pairs · .*)\n/gm;
+const PROGRESS = /^.+: ([\d,]+ of ~?[\d,]+ episodes .*; mean .*; sandboxes: .*|[\d,]+ pairs? · .*)\n/gm;
 
 export class MusterResult {
   readonly exitCode: number | null;

@@ -5,6 +5,7 @@ import { getPartialComparison } from '../../orchestrator/compare.ts';
 import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
 import type { ComparisonOptions, Muster } from '../../app/main.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { formatComparison } from '../lines/comparison-lines.ts';
 import { createComparisonView, type ComparisonTitle } from '../progress/comparison-progress.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
@@ -124,7 +125,7 @@ function getCode({ verdict }: ComparisonSummary): number {
 
 function getTitle(suite: string, { baseline, candidate }: CompareFlags): ComparisonTitle {
   return {
-    suite: basename(suite).replace(/\.(ya?ml|json)$/, ''),
+    suite: escapeUnprintableLine(basename(suite)),
     baseline: basename(baseline),
     candidates: candidate.map((one) => basename(one)),
   };

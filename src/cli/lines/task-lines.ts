@@ -68,7 +68,7 @@ function formatRoot(root: RootFileSystem): string {
 
 function formatLimits({ cpus, memoryBytes, storageBytes }: Task['limits']): string {
   const given = [
-    ...(cpus === undefined ? [] : [`${cpus} processors`]),
+    ...(cpus === undefined ? [] : [cpus === 1 ? '1 processor' : `${cpus} processors`]),
     ...(memoryBytes === undefined ? [] : [`${formatBytes(memoryBytes)} memory`]),
     ...(storageBytes === undefined ? [] : [`${formatBytes(storageBytes)} storage`]),
   ];

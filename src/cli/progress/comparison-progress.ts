@@ -10,6 +10,7 @@ type Shown = Progress<RunningComparison>;
 type Candidate = RunningComparison['candidates'][number];
 
 export interface ComparisonTitle {
+  /** The file's name: the suite's own is known later. */
   readonly suite: string;
   readonly baseline: string;
   /** In order of the candidates. */
@@ -42,7 +43,7 @@ function computeShare({ statistics: { episodes, expectedRemaining } }: Shown): n
 function countText({ statistics, failed, episodesPerSecond, seconds, secondsLeft }: Shown): string {
   const { episodes, expectedRemaining } = statistics;
   const total = Number.isFinite(expectedRemaining) ? ` of at most ~${formatCount(episodes + expectedRemaining)}` : '';
-  const parts = [`${formatCount(statistics.pairs)} pairs · ${formatCount(episodes)}${total} episodes`, ...formatFailed(failed)];
+  const parts = [`${formatPairs(statistics.pairs)} · ${formatCount(episodes)}${total} episodes`, ...formatFailed(failed)];
   if (episodesPerSecond > 0) parts.push(`${formatRate(episodesPerSecond)}/s`);
   const isLeftKnown = secondsLeft !== undefined && Number.isFinite(secondsLeft);
   parts.push(isLeftKnown ? `${formatDuration(secondsLeft)} left` : `${formatDuration(seconds)} so far`);
@@ -55,8 +56,12 @@ function formatCandidate({ pairs, difference, halfWidth, evidence, verdict }: Ca
   const sign = difference > 0 ? '+' : '';
   const width = halfWidth === undefined ? '' : ` ± ${formatFigure(halfWidth, spread)}`;
   const found = `${sign}${formatFigure(difference, spread)}${width}`;
-  if (verdict !== undefined) return `${found}, ${styleText('bold', verdict)} after ${formatCount(pairs)} pairs`;
+  if (verdict !== undefined) return `${found}, ${styleText('bold', verdict)} after ${formatPairs(pairs)}`;
   const towards = evidence.promote >= evidence.regress ? 'promote' : 'regress';
   const percent = Math.max(0, Math.round((100 * evidence[towards]) / evidence.needed));
   return `${found}, evidence ${percent} % of what "${towards}" needs`;
+}
+
+function formatPairs(count: number): string {
+  return count === 1 ? '1 pair' : `${formatCount(count)} pairs`;
 }
