@@ -5,6 +5,7 @@ import logging
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -140,7 +141,7 @@ def test_a_certified_target_ends_the_training(server: RealServer, tmp_path: Path
 
 
 def test_what_goes_wrong_is_warned_of_with_the_remedy_and_the_training_goes_on(
-    server: RealServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    server: RealServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pendulum = tmp_path / "pendulum.yaml"
     pendulum.write_text(
@@ -156,6 +157,15 @@ def test_what_goes_wrong_is_warned_of_with_the_remedy_and_the_training_goes_on(
     with caplog.at_level(logging.WARNING, "muster"):
         activated.learn(256, callback=MusterCallback(SUITE, every=128, directory=tmp_path / "custom", server=server.url))
     assert "test_callback.Doubled, which is not known. Export it yourself" in caplog.text
+    assert caplog.messages[0].startswith("the policy of this training cannot be exported")
+
+    caplog.clear()
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    normalised = model(VecNormalize(DummyVecEnv([lambda: gymnasium.make("CartPole-v1")])))
+    with caplog.at_level(logging.WARNING, "muster"):
+        normalised.learn(256, callback=MusterCallback(SUITE, every=128, directory=tmp_path / "without", server=server.url))
+    assert caplog.messages[0].startswith("the policy of this training cannot be exported")
+    assert caplog.messages[0].endswith("pip install onnx")
 
     caplog.clear()
     first = MusterCallback(SUITE, every=128, directory=tmp_path / "one", server=server.url, stop=FEW)

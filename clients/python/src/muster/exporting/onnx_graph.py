@@ -37,11 +37,16 @@ WITH_ALPHA = {"elu": "Elu", "leaky_relu": "LeakyRelu"}
 
 def build_onnx_model(network: Network) -> bytes:
     """@raises ExportError when the library onnx is missing."""
+    return _Graph(import_onnx()).build(network)
+
+
+def import_onnx() -> Any:
+    """@raises ExportError when the library onnx is missing."""
     try:
         import onnx
     except ImportError as error:
         raise ExportError(f"this policy is exported to ONNX, and the library onnx is missing ({error}): pip install onnx") from error
-    return _Graph(onnx).build(network)
+    return onnx
 
 
 def name_preprocessed(part: Part) -> str:

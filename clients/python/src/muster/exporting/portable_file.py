@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from muster.exporting.network import Activation, Array, Flatten, Linear, Network
-from muster.exporting.onnx_graph import build_onnx_model
+from muster.exporting.onnx_graph import build_onnx_model, import_onnx
 
 UNFINISHED = ".unfinished"
 """How the names of files end that are not whole."""
@@ -15,6 +15,12 @@ MLP_FORMAT = "muster-mlp/1"
 def suffix_of(network: Network) -> str:
     """`.safetensors` for what the format muster-mlp/1 describes, `.onnx` for everything else."""
     return ".onnx" if _as_mlp(network) is None else ".safetensors"
+
+
+def assert_writable(network: Network) -> None:
+    """@raises ExportError when the library is missing that writes its file."""
+    if suffix_of(network) == ".onnx":
+        import_onnx()
 
 
 def portable_bytes(network: Network, suffix: str) -> bytes:

@@ -12,10 +12,12 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 
 from muster.exporting.errors import ExportError
+from muster.exporting.portable_file import assert_writable
 from muster.exporting.snapshot import Snapshot
 from muster.sb3.live_observations import SeenObservations, get_environment_space
 from muster.sb3.normalisation import find_normaliser, read_statistics
 from muster.sb3.observations import ObservationPath
+from muster.sb3.policies import read_network
 from muster.sb3.snapshot import take_snapshot
 from muster.sinks.named_sinks import Log
 from muster.training.evaluator import TrainingEvaluator
@@ -106,6 +108,7 @@ class MusterCallback(BaseCallback):
         self._quiet_until = self._get_next_step() - self._window
         if self.model.tensorboard_log is not None:
             self.evaluator.log_directory = Path(self.logger.dir)
+        self._warn_if_not_writable()
         self.evaluator.start()
         self._await_interrupts()
 
@@ -146,19 +149,28 @@ class MusterCallback(BaseCallback):
     def _take(self, final: bool = False) -> None:
         self.evaluator.checkpoint(self.num_timesteps, self._take_snapshot, final=final)
 
-    def _take_snapshot(self) -> Snapshot:
+    def _warn_if_not_writable(self) -> None:
+        """At the beginning: the first checkpoint may be hours away."""
+        try:
+            path, _ = self._read_path()
+            assert_writable(read_network(self.model.policy, path))
+        except Exception as error:
+            logger.warning("the policy of this training cannot be exported, and no checkpoint of it evaluated: %s", error)
+
+    def _read_path(self) -> tuple[ObservationPath, Any]:
+        """@returns the way of observations to the policy, and the VecNormalize on it, or None."""
         model = self.model
         normaliser = find_normaliser(model, self._vec_normalize)
-        path = ObservationPath(
-            get_environment_space(self.training_env),
-            model.observation_space,
-            read_statistics(normaliser),
-            bool(model.policy.normalize_images),
-        )
+        space = get_environment_space(self.training_env)
+        path = ObservationPath(space, model.observation_space, read_statistics(normaliser), bool(model.policy.normalize_images))
+        return path, normaliser
+
+    def _take_snapshot(self) -> Snapshot:
+        path, normaliser = self._read_path()
         observations = None if self._seen is None else self._seen.get_batch(path)
         if observations is None:
             raise ExportError("no observation has been seen on which the exported policy could be compared with the trainer's")
-        return take_snapshot(model, path, observations, normaliser)
+        return take_snapshot(self.model, path, observations, normaliser)
 
     def _await_interrupts(self) -> None:
         """Ctrl-C ends the training at its next step, as an ordinary end. Only where Python's own handler is installed."""
