@@ -206,7 +206,7 @@ def test_a_suite_in_a_file_is_sent_as_it_is_written(muster: Client, fake: FakeMu
 @pytest.mark.parametrize(
     ("checkpoint", "suite", "options", "says"),
     [
-        ("/nowhere/policy.safetensors", "cartpole", {}, "no file or directory /nowhere/policy.safetensors"),
+        ("/nowhere/policy.safetensors", "cartpole", {}, "checkpoint or agent: there is no file or directory /nowhere/policy.safetensors"),
         (SUBJECT, "/nowhere/suite.yaml", {}, "/nowhere/suite.yaml cannot be read"),
         (SUBJECT, "cartpole", {"deadline": datetime(2026, 1, 1)}, "deadline: expected a time with its zone"),
         (SUBJECT, "cartpole", {"stop": {"halfWidth": float("nan")}}, "cannot be written as JSON"),
