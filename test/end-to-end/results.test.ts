@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { summariesSchema } from '../../src/orchestrator/results/summaries.ts';
 import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
 import { summarySchema } from '../../src/orchestrator/results/summary.ts';
-import { isFullForm, sampled } from '../support/full-form.ts';
+import { sampled } from '../support/full-form.ts';
 import type { MusterResult } from './muster-command.ts';
 import { ANYTHING, CARTPOLE, LATE, REPOSITORY, seedOf, Stage } from './stage.ts';
 
@@ -116,26 +116,23 @@ describe('the output', () => {
   });
 });
 
-describe('torch', () => {
+describe.each(sampled(['torch'], () => false))('%s', () => {
   const python = path.join(REPOSITORY, '.venv-torch/bin/python');
   const torchMetric = (mean: number): unknown => [expect.objectContaining({ name: 'torch', mean })];
 
   // .venv-torch is a Python with torch, gymnasium and safetensors that some have beside .venv.
   // In the short form, test/runner/python loads TorchScript and state dicts.
-  it.runIf(isFullForm && (existsSync(python) || process.env['CI'] !== undefined))(
-    'is imported for a checkpoint that needs it, and only then',
-    async () => {
-      await using stage = await Stage.open();
-      const config = await stage.write('muster.json', { templates: { local: { python } } });
-      const suite = await stage.faultSuite({ changes: { metrics: ['torch'] } });
-      const play = async (checkpoint: string): Promise<MusterResult> =>
-        stage.call(['eval', suite, '-c', checkpoint, '-n', '1', '--json', '--config', config]);
-      expect((await play(ANYTHING)).summary().official.metrics).toEqual(torchMetric(0));
-      const model = stage.path('linear.pt');
-      execFileSync(python, ['-c', `import sys, torch; torch.jit.trace(torch.nn.Linear(1, 2), torch.zeros(1, 1)).save(sys.argv[1])`, model]);
-      expect((await play(model)).summary().official.metrics).toEqual(torchMetric(1));
-    },
-  );
+  it.runIf(existsSync(python) || process.env['CI'] !== undefined)('is imported for a checkpoint that needs it, and only then', async () => {
+    await using stage = await Stage.open();
+    const config = await stage.write('muster.json', { templates: { local: { python } } });
+    const suite = await stage.faultSuite({ changes: { metrics: ['torch'] } });
+    const play = async (checkpoint: string): Promise<MusterResult> =>
+      stage.call(['eval', suite, '-c', checkpoint, '-n', '1', '--json', '--config', config]);
+    expect((await play(ANYTHING)).summary().official.metrics).toEqual(torchMetric(0));
+    const model = stage.path('linear.pt');
+    execFileSync(python, ['-c', `import sys, torch; torch.jit.trace(torch.nn.Linear(1, 2), torch.zeros(1, 1)).save(sys.argv[1])`, model]);
+    expect((await play(model)).summary().official.metrics).toEqual(torchMetric(1));
+  });
 });
 
 async function json(file: string): Promise<unknown> {

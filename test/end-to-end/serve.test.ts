@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { episodePageSchema } from '../../src/faces/http/schemas/agent-episode-schemas.ts';
 import { summarySchema } from '../../src/orchestrator/results/summary.ts';
-import { isFullForm, sampled } from '../support/full-form.ts';
+import { sampled } from '../support/full-form.ts';
 import { sha256 } from '../support/upload-fixture.ts';
 import { Agent, TASK, TASKS } from './arena/http-agent.ts';
 import { MusterServer, suiteOf } from './muster-server.ts';
@@ -61,7 +61,7 @@ describe('muster serve', () => {
   });
 
   // In the short form, backup.test.ts stops a server that plays, and starts it again.
-  it.runIf(isFullForm)('that is drained gives back what it plays, and the next start continues with it', async () => {
+  it.each(sampled(['drained'], () => false))('that is %s gives back what it plays, and the next start continues with it', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { stop: STOP, episode: { seconds: 3600 } } });
     const config = await stage.gatedServer(suite, { server: { drainSeconds: 0 }, pool: { max: 2 } });
