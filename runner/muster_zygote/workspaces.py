@@ -176,10 +176,11 @@ class WorkspaceWarden:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
+        report, *streams = keep_only((self._report, *streams))
         for place, stream in enumerate(streams, ASIDE):
             if fcntl.fcntl(stream, fcntl.F_DUPFD, place) != place:
                 raise OSError("a descriptor is taken")
-        os.dup2(self._report, REPORT)
+        os.dup2(report, REPORT)
         os.closerange(REPORT + 1, ASIDE)
         close_from(ASIDE + len(streams))
         word = os.fsencode(locate_inbox(sandbox))
@@ -224,6 +225,18 @@ class WorkspaceWarden:
             else:
                 problem = workspace.problem or f"its first process ended with status {status} before it had begun"
                 self._orders.send({"type": "failed", "sandbox": sandbox, "message": problem})
+
+
+def keep_only(descriptors: tuple[int, ...]) -> list[int]:
+    """Closes all others, and returns these as low numbers. The warden has one for each workspace, so any number may be taken."""
+    lowest = 0
+    for descriptor in sorted(descriptors):
+        os.closerange(lowest, descriptor)
+        lowest = descriptor + 1
+    close_from(lowest)
+    low = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, REPORT + 1) for descriptor in descriptors]
+    close_from(max(low) + 1)
+    return low
 
 
 def write_report(descriptor: int, sandbox: str, problem: str) -> None:
