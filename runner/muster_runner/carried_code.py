@@ -42,7 +42,7 @@ def visit(directory: Path) -> Visit:
     for known in [path for path in sys.path_importer_cache if path.startswith(str(directory))]:
         del sys.path_importer_cache[known]
     kept = _kept.pop(directory, {})
-    # A module that was imported meanwhile must not be lost: whoever looks for the directory's own gets an error that another one hides it.
+    # A module that was imported meanwhile must not be lost: an import of the directory's own one fails and says that another hides it.
     if not any(name in sys.modules for name in kept):
         sys.modules.update(kept)
     return Visit(directory, before)

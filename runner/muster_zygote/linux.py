@@ -212,7 +212,7 @@ def keep_capabilities_to_enter() -> Call:
 
 
 def hand_down_capabilities_to_enter(other_user: tuple[Call, ...]) -> tuple[Call, ...]:
-    """The same, for a program that is executed then as another user, if any: it gets these two, whoever it runs as, and can get no more."""
+    """Hands these two down to a program that is executed next. It has them as any user, and can gain no others."""
     kept = (_CAP_SYS_CHROOT, _CAP_SYS_ADMIN)
     bits = sum(1 << each for each in kept)
     others = (each for each in range(read_last_capability() + 1) if each not in kept)

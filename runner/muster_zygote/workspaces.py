@@ -178,8 +178,7 @@ class WorkspaceWarden:
             signal.signal(number, signal.SIG_DFL)
         report, *streams = keep_only((self._report, *streams))
         for place, stream in enumerate(streams, ASIDE):
-            if fcntl.fcntl(stream, fcntl.F_DUPFD, place) != place:
-                raise OSError("a descriptor is taken")
+            os.dup2(stream, place)
         os.dup2(report, REPORT)
         os.closerange(REPORT + 1, ASIDE)
         close_from(ASIDE + len(streams))

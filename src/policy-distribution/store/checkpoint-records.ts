@@ -140,7 +140,7 @@ export class CheckpointRecords {
   async forget(digest: Digest, unusedSinceMs: number): Promise<boolean> {
     const path = this.#getPath(digest);
     return translateErrors(path, async () => {
-      // Moved out of reach first: whoever wants to hold it from now on finds it gone, and whoever found it before has a hold that is visible now.
+      // The record is moved away first. A process that wants to hold it from now on does not find it; one that found it before has a visible hold.
       const removed = await this.#withdrawn.withdraw(getDigestHex(digest));
       if (!removed) return false;
       const usedMs = (await readFacts(removed.path))?.touchedMs ?? 0;

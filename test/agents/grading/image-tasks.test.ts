@@ -38,7 +38,7 @@ form = "tokens"
 });
 /** The image's variables stand over Muster's, and the task's over the image's. */
 const RIGHT = `[ "$PATH" = /usr/bin:/bin:/own ] && [ "$GREETING" = "of = the image" ] && [ "$LEVEL" = task ] && [ "$HOME" = /tmp ] || exit 1
-# Whichever user the image names, and whoever of its users may read a file.
+# The user is always this one, whatever user the image names, and may read every file of the image.
 [ "$(id -u)" = 1000 ] || exit 1
 grep -q muster-test /etc/os-release && grep -q image given.txt || exit 1
 [ -e /usr/bin/python3 ] && exit 1

@@ -81,7 +81,7 @@ def weights(number: int, size: int = MEBIBYTE) -> bytes:
     return hashlib.sha256(str(number).encode()).digest() * (size // 32)
 
 
-def test_a_checkpoint_is_fetched_once_whoever_asks_for_it(node: Node) -> None:
+def test_a_checkpoint_is_fetched_once_however_many_ask_for_it(node: Node) -> None:
     assert node.hold(weights(1)) == {"kind": "done", "received": MEBIBYTE, "deltas": 0, "fromBuckets": 0}
     assert node.hold(weights(1), "muster-2") == {"kind": "done", "received": 0, "deltas": 0, "fromBuckets": 0}
     assert node.has(weights(1))

@@ -7,7 +7,7 @@ import { INBOX } from '../upload-path.ts';
 import { createLabels } from './ownership.ts';
 import type { DockerPart } from './settings.ts';
 
-/** The user `nobody` where Muster is root; otherwise Muster's own user, who owns the inbox's files. */
+/** The user `nobody` where Muster is root; otherwise Muster's own user, which owns the files of the inbox. */
 const NOBODY = 65_534;
 const NANOSECONDS = 1e9;
 

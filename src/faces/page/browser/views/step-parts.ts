@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { WorkspaceDiff } from '../../../../agents/arena/workspace-diff.ts';
 
-/** How a step of an agent is shown, whoever played it. */
+/** How a step is shown: alike for every kind of agent. */
 
 const STAGE_KINDS: Readonly<Record<string, string>> = { passed: 'finished', failed: 'failed', infrastructure: 'lost', 'not-run': '' };
 
