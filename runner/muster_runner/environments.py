@@ -1,7 +1,7 @@
 """Makes the environments that a suite declares."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from inspect import signature
@@ -15,6 +15,7 @@ from gymnasium.vector import VectorEnv
 from muster_runner.carried_code import CodeError, find
 from muster_runner.failure import describe, describe_extra, describe_load
 from muster_runner.frames import EntryPoint, Task
+from muster_runner.games import Game, make_pettingzoo
 from muster_runner.random_state import seed_global_generators
 from muster_runner.refusal import EnvironmentRefusal
 
@@ -27,12 +28,6 @@ VECTOR_PACKAGES = ("envpool", "gymnax", "brax")
 
 # Any constant: what an environment draws while it is made is then the same in every sandbox.
 CONSTRUCTION_SEED = 0
-
-
-def assert_info(info: Any) -> None:
-    """@raises TypeError unless `info` is a dictionary: an observation of two parts, without an info, would otherwise be split."""
-    if not isinstance(info, Mapping):
-        raise TypeError(f"reset() gave {type(info).__name__} as its second part; expected (observation, info), info a dictionary")
 
 
 @dataclass(frozen=True)
@@ -84,15 +79,11 @@ def _make_innermost(point: EntryPoint, code: Path | None, *, renders: bool) -> E
     if package in VECTOR_PACKAGES:
         raise CodeError(f"{point.entry} steps many rows at a time: play it with mode: vector")
     if package == "pettingzoo":
-        from muster_runner.games import make_pettingzoo
-
         return make_pettingzoo(name, point.kwargs)
     make = find(point.entry, code)
     kwargs = with_pictures(point.kwargs) if renders and _takes_render_mode(make) else point.kwargs
     environment: Environment = make(**kwargs)
     if hasattr(environment, "possible_agents"):
-        from muster_runner.games import Game
-
         return Game(environment)
     return environment
 

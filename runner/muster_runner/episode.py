@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal
 
-from muster_runner.environments import Environment, assert_info
-from muster_runner.failure import EnvironmentFault, ReportedFailure, describe, describe_environment, describe_reward
+from muster_runner.environment_answers import assert_info, read_number, read_reward
+from muster_runner.environments import Environment
+from muster_runner.failure import EnvironmentFault, ReportedFailure, describe, describe_environment
 from muster_runner.frames import Episode
 from muster_runner.nan_observations import has_nan
 from muster_runner.policies.policy import Policy
@@ -65,21 +66,6 @@ def complete_episode(
     return Completed(total, length, metrics, forward, saw_nan)
 
 
-def read_reward(reward: Any) -> float:
-    """@raises EnvironmentFault for what is no number."""
-    try:
-        return _read_number(reward)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise EnvironmentFault(describe_reward(reward)) from error
-
-
-def _read_number(value: Any) -> float:
-    """float() would take a text for the number in it."""
-    if isinstance(value, str | bytes | bytearray):
-        raise TypeError
-    return float(value)
-
-
 def name_number(value: float) -> str:
     return "NaN, not a number," if math.isnan(value) else f"{'-' if value < 0 else ''}infinite"
 
@@ -131,7 +117,7 @@ def measure(info: Any, names: Iterable[str]) -> dict[str, float]:
     measured: dict[str, float] = {}
     for name in names:
         try:
-            value = _read_number(info[name])
+            value = read_number(info[name])
         except (KeyError, TypeError, ValueError, OverflowError):
             continue
         if math.isfinite(value):

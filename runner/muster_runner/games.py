@@ -8,7 +8,7 @@ import gymnasium
 from gymnasium import spaces
 
 from muster_runner.carried_code import CodeError
-from muster_runner.episode import read_reward
+from muster_runner.environment_answers import read_reward
 from muster_runner.failure import describe_installation
 
 ONE_GAME = "a game of several agents is played with mode: single; its agents are a batch already"

@@ -12,6 +12,7 @@ from muster_runner.environments import Environment, EnvironmentMaker, Record, cl
 from muster_runner.failure import describe
 from muster_runner.fitted_policies import FittedPolicies
 from muster_runner.frames import Batching, Load
+from muster_runner.games import AgentSpaces
 from muster_runner.policies.checkpoint import Checkpoint, Fit
 from muster_runner.policies.policy import Policy
 from muster_runner.policies.read_checkpoint import read_checkpoint
@@ -150,10 +151,9 @@ def _fit_tasks(request: Load, checkpoint: Checkpoint, loaded: Loaded, record: Re
 
 def fit_policy(checkpoint: Checkpoint, fit: Fit) -> Policy:
     """@raises Refusal"""
-    # Not imported where there is one agent: nearly always.
-    games = sys.modules.get("muster_runner.games")
-    if games is None or not isinstance(fit.observation_space, games.AgentSpaces):
+    if not isinstance(fit.observation_space, AgentSpaces):
         return checkpoint.fit(fit)
+    # Imported only for games: every sandbox would pay for it.
     from muster_runner.policies.agent_policies import fit_agents
 
     return fit_agents(checkpoint, fit)

@@ -11,8 +11,9 @@ from muster_runner.blocks.block_player import PlayedBlock
 from muster_runner.blocks.environment_pool import EnvironmentPool
 from muster_runner.blocks.lockstep_row import Row
 from muster_runner.blocks.step_watch import OverdueStep, StepWatch
-from muster_runner.environments import assert_info, close_environment
-from muster_runner.episode import Completed, Failed, Outcome, complete_episode, fail_episode, measure, read_reward
+from muster_runner.environment_answers import assert_info, read_reward
+from muster_runner.environments import close_environment
+from muster_runner.episode import Completed, Failed, Outcome, complete_episode, fail_episode, measure
 from muster_runner.frames import Batching, Episode
 from muster_runner.nan_observations import has_nan
 from muster_runner.policies.rows_policy import Rows, RowsPolicy

@@ -16,9 +16,6 @@ from muster_client.episode import Completed, Episode, Failed, Lost
 from muster_client.errors import (
     BadRequest,
     Conflict,
-    EvaluationCancelled,
-    EvaluationEnded,
-    EvaluationFailed,
     FieldProblem,
     Forbidden,
     InvalidArgument,
@@ -33,7 +30,16 @@ from muster_client.errors import (
     Timeout,
     Unauthorized,
 )
-from muster_client.evaluation import Evaluation, Event, Failure, PlayedCheckpoint, Running
+from muster_client.evaluation import (
+    Evaluation,
+    EvaluationCancelled,
+    EvaluationEnded,
+    EvaluationFailed,
+    Event,
+    Failure,
+    PlayedCheckpoint,
+    Running,
+)
 from muster_client.grant import Grant
 from muster_client.pool import Pool
 from muster_client.rollout_group import RolloutGroup, RolloutOptions, RolloutStream, RolloutTrajectory, Segment

@@ -1,11 +1,6 @@
 """Errors of the client. Every error is a `MusterError`, and says what was wrong and what was expected."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from muster_client.evaluation import Evaluation
-    from muster_client.summary import ComparisonSummary, Summary
 
 
 class MusterError(Exception):
@@ -102,38 +97,6 @@ class Timeout(MusterError, TimeoutError):
     def __init__(self, evaluation_id: str, seconds: float) -> None:
         super().__init__(f"{evaluation_id} was not over within {seconds:g} s; it goes on, and can be waited for by its id")
         self.evaluation_id = evaluation_id
-
-
-class EvaluationEnded(MusterError):
-    """An evaluation or comparison is over without the requested answer."""
-
-    def __init__(self, evaluation: "Evaluation") -> None:
-        super().__init__(_describe(evaluation))
-        self.evaluation = evaluation
-
-    @property
-    def code(self) -> str | None:
-        """Why, for programs: `evaluation.deadline`; None when a caller cancelled it."""
-        return self.evaluation.failure.code if self.evaluation.failure else None
-
-    @property
-    def summary(self) -> "Summary | ComparisonSummary | None":
-        """What was known by then, labelled partial; None when nothing was."""
-        return self.evaluation.summary
-
-
-class EvaluationFailed(EvaluationEnded):
-    """It could not be played to its end."""
-
-
-class EvaluationCancelled(EvaluationEnded):
-    """A caller cancelled it, a newer version of its run replaced it, or its deadline came."""
-
-
-def _describe(evaluation: "Evaluation") -> str:
-    why = f": {evaluation.failure.message}" if evaluation.failure else ""
-    kept = "; what is known is in `summary`" if evaluation.summary else ""
-    return f"{evaluation.id} {'was cancelled' if evaluation.state == 'cancelled' else 'failed'}{why}{kept}"
 
 
 class LeaseLost(MusterError):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-from muster_client.errors import ServerError
+from muster_client.errors import MusterError, ServerError
 from muster_client.fields import Fields
 from muster_client.summary import ComparisonSummary, Summary, read_summary
 
@@ -105,6 +105,38 @@ class Event:
     def is_last(self) -> bool:
         """The last event."""
         return self.type == "state" and self.data.get("state") in OVER
+
+
+class EvaluationEnded(MusterError):
+    """An evaluation or comparison is over without the requested answer."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        super().__init__(_describe(evaluation))
+        self.evaluation = evaluation
+
+    @property
+    def code(self) -> str | None:
+        """Why, for programs: `evaluation.deadline`; None when a caller cancelled it."""
+        return self.evaluation.failure.code if self.evaluation.failure else None
+
+    @property
+    def summary(self) -> Summary | ComparisonSummary | None:
+        """What was known by then, labelled partial; None when nothing was."""
+        return self.evaluation.summary
+
+
+class EvaluationFailed(EvaluationEnded):
+    """It could not be played to its end."""
+
+
+class EvaluationCancelled(EvaluationEnded):
+    """A caller cancelled it, a newer version of its run replaced it, or its deadline came."""
+
+
+def _describe(evaluation: Evaluation) -> str:
+    why = f": {evaluation.failure.message}" if evaluation.failure else ""
+    kept = "; what is known is in `summary`" if evaluation.summary else ""
+    return f"{evaluation.id} {'was cancelled' if evaluation.state == 'cancelled' else 'failed'}{why}{kept}"
 
 
 def _read_failure(fields: Fields) -> Failure:

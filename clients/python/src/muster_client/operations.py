@@ -10,8 +10,8 @@ from muster_client.calls import SLOW_ANSWER_SECONDS, STREAM_IDLE_SECONDS, Deadli
 from muster_client.checkpoint import CheckpointLike, checkpoint_reference, named_checkpoint
 from muster_client.effects import Emit, Items, Open, Pause, Read, Request, Steps, Work, for_each, perform
 from muster_client.episode import Episode, read_episode
-from muster_client.errors import EvaluationCancelled, EvaluationFailed, MusterError, ServerError, ServerUnavailable, Timeout
-from muster_client.evaluation import Evaluation, Event, read_evaluation, read_event
+from muster_client.errors import MusterError, ServerError, ServerUnavailable, Timeout
+from muster_client.evaluation import Evaluation, EvaluationCancelled, EvaluationFailed, Event, read_evaluation, read_event
 from muster_client.fields import parsed
 from muster_client.grant import Grant, read_grant
 from muster_client.patience import Patience
