@@ -1,9 +1,9 @@
-"""An interpreter that is forked for each run of a program: `python3 -I forked_python.py MODULES`, orders at descriptor 3.
+"""An interpreter that forks a process for each run of a program: `python3 -I forked_python.py MODULES`, orders at descriptor 3.
 
-Whatever Python the root file system has runs this file, so it stands alone and keeps to what versions from 3.7 on understand. A run is a
-process of its own, as if its program had been started by the interpreter itself. Programs that are not trusted run as the same user and
-find this process still there: it makes itself one that they can neither read nor write. What gives the orders sees to it that it has not
-been changed from outside (muster_workspace/forked_python.py).
+The Python of the root file system runs this file, so it imports nothing of Muster and uses only what Python 3.7 and later have. Each run is
+as if the interpreter itself had started the program. Untrusted programs run as the same user beside this process, so it makes itself
+unreadable and unwritable for them. Muster's program, which sends the orders, checks before each that no limit and no scheduling of this
+process has been changed (muster_workspace/interpreters.py).
 """
 
 from __future__ import annotations
@@ -20,13 +20,25 @@ if TYPE_CHECKING:
 _ORDERS = 3
 _ORDER_BYTES = 1 << 17
 _PR_SET_DUMPABLE = 4
-# What repeated_runs.py defines, once it is needed.
+
+
+def define(file_name: str) -> Dict[str, Any]:
+    """Run a file beside this one, and return the names that it defines: an isolated interpreter cannot import it."""
+    path = __file__.rpartition("/")[0] + "/" + file_name
+    names: Dict[str, Any] = {}
+    with open(path, "rb") as file:
+        exec(compile(file.read(), path, "exec"), names)
+    return names
+
+
+_RUN = define("one_run.py")
+# Filled when it is first needed.
 _REPEATED: Dict[str, Any] = {}
 
 
 def native(*names: str) -> List[Callable[..., int]]:
-    """Functions of the C library, which answer with a number. Raises ImportError."""
-    # The C module beneath ctypes, which itself takes longer to import than everything else here.
+    """Functions of the C library that return a number. Raises ImportError."""
+    # The C module that ctypes uses. Importing ctypes itself takes longer than everything else here.
     import _ctypes
 
     # A program must find the state of an interpreter that has just started.
@@ -38,15 +50,18 @@ def native(*names: str) -> List[Callable[..., int]]:
 
 
 def seal() -> Callable[[], object]:
-    """Keep other processes of this user out. Returns what undoes it in a child. Raises ImportError and OSError."""
+    """Keep other processes of this user from this one's memory. Returns a function that a child calls to undo it.
+
+    Raises ImportError and OSError.
+    """
     (prctl,) = native("prctl")
     if prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
-        raise OSError("it can be read by others")
+        raise OSError("other processes can read the interpreter's memory")
     return lambda: prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
 def _import(names: Sequence[str]) -> None:
-    """Import modules of the interpreter's own, and numpy: what others do when they are imported may not outlast a fork."""
+    """Import modules of the standard library, and numpy. Others may start threads, or open files, that a fork does not keep."""
     if any(os.access(place or ".", os.W_OK) for place in sys.path):
         raise ImportError("modules could be replaced")
     allowed = set(getattr(sys, "stdlib_module_names", ())) | {"numpy"}
@@ -59,15 +74,14 @@ def _import(names: Sequence[str]) -> None:
 
 
 def serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
-    """Fork a process for each run of an order, and report how it ended. Returns, in the run's process alone, its program and the arguments.
-    """
-    # Another program could interrupt it between knowing how a run has ended and reporting it.
+    """Fork a process for each run of an order, and report how it ended. Returns only in a run's process: program and arguments."""
+    # A program that still runs could interrupt this process between the end of a run and the report.
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     hides_resource = "resource" not in sys.modules
 
     def begin(streams: List[int], variables: List[str], directory: str) -> None:
         if hides_resource:
-            # wait4 imports it, and a program must find the state of an interpreter that has just started.
+            # wait4 has imported it, and a program must find the state of an interpreter that has just started.
             sys.modules.pop("resource", None)
         _become(streams, unseal)
         for variable in variables:
@@ -86,9 +100,9 @@ def serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
 
 
 def _carry_out(orders: Any, words: List[str], streams: List[int], begin: Callable[..., None]) -> List[str]:
-    """Carry an order out. Returns, in a run's process alone, its program and the arguments.
+    """Carry an order out. Returns, only in a run's process, the program and its arguments; an empty list in this one.
 
-    Several runs in one order go on until one of them leaves something in their directory: then what gives the orders makes it anew.
+    An order with several runs ends after the first run that leaves a file in its directory: the sender then empties the directory.
     """
     directory, variables = words.pop(0), _take(words)
     programs = [_take(words) for _ in range(len(streams) // 3)]
@@ -119,17 +133,15 @@ def _carry_out(orders: Any, words: List[str], streams: List[int], begin: Callabl
 def _repeat(
     programs: List[List[str]], directory: str, streams: List[int], send: Callable[[bytes], object], begin: Callable[[], None]
 ) -> bool:
-    """Have all runs in one process, where the program can leave nothing behind in it. One that ends early has told of the runs before."""
-    path = __file__.rpartition("/")[0] + "/repeated_runs.py"
+    """Do all runs in one process, if the program can leave nothing in it for the next run. Reports each run that has ended."""
     if not _REPEATED:
-        with open(path, "rb") as file:
-            exec(compile(file.read(), path, "exec"), _REPEATED)
+        _REPEATED.update(define("repeated_runs.py"))
     if not _REPEATED["leaves_nothing"](os.path.join(directory, programs[0][0])):
         return False
     process = os.fork()
     if process == 0:
         begin()
-        _REPEATED["run_all"](programs, streams, lambda: os.listdir(directory), send, (load, execute, forget))
+        _REPEATED["run_all"](programs, streams, lambda: os.listdir(directory), send, (_RUN["load"], _RUN["execute"], _RUN["forget"]))
     os.waitpid(process, 0)
     return True
 
@@ -140,7 +152,7 @@ def _close(descriptors: List[int]) -> None:
 
 
 def _take(words: List[str]) -> List[str]:
-    """The first word gives the number of words that are removed."""
+    """Remove and return some words. The first word is their number."""
     end = int(words[0]) + 1
     taken = words[1:end]
     del words[:end]
@@ -153,33 +165,12 @@ def _become(streams: Sequence[int], unseal: Callable[[], object]) -> None:
         os.close(descriptor)
     os.setsid()
     _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-    # All writable directories are made again before the next run: no run would find the compiled modules of another.
+    # All writable directories are emptied before the next run, so it would not find the compiled modules of this one.
     sys.dont_write_bytecode = True
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()
     unseal()
-
-
-def load(program: str) -> Dict[str, Any]:
-    """The names of the module that the program fills, and its code among them."""
-    try:
-        with open(program, "rb") as file:
-            source = file.read()
-    except OSError as error:
-        sys.stderr.write("%s: can't open file %r: [Errno %s] %s\n" % (sys.executable, program, error.errno, error.strerror))
-        os._exit(2)
-    main = type(sys)("__main__")
-    path = os.path.join(os.getcwd(), program)
-    loader = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", path)
-    main.__dict__.update(__file__=path, __loader__=loader, __builtins__=sys.modules["builtins"], __cached__=None, __annotations__={})
-    sys.modules["__main__"] = main
-    try:
-        main.__dict__["__code__"] = compile(source, path, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
-        _show(sys.exc_info())
-        os._exit(1)
-    return main.__dict__
 
 
 def _wait() -> Tuple[str, List[str], Set[str]]:
@@ -196,97 +187,19 @@ def _wait() -> Tuple[str, List[str], Set[str]]:
 
 
 def prepare(names: Sequence[str]) -> Tuple[Callable[[], object], Set[str]]:
-    """Everything that is done once for all runs. Returns what `seal` returns, and the modules that runs find. Raises ImportError and
-    OSError.
-    """
+    """Do what all runs share. Returns the result of `seal`, and the names of the modules that runs find. Raises ImportError and OSError."""
     unseal = seal()
     _import(names)
     import atexit  # noqa: F401
     import gc
 
-    # The first compilation makes all types of syntax trees: each run would make them again.
+    # The first compilation creates all types of syntax trees. Otherwise each run would create them.
     compile("", "", "exec")
-    # The collector of a run would write on pages that it shares with all others, and have each copied.
+    # Otherwise the garbage collector of a run would write to pages that all runs share, and have each copied.
     gc.collect()
     gc.freeze()
     return unseal, set(sys.modules)
 
 
-def execute(names: Dict[str, Any]) -> int:
-    """Run the program that fills these names, and what it has left for its end. Returns its status."""
-    status = 0
-    try:
-        exec(names.pop("__code__"), names)
-    except SystemExit as error:
-        status = _status_of(error.code)
-    except KeyboardInterrupt:
-        status = 130
-        _show(sys.exc_info())
-    except BaseException:
-        status = 1
-        _show(sys.exc_info())
-    threading = sys.modules.get("threading")
-    if threading is not None:
-        threading._shutdown()
-    sys.modules["atexit"]._run_exitfuncs()
-    return status if _flush() else status or 120
-
-
-def forget(names: Dict[str, Any]) -> None:
-    """Take the program apart. Files that are still open are written to the end when nothing has them any more."""
-    names.clear()
-    sys.modules["gc"].collect()
-    _flush()
-
-
-def _forget_modules(known: Set[str]) -> None:
-    # New modules come last: the others are shared with the other runs, and would be copied when they are taken apart.
-    new = []
-    for name in reversed(sys.modules):
-        if name in known:
-            break
-        new.append(name)
-    for name in new:
-        module = sys.modules.pop(name)
-        if module is not None:
-            getattr(module, "__dict__", {}).clear()
-
-
-def _show(found: Any) -> None:
-    kind, error, trace = found
-    trace = trace and trace.tb_next
-    sys.excepthook(kind, error.with_traceback(trace), trace)
-
-
-def _status_of(code: object) -> int:
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return code & 0xFF
-    _flush()
-    sys.stderr.write("%s\n" % (code,))
-    return 1
-
-
-def _flush() -> bool:
-    try:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None and not stream.closed:
-                stream.flush()
-    except (OSError, ValueError):
-        return False
-    return True
-
-
-def run(program: str, arguments: List[str], known: Set[str]) -> None:
-    """Become the program, and end the process as the interpreter does. It does not come back."""
-    sys.argv[:] = [program] + arguments
-    names = load(program)
-    status = execute(names)
-    _forget_modules(known)
-    forget(names)
-    os._exit(status)
-
-
 if __name__ == "__main__":
-    run(*_wait())
+    _RUN["run"](*_wait())

@@ -1,8 +1,9 @@
-"""Runs of a trusted program in one process, where the program can leave nothing behind for the next of them.
+"""Several runs of a trusted program in one process, if the program can leave nothing in the process for its next run.
 
-forked_python.py reads this file for runs that follow each other. A program is taken for harmless by what it is made of: one that does
-anything else has a process for each run. A harmless program is made anew for each run, and its streams are; what stays are the modules that
-it imports, of which it may use only functions and values that keep nothing of a call. The lists are short on purpose.
+forked_python.py reads this file for an order with several runs. A program is harmless if it consists only of the syntax, the builtins and
+the functions of modules that are listed here; all other programs have a process for each run. A harmless program is compiled again for each
+run, and gets new streams. The modules that it imports stay, and the listed functions keep nothing of a call. The lists are short on
+purpose.
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ _MODULES = {
     "sys": "argv byteorder exit maxsize stderr stdin stdout",
     "zlib": "adler32 compress crc32 decompress",
 }
-# Of these alone something may be asked for that it has: what comes of that is a method, or the stream beneath.
+# Only of these may a program use attributes: they are methods, or the stream beneath.
 _STREAMS = ("stderr", "stdin", "stdout")
-# What leads from a function or an error to what all programs have in common.
+# Attributes that lead from a function or an error to objects that all runs share.
 _LEADING_OUT = ("_", "ag_", "co_", "cr_", "f_", "func_", "gi_", "tb_")
 
 
 def leaves_nothing(path: str) -> bool:
-    """Whether the next run of the program finds what it would find in a process of its own."""
+    """Whether the next run of the program finds the same state as in a process of its own."""
     try:
         with open(path, "rb") as file:
             tree = compile(file.read(), "", "exec", _ONLY_SYNTAX, dont_inherit=True)
@@ -90,7 +91,7 @@ def _walk(node: Any, base: type) -> Iterator[Any]:
 
 def _takes_harmless(node: Any) -> bool:
     harmless = _MODULES.get(node.module or "", "").split()
-    # A stream by another name would not be the next run's.
+    # A stream under another name would still be that of this run.
     return not node.level and node.module != "sys" and all(each.name in harmless for each in node.names)
 
 
@@ -109,7 +110,7 @@ def _is_harmless(node: Any, modules: Dict[str, str], known: Set[str], inside: Se
     kind = type(node).__name__
     if kind == "Name":
         if node.id in modules:
-            # A module may not get another name, nor be handed on.
+            # A module may not be assigned to a name, nor passed to a function.
             return id(node) in inside and node.id not in known
         return node.id in known
     if kind != "Attribute":
@@ -131,7 +132,7 @@ def run_all(
     send: Callable[[bytes], object],
     steps: Tuple[Callable[[str], Dict[str, Any]], Callable[[Dict[str, Any]], int], Callable[[Dict[str, Any]], None]],
 ) -> None:
-    """Run the program with the words and the three streams of each run, and tell how each has ended, until one leaves a file.
+    """Do each run, with its arguments and its three streams, and report how it ended. Stops after a run that leaves a file.
 
     Ends the process.
     """

@@ -1,10 +1,10 @@
-"""A warm interpreter: `python3 -I warm_forked_python.py MODULES`, orders at descriptor 3. Interpreters of sandboxes are forked from it.
+"""A warm interpreter: `python3 -I warm_forked_python.py MODULES`, orders at descriptor 3. It forks the interpreters of sandboxes.
 
-It has started and imported once, which takes most of the time of an interpreter that forks runs (forked_python.py). It runs outside of the
-sandboxes, and nothing of any submission: each order is for one sandbox, and what is forked for it enters the sandbox, gives up all
-privileges, and keeps no descriptor but that of its own orders. Only then does it run programs.
+It starts and imports once, which takes most of the time that an interpreter needs until it can fork runs (forked_python.py). It is outside
+of all sandboxes, and runs no code of a submission. Each order is for one sandbox: the forked interpreter enters the sandbox, gives up all
+privileges, and keeps only the descriptor of its own orders. Only then does it run programs.
 
-Whatever Python the machine has runs this file, so it stands alone, as forked_python.py does, of which it runs the code.
+The Python of the machine runs this file, so it imports nothing of Muster. It reads forked_python.py.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _ORDERS = 3
 _ORDER_BYTES = 1 << 17
 _CLONE_NEWPID = 0x2000_0000
-# A sandbox is sent by far fewer.
+# An order has far fewer.
 _MOST_DESCRIPTORS = 64
 
 
 def _load_forking() -> Dict[str, Any]:
-    """What forked_python.py defines. It lies beside this file."""
+    """The names that forked_python.py, beside this file, defines."""
     path = __file__.rpartition("/")[0] + "/forked_python.py"
     names: Dict[str, Any] = {"__name__": "forked_python", "__file__": path, "__builtins__": __builtins__}
     with open(path, "rb") as file:
@@ -35,7 +35,7 @@ def _load_forking() -> Dict[str, Any]:
 
 
 class _Confinement:
-    """How a forked process gets into a sandbox and gives up what it has, worked out once."""
+    """The system calls with which a forked process enters a sandbox and gives up its privileges. They are prepared once."""
 
     def __init__(self, native: Callable[..., List[Callable[..., int]]], calls: Sequence[Tuple[str, Tuple[Any, ...]]]) -> None:
         self.enter_namespace, enter_directory = native("setns", "chdir")
@@ -46,14 +46,14 @@ class _Confinement:
         self._calls = [(functions[name], tuple(self._point_at(each) for each in arguments)) for name, arguments in calls]
 
     def enter(self, namespaces: Sequence[int], groups: Sequence[int]) -> None:
-        """The namespace of users comes last: from it no other can be entered. Raises OSError."""
+        """Enters the user namespace last: from within it, no other can be entered. Raises OSError."""
         for group in groups:
             os.write(group, b"0")
         _make([(self.enter_namespace, (each, 0)) for each in namespaces])
         _make([self._enter_root, *self._calls])
 
     def _point_at(self, argument: Any) -> Any:
-        """The instructions of a filter of system calls come as a list of one text: the call wants a struct sock_fprog."""
+        """Turn a list of one element, the instructions of a seccomp filter, into the struct sock_fprog that the call takes."""
         if not isinstance(argument, list):
             return argument
         import _ctypes
@@ -73,8 +73,8 @@ def _make(calls: Sequence[Tuple[Callable[..., int], Tuple[Any, ...]]]) -> None:
 
 
 def _serve(orders: Any, confinement: _Confinement) -> List[str]:
-    """Fork an interpreter for each order. Returns, in the interpreter's process alone, what the order says."""
-    # The kernel buries them: each belongs to its sandbox, whose first process ends it.
+    """Fork an interpreter for each order. Returns only in the interpreter's process: the variables of the order."""
+    # The kernel reaps the interpreters. Each ends with the first process of its sandbox.
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
     own_processes = os.open("/proc/self/ns/pid", os.O_RDONLY)
     while True:
@@ -83,7 +83,7 @@ def _serve(orders: Any, confinement: _Confinement) -> List[str]:
             os._exit(0)
         received = memoryview(control[0][2]).cast("i").tolist()
         count, _, text = data.partition(b"\0")
-        # Should the sandbox be gone, all that is left to do is to close its descriptors.
+        # If the sandbox has ended, only its descriptors remain to be closed.
         is_there = confinement.enter_namespace(received[0], _CLONE_NEWPID) == 0
         if is_there and os.fork() == 0:
             _become(confinement, received[1 : int(count)], received[int(count) : -1], received[-1])
@@ -95,7 +95,7 @@ def _serve(orders: Any, confinement: _Confinement) -> List[str]:
 
 
 def _become(confinement: _Confinement, namespaces: Sequence[int], groups: Sequence[int], orders: int) -> None:
-    """In the forked process, which ends where it cannot enter the sandbox."""
+    """Runs in the forked process, which ends if it cannot enter the sandbox."""
     try:
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         confinement.enter(namespaces, groups)
@@ -117,7 +117,7 @@ def _main() -> Tuple[Callable[..., None], str, List[str], Set[str]]:
     orders.send(b"ready %d" % os.getpid())
     os.environ.clear()
     os.environ.update(variable.partition("=")[::2] for variable in variables)
-    return (forking["run"], *forking["serve"](orders, unseal), known)
+    return (forking["_RUN"]["run"], *forking["serve"](orders, unseal), known)
 
 
 _run, *_rest = _main()

@@ -18,7 +18,8 @@ from muster_dialler.reaper import Reaper
 from muster_dialler.session import Session, await_order
 from muster_dialler.settings import Settings, SettingsError, read_settings
 from muster_runner.json_fields import FieldError
-from muster_zygote.linux import hide_memory, make
+from muster_zygote.linux import make
+from muster_zygote.privileges import hide_memory
 
 EXIT_USAGE = 64
 EXIT_REFUSED = 69

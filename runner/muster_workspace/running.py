@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from muster_workspace.channel import Channel
 from muster_workspace.command import Command, end_of
-from muster_workspace.forked_python import Interpreters
+from muster_workspace.interpreters import Interpreters
 from muster_workspace.output import BoundedOutput
 from muster_workspace.processes import Accounts, resident_bytes
 from muster_workspace.starting import begin

@@ -12,7 +12,7 @@ from typing import Any
 
 from muster_workspace.channel import Channel
 from muster_workspace.command import Command, end_of
-from muster_workspace.forked_python import Interpreters
+from muster_workspace.interpreters import Interpreters
 from muster_workspace.output import BoundedOutput, give
 from muster_workspace.processes import Accounts
 from muster_workspace.time_limit import TimeLimit

@@ -9,7 +9,7 @@ from muster_workspace import fields
 from muster_workspace.channel import Channel, ProtocolError
 from muster_workspace.command import Command
 from muster_workspace.files import Bounds, Incoming, Outgoing, wipe
-from muster_workspace.forked_python import Interpreters
+from muster_workspace.interpreters import Interpreters
 from muster_workspace.output import give
 from muster_workspace.places import Refusal, explain, open_base, renew
 from muster_workspace.running import Beside, RunningCommand

@@ -6,7 +6,7 @@ from muster_workspace import fields
 from muster_workspace.channel import Channel
 from muster_workspace.command import Command
 from muster_workspace.files import Bounds, Incoming, Outgoing, wipe
-from muster_workspace.forked_python import Interpreters
+from muster_workspace.interpreters import Interpreters
 from muster_workspace.output import give
 from muster_workspace.places import Refusal, explain
 from muster_workspace.processes import Accounts, Remaining

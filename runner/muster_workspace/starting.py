@@ -10,7 +10,7 @@ from _socket import socketpair
 from typing import TYPE_CHECKING, NamedTuple
 
 from muster_workspace.command import Command
-from muster_workspace.forked_python import Interpreters
+from muster_workspace.interpreters import Interpreters
 
 # Few commands need it, and every sandbox that is not forked would wait for it.
 if TYPE_CHECKING:

@@ -36,6 +36,11 @@ def fits(message: Message) -> bool:
     return len(json.dumps(message).encode()) <= MAX_BYTES
 
 
+def close_all(descriptors: Sequence[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
 @dataclass
 class Outbox:
     """Sends without ever waiting for the other side, which may itself be waiting to send.
@@ -62,14 +67,11 @@ class Outbox:
             except BlockingIOError:
                 return False
             self._waiting.popleft()
-            for descriptor in descriptors:
-                os.close(descriptor)
+            close_all(descriptors)
         return True
 
     def close(self) -> None:
         """Closes the channel, and the descriptors of what was not sent."""
         self.channel.close()
         while self._waiting:
-            _message, descriptors = self._waiting.popleft()
-            for descriptor in descriptors:
-                os.close(descriptor)
+            close_all(self._waiting.popleft()[1])

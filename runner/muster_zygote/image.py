@@ -15,22 +15,11 @@ from muster_runner.imports import import_all, is_lasting
 from muster_runner.shared_memory import share_memory
 from muster_zygote.children import end_message, reap_children, wake_on_child
 from muster_zygote.entrance import list_namespaces
-from muster_zygote.envelope import Message, receive, send
+from muster_zygote.envelope import Message, close_all, receive, send
 from muster_zygote.holes import fill_holes
 from muster_zygote.huge_pages import huge_pages
-from muster_zygote.linux import (
-    Namespace,
-    become_user,
-    close_from,
-    enter,
-    flush_c_streams,
-    forbid_new_privileges,
-    keep_capabilities,
-    keep_capabilities_to_enter,
-    leave_groups,
-    make,
-    unshare,
-)
+from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams, make, unshare
+from muster_zygote.privileges import become_user, forbid_new_privileges, keep_capabilities, keep_capabilities_to_enter, leave_groups
 from muster_zygote.program import Confinement, forget_the_past, prepare, run
 from muster_zygote.settings import Settings
 
@@ -58,6 +47,15 @@ class Image:
             send(self.channel, {"type": "unfit", "message": message, "lasting": is_lasting(error)})
             os._exit(1)
         self._serve(policies)
+
+    def prepare_base(self) -> NoReturn:
+        """Gives up the warden's privileges, then prepares what all further images are forked from."""
+
+        def work() -> list[Message]:
+            give_up_privileges(self.settings)
+            return import_and_rehearse(self.settings.imports)
+
+        self.prepare(work)
 
     def _serve(self, policies: list[Message]) -> NoReturn:
         """Forks programs until the warden is gone, and with it everything of its pid namespace."""
@@ -88,8 +86,7 @@ class Image:
             self._fork(message["sandbox"], message["command"], message["has_line"], descriptors)
         else:
             self._fork_image(message, descriptors[0])
-        for descriptor in descriptors:
-            os.close(descriptor)
+        close_all(descriptors)
         return True
 
     def _fork(self, sandbox: str, command: list[str], has_line: bool, descriptors: list[int]) -> None:

@@ -1,10 +1,8 @@
 """System calls that Python has no functions for.
 
-Those that a forked process makes are prepared by the one that it is forked from. A process has a copy of its own of every page that it
-writes on, and running Python writes on many: names, counts of references. So the calls and their arguments are prepared before the
-fork, once where it is the same for all; a child only goes through the list.
-
-The file is long because it is a list, too: a function for each call.
+A process prepares the calls of its children before it forks them. A child gets its own copy of each page that it writes to, and running
+Python writes to many. So calls and arguments are built before the fork, once if they are the same for all children, and a child only makes
+the calls.
 """
 
 import ctypes
@@ -13,7 +11,6 @@ import resource
 import struct
 from collections.abc import Callable
 from enum import IntFlag
-from pathlib import Path
 from typing import Any, NamedTuple
 
 # PyDLL holds the interpreter's lock: these calls change the process as a whole and return at once.
@@ -49,17 +46,7 @@ class MountFlag(IntFlag):
 
 
 _MNT_DETACH = 2
-_PR_SET_DUMPABLE = 4
-_PR_SET_KEEPCAPS = 8
 _PR_SET_NAME = 15
-_PR_CAPBSET_DROP = 24
-_PR_SET_NO_NEW_PRIVS = 38
-_PR_CAP_AMBIENT = 47
-_PR_CAP_AMBIENT_RAISE = 2
-_PR_CAP_AMBIENT_CLEAR_ALL = 4
-# The header of capset(2): the version, and this process; then effective, permitted and inheritable ones, twice 32 bits each.
-_OWN_CAPABILITIES, _NONE = struct.pack("Ii", 0x2008_0522, 0), bytes(24)
-_CAP_SYS_CHROOT, _CAP_SYS_ADMIN, _CAP_WAKE_ALARM = 18, 21, 35
 _AF_INET, _SOCK_DGRAM = 2, 2
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP_AND_RUNNING = 0x41
@@ -68,22 +55,22 @@ _HIGHEST_DESCRIPTOR = 0xFFFF_FFFF
 
 
 class Argument(NamedTuple):
-    """Stands for something that is not known yet: the word at this position of those that a program is started with."""
+    """A value that is known only when a program starts: the argument at this position of its command line."""
 
     position: int
 
 
 class Call(NamedTuple):
-    """A system call that is yet to be made. It answers with a negative number when it fails."""
+    """A system call to make later. It returns a negative number when it fails."""
 
     function: Callable[..., Any]
-    """Numbers, bytes for pointers, and the like; an Argument where it is not for `make`."""
     arguments: tuple[Any, ...]
+    """Numbers, and bytes for pointers. Only calls that `make` does not get may contain an Argument."""
     what: str
 
 
 def make(*calls: Call) -> None:
-    """One after the other. @raises OSError for the first that fails; those behind it are not made."""
+    """Makes the calls in order. @raises OSError for the first that fails; the calls after it are not made."""
     for function, arguments, what in calls:
         if function(*arguments) < 0:
             code = ctypes.get_errno()
@@ -129,7 +116,7 @@ def change_directory(path: str) -> Call:
 
 
 def open_file(path: str, flags: int, mode: int = 0) -> Call:
-    """The file gets the lowest free descriptor, which the calls that follow have to know."""
+    """The file gets the lowest free descriptor. The calls that follow rely on that."""
     return Call(libc.open, (os.fsencode(path), flags | os.O_CLOEXEC, mode), f"open {path}")
 
 
@@ -147,18 +134,18 @@ def close_from(lowest: int) -> None:
 
 
 def close_others(lowest: int) -> Call:
-    """The same, as a call."""
+    """Does what `close_from` does, as a call."""
     return Call(close_range, (lowest, _HIGHEST_DESCRIPTOR, 0), "close")
 
 
 def close_range(lowest: int, _highest: int, _flags: int) -> int:
-    """As the C library has it, where it has it."""
+    """Stands in for the C library's function, which older versions lack."""
     close_from(lowest)
     return 0
 
 
 def write_file(path: str, text: str, free: int) -> tuple[Call, ...]:
-    """@param path: where it is relative, it is so to where the process is when it makes the calls.
+    """@param path: a relative path starts at the process's directory when it makes the calls.
 
     @param free: the lowest descriptor that is free then.
     """
@@ -184,78 +171,6 @@ def ignore_signal(number: int) -> Call:
 
 def new_session() -> Call:
     return Call(libc.setsid, (), "setsid")
-
-
-def leave_groups() -> Call:
-    """Must be called before the user changes, because it takes a privilege."""
-    return Call(libc.setgroups, (0, None), "setgroups")
-
-
-def become_user(number: int) -> tuple[Call, ...]:
-    """The user and the group of this number. The process stays one that its user may look into, as it was."""
-    return (
-        Call(libc.setresgid, (number, number, number), "setresgid"),
-        Call(libc.setresuid, (number, number, number), "setresuid"),
-        Call(libc.prctl, (_PR_SET_DUMPABLE, 1, 0, 0, 0), "PR_SET_DUMPABLE"),
-    )
-
-
-def keep_capabilities() -> Call:
-    """Keeps the capabilities when root becomes another user."""
-    return Call(libc.prctl, (_PR_SET_KEEPCAPS, 1, 0, 0, 0), "PR_SET_KEEPCAPS")
-
-
-def keep_capabilities_to_enter() -> Call:
-    """All others than the two that entering a namespace takes are gone."""
-    kept = 1 << _CAP_SYS_ADMIN | 1 << _CAP_SYS_CHROOT
-    return Call(libc.capset, (_OWN_CAPABILITIES, struct.pack("3I", kept, kept, 0) + bytes(12)), "capset")
-
-
-def hand_down_capabilities_to_enter(other_user: tuple[Call, ...]) -> tuple[Call, ...]:
-    """Hands these two down to a program that is executed next. It has them as any user, and can gain no others."""
-    kept = (_CAP_SYS_CHROOT, _CAP_SYS_ADMIN)
-    bits = sum(1 << each for each in kept)
-    others = (each for each in range(read_last_capability() + 1) if each not in kept)
-    return (
-        *(Call(libc.prctl, (_PR_CAPBSET_DROP, each, 0, 0, 0), "drop a capability") for each in others),
-        *other_user,
-        Call(libc.capset, (_OWN_CAPABILITIES, struct.pack("3I", bits, bits, bits) + bytes(12)), "capset"),
-        *(Call(libc.prctl, (_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, each, 0, 0), "keep a capability") for each in kept),
-    )
-
-
-def read_last_capability() -> int:
-    """The highest that the kernel knows."""
-    return int(Path("/proc/sys/kernel/cap_last_cap").read_text())
-
-
-def drop_capabilities() -> tuple[Call, ...]:
-    """All of them, for good: out of the bounding set, so that no program can bring them back."""
-    bounding = (Call(libc.prctl, (_PR_CAPBSET_DROP, each, 0, 0, 0), "drop a capability") for each in range(read_last_capability() + 1))
-    ambient = Call(libc.prctl, (_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "clear the ambient capabilities")
-    return (*bounding, ambient, Call(libc.capset, (_OWN_CAPABILITIES, _NONE), "capset"))
-
-
-def keep_one_capability() -> tuple[Call, ...]:
-    """All others are gone, and this one stays with whatever this process executes: CAP_WAKE_ALARM, good for nothing in a user namespace.
-
-    A process without capabilities may not trace a process that has one (ptrace(2)).
-    """
-    word, bit = divmod(_CAP_WAKE_ALARM, 32)
-    halves = struct.pack("3I", *(1 << bit,) * 3), bytes(12)
-    return (
-        Call(libc.capset, (_OWN_CAPABILITIES, halves[word] + halves[1 - word]), "capset"),
-        Call(libc.prctl, (_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_WAKE_ALARM, 0, 0), "keep a capability"),
-    )
-
-
-def forbid_new_privileges() -> Call:
-    return Call(libc.prctl, (_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
-
-
-def hide_memory() -> Call:
-    """Keeps processes without privileges, of the same user too, from looking into this one."""
-    return Call(libc.prctl, (_PR_SET_DUMPABLE, 0, 0, 0, 0), "PR_SET_DUMPABLE")
 
 
 def name_process(name: str) -> Call:

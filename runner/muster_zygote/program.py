@@ -13,17 +13,8 @@ from functools import cache
 from typing import NoReturn
 
 from muster_zygote.entrance import list_namespaces
-from muster_zygote.linux import (
-    Namespace,
-    change_directory,
-    close_from,
-    drop_capabilities,
-    enter,
-    forbid_new_privileges,
-    make,
-    new_session,
-    unshare,
-)
+from muster_zygote.linux import Namespace, change_directory, close_from, enter, make, new_session, unshare
+from muster_zygote.privileges import drop_capabilities, forbid_new_privileges
 from muster_zygote.seccomp import install_filter
 from muster_zygote.settings import Settings
 

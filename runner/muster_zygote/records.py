@@ -8,6 +8,7 @@ from muster_zygote.envelope import Message, Outbox
 
 # PF_EXITING in include/linux/sched.h.
 EXITING = 0x4
+TAKEN_AWAY: Message = {"type": "lost", "message": "its first process was killed from outside"}
 
 
 @dataclass
@@ -15,21 +16,21 @@ class Sandbox:
     name: str
     image: str
     command: list[str]
-    """Its first process, in the warden's pid namespace."""
     pid: int
+    """Of its first process, in the warden's pid namespace."""
     pidfd: int
-    """What that reports under."""
     serial: int
-    """The program's three streams, its line to another one if it has one, its cgroup.procs files; empty once they are the image's."""
+    """The number under which the first process reports."""
     descriptors: list[int]
+    """The program's three streams, its line to another program if it has one, its cgroup.procs files. Empty once the image has them."""
     has_line: bool
     state: Literal["building", "waiting", "forked"] = "building"
     killed: bool = False
     walls_gone: bool = False
-    """Whether its image has, or may yet start, a program for it."""
     occupied: bool = False
-    """How the program ended, or that it could not begin."""
+    """Whether its image has started a program for it, or may still do so."""
     end: Message | None = None
+    """How the program ended, or that it could not begin."""
 
 
 @dataclass
@@ -38,19 +39,24 @@ class ImageLink:
 
     outbox: Outbox
     ready: bool = False
-    """How many sandboxes were forked from it, or wait for it; when it is retired it goes with the last."""
     sandboxes: int = 0
+    """How many sandboxes were forked from it, or wait for it. A retired image ends with the last of them."""
     retired: bool = False
-    """Sandboxes whose walls stood before it was ready."""
     waiting: list[str] = field(default_factory=list)
+    """The sandboxes whose walls stood before the image was ready."""
 
 
 def fork_message(sandbox: str, command: list[str], has_line: bool) -> Message:
     return {"type": "fork", "sandbox": sandbox, "command": command, "has_line": has_line}
 
 
-def is_exiting(pid: int) -> bool:
-    """Whether a process that has not been buried yet is on its way out: it waits for all others of its pid namespace to go first."""
+def as_seen(sandbox: Sandbox, end: Message) -> Message:
+    """The end, as lost if the sandbox's first process was killed from outside: a program does not report that itself."""
+    return end if sandbox.killed or not _is_exiting(sandbox.pid) else {**end, **TAKEN_AWAY}
+
+
+def _is_exiting(pid: int) -> bool:
+    """Whether a process that is not reaped yet is exiting. The first process of a pid namespace waits for all others to end first."""
     stat = Path(f"/proc/{pid}/stat").read_text()
-    # The command's name stands in parentheses and may hold anything.
+    # The command's name is in parentheses and may contain any character.
     return bool(int(stat[stat.rindex(")") + 2 :].split()[6]) & EXITING)

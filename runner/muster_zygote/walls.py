@@ -12,22 +12,17 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from muster_zygote.first_process import FirstProcesses
+from muster_zygote.first_process import SERIALS, FirstProcesses
 from muster_zygote.linux import (
     Argument,
     Call,
     MountFlag,
     Namespace,
-    become_user,
     change_directory,
     close_file,
     close_others,
-    drop_capabilities,
-    forbid_new_privileges,
-    hide_memory,
+    enter,
     ignore_signal,
-    keep_one_capability,
-    leave_groups,
     make,
     make_directory,
     mount,
@@ -41,6 +36,7 @@ from muster_zygote.linux import (
     write_file,
 )
 from muster_zygote.native_program import REPORT
+from muster_zygote.privileges import become_user, drop_capabilities, forbid_new_privileges, hide_memory, keep_one_capability, leave_groups
 from muster_zygote.seccomp import install_filter
 from muster_zygote.settings import Settings
 
@@ -58,14 +54,41 @@ PRIVATE_NAMESPACES = Namespace.MOUNT | Namespace.IPC | Namespace.HOSTNAME
 FREE = REPORT + 1
 
 
-def open_walls(settings: Settings) -> FirstProcesses:
-    """To be called in the warden, whose mounts are then its own: what is mounted behind walls is seen there alone.
+class WallBuilder:
+    """Starts the first process of each sandbox, and reads how building its walls went. The warden has one."""
 
-    @returns what puts up the walls of each sandbox, whose owner in its user namespace the warden is. It is started with the path of the
-    sandbox's inbox.
-    """
-    make(mount(None, "/", None, MountFlag.RECURSIVE | MountFlag.PRIVATE))
-    return FirstProcesses(tuple(plan_walls(settings)))
+    def __init__(self, settings: Settings) -> None:
+        """Gives the warden mounts of its own: what is mounted behind walls is seen only there."""
+        self._new_processes = unshare(Namespace.PID)
+        self._own_processes = enter(os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC), Namespace.PID)
+        make(mount(None, "/", None, MountFlag.RECURSIVE | MountFlag.PRIVATE))
+        self._first_processes = FirstProcesses(tuple(plan_walls(settings)))
+        self._names: dict[int, str] = {}
+        self._last_serial = 0
+
+    @property
+    def descriptor(self) -> int:
+        """Is readable when a first process has reported."""
+        return self._first_processes.descriptor
+
+    def start(self, sandbox: str) -> tuple[int, int]:
+        """Starts the first process in a new pid namespace. @returns its process id and its serial number. @raises OSError"""
+        self._last_serial = (self._last_serial + 1) % SERIALS
+        make(self._new_processes)
+        try:
+            pid = self._first_processes.start(self._last_serial, locate_inbox(sandbox))
+        finally:
+            make(self._own_processes)
+        self._names[self._last_serial] = sandbox
+        return pid, self._last_serial
+
+    def read_reports(self) -> list[tuple[str, str | None]]:
+        """The sandboxes that have reported since the last call, each with its problem, if it has one."""
+        return [(self._names[each.serial], each.problem) for each in self._first_processes.reports() if each.serial in self._names]
+
+    def forget(self, serial: int) -> None:
+        """For a sandbox that has ended."""
+        del self._names[serial]
 
 
 def locate_inbox(sandbox: str) -> str:

@@ -1,12 +1,9 @@
-"""Keeps the sandboxes of one template: puts up walls, has images fork programs behind them, tells Muster how they end.
+"""Keeps the sandboxes of one template: builds their walls, has images fork programs behind them, and tells Muster how they end.
 
-A sandbox goes through these states. *building*: its first process puts up the walls. *waiting*: they stand, its image is not
-ready yet. *forked*: its image has been told to fork the program. From any of them it ends when the program does, when Muster
-says so or when something fails: the first process is killed, and with it all others. When that one is gone, and the image has
-told how the program ended, nothing is left: the warden reports the end to Muster, and forgets the sandbox.
-
-The file is long because each event may move any sandbox or image to its next state. What they are is in records.py, the walls are
-in walls.py.
+A sandbox has these states. *building*: its first process puts up the walls. *waiting*: the walls stand, its image is not ready yet.
+*forked*: its image has the order to fork the program. A sandbox ends when its program ends, when Muster orders it, or when something fails.
+Then the first process is killed, and the kernel kills all others with it. When the first process is gone and the image has reported how the
+program ended, nothing is left. The warden reports the end to Muster, and forgets the sandbox.
 """
 
 import contextlib
@@ -14,24 +11,20 @@ import os
 import selectors
 import signal
 import socket
-from collections.abc import Iterable
 
 from muster_runner.json_fields import Object, as_choice, as_list, as_object, as_text
 from muster_runner.shared_memory import share_memory
 from muster_zygote.children import reap_children, wake_on_child
 from muster_zygote.entrance import open_entrance
-from muster_zygote.envelope import MAX_BYTES, Message, Outbox, fits, receive
-from muster_zygote.first_process import SERIALS
-from muster_zygote.image import Image, give_up_privileges, import_and_rehearse
-from muster_zygote.linux import Namespace, enter, make, unshare
+from muster_zygote.envelope import MAX_BYTES, Message, Outbox, close_all, fits, receive
+from muster_zygote.image import Image
 from muster_zygote.orders import Orders
-from muster_zygote.records import ImageLink, Sandbox, fork_message, is_exiting
+from muster_zygote.records import TAKEN_AWAY, ImageLink, Sandbox, as_seen, fork_message
 from muster_zygote.settings import Settings
 from muster_zygote.site import STREAMS, open_site
-from muster_zygote.walls import locate_inbox, open_walls
+from muster_zygote.walls import WallBuilder
 
 BASE_IMAGE = ""
-TAKEN_AWAY = {"type": "lost", "message": "its first process was killed from outside"}
 
 
 class Warden:
@@ -42,20 +35,19 @@ class Warden:
         self._by_pid: dict[int, str] = {}
         self._images: dict[str, ImageLink] = {}
         self._selector = selectors.DefaultSelector()
-        self._new_processes = unshare(Namespace.PID)
-        self._own_processes = enter(os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC), Namespace.PID)
-        self._first_processes = open_walls(settings)
-        self._by_serial: dict[int, str] = {}
-        self._last_serial = 0
+        self._walls = WallBuilder(settings)
 
     def run(self) -> None:
         """Returns when Muster has closed the input."""
-        self._fork_base_image()
-        # Where first processes are forks, the collector would write on pages that each has a copy of, and make copies of them.
+        channel = self._link(BASE_IMAGE)
+        if os.fork() == 0:
+            Image(channel, self._settings).prepare_base()
+        channel.close()
+        # If first processes are forks, the garbage collector would write to pages that they share, and have them copied.
         share_memory()
         woken = wake_on_child()
         self._selector.register(self._orders.descriptor, selectors.EVENT_READ, lambda: self._obey_all(self._orders.arrived()))
-        self._selector.register(self._first_processes.descriptor, selectors.EVENT_READ, self._read_walls)
+        self._selector.register(self._walls.descriptor, selectors.EVENT_READ, self._read_walls)
         self._selector.register(woken, selectors.EVENT_READ, lambda: woken.recv(4096))
         while not self._orders.ended:
             for key, events in self._selector.select():
@@ -65,21 +57,12 @@ class Warden:
                     key.data()
             self._reap()
 
-    def _fork_base_image(self) -> None:
+    def _link(self, key: str) -> socket.socket:
+        """Registers an image. @returns the image's end of its channel."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        if os.fork() == 0:
-            Image(theirs, self._settings).prepare(self._begin_work)
-        theirs.close()
-        self._link(BASE_IMAGE, ours)
-
-    def _begin_work(self) -> list[Message]:
-        """Images that are forked from this one are what it has become."""
-        give_up_privileges(self._settings)
-        return import_and_rehearse(self._settings.imports)
-
-    def _link(self, key: str, channel: socket.socket) -> None:
-        self._images[key] = ImageLink(Outbox(channel))
-        self._selector.register(channel, selectors.EVENT_READ, key)
+        self._images[key] = ImageLink(Outbox(ours))
+        self._selector.register(ours, selectors.EVENT_READ, key)
+        return theirs
 
     def _obey_all(self, orders: list[Object]) -> None:
         for order in orders:
@@ -94,19 +77,18 @@ class Warden:
                     self._retire(as_text(order["image"], "image"))
 
     def _build_ordered(self, order: Object) -> None:
-        """Two that are joined each have one end of a socket pair, and know each other no more than that."""
+        """An order for two joined sandboxes gives each one end of a socket pair."""
         if "beside" not in order:
-            self._build(order, None)
+            self._build(order, [])
             return
         ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         for each, end in zip((order, as_object(order["beside"], "beside")), ends, strict=True):
-            self._build(each, end.detach())
+            self._build(each, [end.detach()])
 
-    def _build(self, order: Object, line: int | None) -> None:
-        """@param line: descriptor of the program's line to another one; it is the sandbox's from here on."""
+    def _build(self, order: Object, lines: list[int]) -> None:
+        """@param lines: the descriptor of the program's line to another program, if it has one. The sandbox owns it from here on."""
         name, image, token = (as_text(order[field], field) for field in ("sandbox", "image", "token"))
         command = [as_text(word, "command") for word in as_list(order["command"], "command")]
-        lines = [] if line is None else [line]
         if not fits(fork_message(name, command, bool(lines))):
             close_all(lines)
             self._orders.send({"type": "failed", "sandbox": name, "message": f"its command is too long: {MAX_BYTES} bytes are the limit"})
@@ -114,7 +96,7 @@ class Warden:
         descriptors: list[int] = []
         try:
             descriptors = open_site(name, token, self._settings.cgroups)
-            pid = self._put_up_walls(name)
+            pid, serial = self._walls.start(name)
         except OSError as error:
             close_all([*descriptors, *lines])
             self._orders.send({"type": "failed", "sandbox": name, "message": str(error)})
@@ -122,26 +104,17 @@ class Warden:
         descriptors[len(STREAMS) : len(STREAMS)] = lines
         if image in self._images:
             self._images[image].sandboxes += 1
-        self._sandboxes[name] = Sandbox(name, image, command, pid, os.pidfd_open(pid), self._last_serial, descriptors, bool(lines))
-        self._by_pid[pid] = self._by_serial[self._last_serial] = name
-
-    def _put_up_walls(self, name: str) -> int:
-        """Starts the first process of a new pid namespace. @returns its process id."""
-        self._last_serial = (self._last_serial + 1) % SERIALS
-        make(self._new_processes)
-        try:
-            return self._first_processes.start(self._last_serial, locate_inbox(name))
-        finally:
-            make(self._own_processes)
+        self._sandboxes[name] = Sandbox(name, image, command, pid, os.pidfd_open(pid), serial, descriptors, bool(lines))
+        self._by_pid[pid] = name
 
     def _read_walls(self) -> None:
-        for report in self._first_processes.reports():
-            sandbox = self._sandboxes.get(self._by_serial.get(report.serial, ""))
-            if sandbox is None or sandbox.killed or sandbox.state != "building":
+        for name, problem in self._walls.read_reports():
+            sandbox = self._sandboxes[name]
+            if sandbox.killed or sandbox.state != "building":
                 continue
             image = self._images.get(sandbox.image)
-            if report.problem is not None or image is None:
-                self._end(sandbox, {"type": "failed", "message": report.problem or f"there is no image {sandbox.image!r}"})
+            if problem is not None or image is None:
+                self._end(sandbox, {"type": "failed", "message": problem or f"there is no image {sandbox.image!r}"})
             elif image.ready:
                 self._fork_program(sandbox, image)
             else:
@@ -154,17 +127,16 @@ class Warden:
         except OSError as error:
             self._end(sandbox, as_seen(sandbox, {"type": "failed", "message": str(error)}))
             return
-        sandbox.state = "forked"
-        sandbox.occupied = True
+        sandbox.state, sandbox.occupied = "forked", True
         descriptors, sandbox.descriptors = sandbox.descriptors, []
         image.outbox.put(fork_message(sandbox.name, sandbox.command, sandbox.has_line), [*entrance, *descriptors])
         self._flush(sandbox.image, image)
 
     def _flush(self, key: str, image: ImageLink) -> None:
-        """A channel that takes no more is waited for."""
+        """Sends what the channel takes, and the rest as soon as it takes more."""
         events = selectors.EVENT_READ
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            # An image that is gone is noticed when its channel is read.
+            # That the image is gone is noticed when its channel is read.
             if not image.outbox.flush():
                 events |= selectors.EVENT_WRITE
         self._selector.modify(image.outbox.channel, events, key)
@@ -206,7 +178,7 @@ class Warden:
                 self._fork_program(sandbox, image)
 
     def _lose_image(self, key: str, problem: str, lasting: bool = False) -> None:
-        """Its programs run on, but their ends could not be reported: they end with it."""
+        """Ends the image's programs with it, because only the image could report how they end."""
         image = self._images.pop(key)
         self._selector.unregister(image.outbox.channel)
         image.outbox.close()
@@ -218,16 +190,14 @@ class Warden:
                 self._forget_if_gone(sandbox)
 
     def _make_image(self, order: Object) -> None:
-        """Forked from another one that it shares all with. What came before it in that one's queue is done first."""
+        """Has the parent image fork another image, after all orders that the parent got before."""
         key, parent_key = as_text(order["image"], "image"), as_text(order["parent"], "parent")
         parent = self._images.get(parent_key)
         if parent is None:
             self._orders.send({"type": "image-lost", "image": key, "message": "the image to fork it from is gone"})
             return
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._link(key, ours)
         work = {"policies": as_list(order["policies"], "policies"), "code": as_list(order["code"], "code")}
-        parent.outbox.put({"type": "fork-image", **work}, [theirs.detach()])
+        parent.outbox.put({"type": "fork-image", **work}, [self._link(key).detach()])
         self._flush(parent_key, parent)
 
     def _retire(self, key: str) -> None:
@@ -261,7 +231,7 @@ class Warden:
                 sandbox = self._sandboxes[name]
                 sandbox.walls_gone = True
                 if sandbox.state == "building":
-                    # It may have said why before it ended.
+                    # It may have reported the reason before it ended.
                     self._read_walls()
                 self._end(sandbox, TAKEN_AWAY)
                 self._forget_if_gone(sandbox)
@@ -269,20 +239,11 @@ class Warden:
     def _forget_if_gone(self, sandbox: Sandbox) -> None:
         if sandbox.occupied or not sandbox.walls_gone:
             return
-        del self._sandboxes[sandbox.name], self._by_serial[sandbox.serial]
+        del self._sandboxes[sandbox.name]
+        self._walls.forget(sandbox.serial)
         close_all([sandbox.pidfd, *sandbox.descriptors])
         self._orders.send({**(sandbox.end or {}), "sandbox": sandbox.name})
         image = self._images.get(sandbox.image)
         if image is not None:
             image.sandboxes -= 1
             self._drop_if_idle(sandbox.image, image)
-
-
-def as_seen(sandbox: Sandbox, end: Message) -> Message:
-    """A program that ends, or cannot begin, because its walls were taken away says nothing of that itself."""
-    return end if sandbox.killed or not is_exiting(sandbox.pid) else {**end, **TAKEN_AWAY}
-
-
-def close_all(descriptors: Iterable[int]) -> None:
-    for descriptor in descriptors:
-        os.close(descriptor)

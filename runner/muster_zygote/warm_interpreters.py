@@ -16,9 +16,9 @@ from array import array
 from typing import Any
 
 from muster_zygote.entrance import open_entrance
-from muster_zygote.linux import (
-    Call,
-    Namespace,
+from muster_zygote.envelope import close_all
+from muster_zygote.linux import Call, Namespace, libc, make, new_session, unshare
+from muster_zygote.privileges import (
     become_user,
     drop_capabilities,
     forbid_new_privileges,
@@ -26,10 +26,6 @@ from muster_zygote.linux import (
     hide_memory,
     keep_capabilities,
     leave_groups,
-    libc,
-    make,
-    new_session,
-    unshare,
 )
 from muster_zygote.seccomp import FilterProgram, install_filter
 from muster_zygote.settings import Settings, list_limits
@@ -73,8 +69,7 @@ class WarmInterpreters:
             return
         finally:
             line.close()
-            for descriptor in descriptors:
-                os.close(descriptor)
+            close_all(descriptors)
 
     def forget(self, pid: int) -> None:
         """One of them has ended, or something that was forked from one."""

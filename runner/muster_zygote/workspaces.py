@@ -23,7 +23,7 @@ from muster_runner.json_fields import Object, as_choice, as_text
 from muster_runner.shared_memory import share_memory
 from muster_workspace.command_line import converse
 from muster_zygote.children import end_message, reap_children, wake_on_child
-from muster_zygote.envelope import Message
+from muster_zygote.envelope import Message, close_all
 from muster_zygote.first_process import with_word
 from muster_zygote.linux import MountFlag, Namespace, change_directory, close_from, enter, make, mount, unshare
 from muster_zygote.orders import Orders
@@ -112,8 +112,7 @@ class WorkspaceWarden:
             self._orders.send({"type": "failed", "sandbox": sandbox, "message": str(error)})
             return
         finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
+            close_all(descriptors)
         self._workspaces[pid] = sandbox, Workspace(line=line)
         self._pids[sandbox] = pid
         if line is not None:

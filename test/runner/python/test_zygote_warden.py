@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from muster_zygote import warden
+from muster_zygote import walls, warden
 from muster_zygote.envelope import Outbox
 from muster_zygote.first_process import FirstProcesses
 from muster_zygote.linux import Call, close_others, open_file
@@ -42,9 +42,9 @@ class Walled:
     def __init__(self, calls: tuple[Call, ...], monkeypatch: pytest.MonkeyPatch) -> None:
         self.reports: list[dict[str, Any]] = []
         self.processes = FirstProcesses((close_others(1), *calls))
-        monkeypatch.setattr(warden, "open_walls", lambda _settings: self.processes)
+        monkeypatch.setattr(walls, "FirstProcesses", lambda _calls: self.processes)
         monkeypatch.setattr(warden, "open_site", lambda *_arguments: [])
-        monkeypatch.setattr(warden, "make", lambda *_calls: None)
+        monkeypatch.setattr(walls, "make", lambda *_calls: None)
         monkeypatch.setattr(self.processes, "start", self._start)
         self.warden = Warden(SETTINGS, SimpleNamespace(send=self.reports.append))  # type: ignore[arg-type]
         channel, self._image = socket.socketpair()

@@ -1,0 +1,107 @@
+"""One run of a Python program in a process that was forked for it. forked_python.py reads this file."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Set
+
+
+def load(program: str) -> Dict[str, Any]:
+    """Compile the program, as the module `__main__`. Returns the module's names; `__code__` is its code."""
+    try:
+        with open(program, "rb") as file:
+            source = file.read()
+    except OSError as error:
+        sys.stderr.write("%s: can't open file %r: [Errno %s] %s\n" % (sys.executable, program, error.errno, error.strerror))
+        os._exit(2)
+    main = type(sys)("__main__")
+    path = os.path.join(os.getcwd(), program)
+    loader = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", path)
+    main.__dict__.update(__file__=path, __loader__=loader, __builtins__=sys.modules["builtins"], __cached__=None, __annotations__={})
+    sys.modules["__main__"] = main
+    try:
+        main.__dict__["__code__"] = compile(source, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        _show(sys.exc_info())
+        os._exit(1)
+    return main.__dict__
+
+
+def execute(names: Dict[str, Any]) -> int:
+    """Run the program, then what it has registered for its end. Returns its exit status."""
+    status = 0
+    try:
+        exec(names.pop("__code__"), names)
+    except SystemExit as error:
+        status = _status_of(error.code)
+    except KeyboardInterrupt:
+        status = 130
+        _show(sys.exc_info())
+    except BaseException:
+        status = 1
+        _show(sys.exc_info())
+    threading = sys.modules.get("threading")
+    if threading is not None:
+        threading._shutdown()
+    sys.modules["atexit"]._run_exitfuncs()
+    return status if _flush() else status or 120
+
+
+def forget(names: Dict[str, Any]) -> None:
+    """Free everything that the program has made. This also flushes and closes the files that it has left open."""
+    names.clear()
+    sys.modules["gc"].collect()
+    _flush()
+
+
+def _forget_modules(known: Set[str]) -> None:
+    # New modules come last. The others share their memory with other runs; freeing them would copy it.
+    new = []
+    for name in reversed(sys.modules):
+        if name in known:
+            break
+        new.append(name)
+    for name in new:
+        module = sys.modules.pop(name)
+        if module is not None:
+            getattr(module, "__dict__", {}).clear()
+
+
+def _show(found: Any) -> None:
+    kind, error, trace = found
+    trace = trace and trace.tb_next
+    sys.excepthook(kind, error.with_traceback(trace), trace)
+
+
+def _status_of(code: object) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    _flush()
+    sys.stderr.write("%s\n" % (code,))
+    return 1
+
+
+def _flush() -> bool:
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                stream.flush()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def run(program: str, arguments: List[str], known: Set[str]) -> None:
+    """Run the program, and end the process as the interpreter does. Does not return."""
+    sys.argv[:] = [program] + arguments
+    names = load(program)
+    status = execute(names)
+    _forget_modules(known)
+    forget(names)
+    os._exit(status)
