@@ -21,6 +21,22 @@ async function importsByFile(): Promise<ReadonlyMap<string, readonly string[]>> 
   return imports;
 }
 
+const PYTHON_IMPORT = /^\s*from (muster\w*(?:\.\w+)*) import ([\w, ]*)/gm;
+
+/** Each Python module below a folder, with the modules of the same folder that it imports, types included. */
+async function importsOfPython(folder: string): Promise<ReadonlyMap<string, readonly string[]>> {
+  const texts = new Map<string, string>();
+  for await (const file of glob('muster*/**/*.py', { cwd: join(PROJECT, folder) })) {
+    const module = file.replace(/(\/__init__)?\.py$/, '').replaceAll('/', '.');
+    texts.set(module, await readFile(join(PROJECT, folder, file), 'utf8'));
+  }
+  const find = ([, module = '', names = '']: RegExpMatchArray): readonly string[] => {
+    const below = names.split(', ').map((name) => `${module}.${name}`);
+    return below.every((name) => texts.has(name)) ? below : [module];
+  };
+  return new Map(Array.from(texts, ([module, text]) => [module, Array.from(text.matchAll(PYTHON_IMPORT), find).flat()]));
+}
+
 /** The graph of `nameOf(file)`, without arrows from a name to itself. */
 function graphOf(imports: ReadonlyMap<string, readonly string[]>, nameOf: (file: string) => string): Map<string, Set<string>> {
   const graph = new Map<string, Set<string>>();
@@ -81,5 +97,13 @@ describe('the rooms of src/', () => {
     const folders = Map.groupBy((await importsByFile()).keys(), dirname);
     const full = [...folders].filter(([, files]) => files.length > MOST_FILES);
     expect(full.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);
+  });
+});
+
+describe.each(['runner', 'clients/python/src'])('the Python modules of %s', (folder) => {
+  it('have no circle, also not by type', async () => {
+    const graph = graphOf(await importsOfPython(folder), (module) => module);
+    expect([...graph.values()].filter((imported) => imported.size > 0).length).toBeGreaterThan(50);
+    expect(withoutEnds(graph)).toEqual([]);
   });
 });
