@@ -41,7 +41,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
 /** Parses and runs the command, and turns any failure into a message on stderr and the process's exit code. */
 export async function runMuster(args: readonly string[]): Promise<void> {
   try {
-    await (await createMusterProgram(args)).parseAsync(args, { from: 'user' });
+    const words = moveHelpLast(args);
+    const program = await createMusterProgram(words);
+    await program.parseAsync(dropHelpOfUnknown(words, program), { from: 'user' });
   } catch (error) {
     process.exitCode = await report(error);
   }
@@ -76,6 +78,26 @@ export async function createMusterProgram(args: readonly string[] = []): Promise
   passSettingsOn(program);
   program.configureOutput({ outputError: (text, write) => write(pointElsewhere(text, program)) });
   return program;
+}
+
+const HELP_FLAGS: ReadonlySet<string> = new Set(['--help', '-h']);
+
+/** `help A B` as `A B --help`. */
+function moveHelpLast(args: readonly string[]): readonly string[] {
+  return args[0] === 'help' ? [...args.slice(1), '--help'] : args;
+}
+
+/** Commander answers the help of a command that does not exist with all commands. Without the flag it says which one was meant. */
+function dropHelpOfUnknown(args: readonly string[], program: Command): readonly string[] {
+  const words = args.filter((word) => !HELP_FLAGS.has(word));
+  let command = program;
+  for (const word of words) {
+    if (word.startsWith('-') || command.commands.length === 0) return args;
+    const inner = command.commands.find((each) => each.name() === word || each.aliases().includes(word));
+    if (inner === undefined) return word === 'help' ? args : words;
+    command = inner;
+  }
+  return args;
 }
 
 const UNKNOWN_COMMAND = /^error: unknown command '(.+)'\n/;

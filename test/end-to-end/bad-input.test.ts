@@ -280,7 +280,18 @@ describe('a flag', () => {
     ['evl', 'Did you mean eval?'],
   ])('stands in place of a command, as another command or nowhere: %s', async (word, expected) => {
     await using stage = await Stage.open();
-    expect(await stage.call([word])).toEqual(refusal(`unknown command '${word}'`, expected));
+    for (const words of [[word], ['help', word], [word, '--help'], ['-h', word]])
+      expect(await stage.call(words)).toEqual(refusal(`unknown command '${word}'`, expected));
+  });
+
+  it('asks for the help of a command of another, which is named when there is none', async () => {
+    await using stage = await Stage.open();
+    expect(await stage.call(['help', 'checkpoints', 'inspct'])).toEqual(refusal("unknown command 'inspct'", 'Did you mean inspect?'));
+    for (const words of [
+      ['help', 'checkpoints', 'inspect'],
+      ['checkpoints', 'help', 'inspect'],
+    ])
+      expect(await stage.call(words)).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('muster checkpoints inspect') });
   });
 
   it('that is needed and left out is asked for', async () => {
