@@ -8,6 +8,7 @@ import { writeFiles } from '../support/grading-fixture.ts';
 import { connect } from '../../src/app/client/server-client.ts';
 import { MusterCommand } from './muster-command.ts';
 import { MusterServer } from './muster-server.ts';
+import type { Progress } from '../../src/orchestrator/facts/progress.ts';
 import { LATE, Stage } from './stage.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
@@ -19,8 +20,11 @@ beforeAll(async () => {
   fixture = await AgentSuiteFixture.open();
   agent = await fixture.agent(SCRIPTED_AGENT);
   await using muster = await fixture.muster(1);
-  const { official, run } = await muster.evaluate({ suite: await fixture.suite(), checkpoint: agent });
+  const playing: number[] = [];
+  const onProgress = ({ pool }: Progress): void => void playing.push(pool.sandboxes.leased);
+  const { official, run } = await muster.evaluate({ suite: await fixture.suite(), checkpoint: agent }, { onProgress });
   expect(run).toMatchObject({ retried: 0, nonDeterministic: [], pool: { died: 0, sandboxesMax: 1 } });
+  expect(Math.max(...playing)).toBe(1);
   undisturbed = JSON.stringify(official);
 });
 afterAll(() => fixture[Symbol.asyncDispose]());

@@ -122,9 +122,12 @@ export class GradingPools implements AsyncDisposable {
     };
   }
 
-  /** All pools as one. */
+  /** All pools as one. A sandbox that is kept for a next verdict is idle, although its lease goes on. */
   state(): PoolState {
-    return [...this.#open].map((pool) => pool.state()).reduce(mergeStates, NOTHING_MADE);
+    const state = [...this.#open].map((pool) => pool.state()).reduce(mergeStates, NOTHING_MADE);
+    const unused = Math.min(this.#trusted.unused, state.sandboxes.leased);
+    const { leased, idle } = state.sandboxes;
+    return { ...state, sandboxes: { ...state.sandboxes, leased: leased - unused, idle: idle + unused } };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

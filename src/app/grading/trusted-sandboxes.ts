@@ -27,6 +27,11 @@ export class TrustedSandboxes implements AsyncDisposable {
     this.#most = most;
   }
 
+  /** How many sandboxes are kept: leased, but not in use. */
+  get unused(): number {
+    return [...this.#kept].filter(({ sandbox }) => !sandbox.signal.aborted).length;
+  }
+
   /** Returns a sandbox that is kept under this name, or makes one. Disposing it keeps it. */
   async open(key: string, make: () => Promise<GradingSandbox>): Promise<GradingSandbox> {
     const sandbox = this.#take(key) ?? (await make());
