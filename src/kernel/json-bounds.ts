@@ -1,3 +1,4 @@
+import { formatExactBytes } from './text/figures.ts';
 /** Bounds of a JSON text. */
 export interface JsonBounds {
   /** Of the text. */
@@ -44,7 +45,8 @@ export class JsonScan {
   push(piece: Uint8Array): void {
     const { bytes } = this.#bounds;
     this.#bytes += piece.length;
-    if (this.#bytes > bytes) throw new JsonProblem(`its JSON has more than ${bytes} bytes`, `at most ${bytes}`);
+    if (this.#bytes > bytes)
+      throw new JsonProblem(`its JSON has more than ${formatExactBytes(bytes)}`, `at most ${formatExactBytes(bytes)}`);
     for (let at = 0; at < piece.length;) at = this.#isInText ? this.#scanText(piece, at) : this.#scanStructure(piece, at);
   }
 

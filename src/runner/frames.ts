@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { InputError } from '../kernel/errors.ts';
 import { FAILURE_CAUSES } from '../kernel/outcome.ts';
+import { formatExactBytes } from '../kernel/text/figures.ts';
 
 /**
  * The frames of the runner protocol, versions 1 and 2 (docs/runner-protocol.md): one JSON object a line, both ways. A runner's output is
@@ -169,6 +170,6 @@ export type MusterFrame = LoadFrame | PlayFrame | PingFrame;
 export function encodeFrame(frame: MusterFrame): string {
   const line = `${JSON.stringify(frame)}\n`;
   if (frame.type !== 'load' || Buffer.byteLength(line) <= MAX_MUSTER_FRAME_BYTES) return line;
-  const found = `the suite's tasks take ${Buffer.byteLength(line)} bytes to send to a runner`;
-  throw new InputError('suite.too-large', `${found}, which takes at most ${MAX_MUSTER_FRAME_BYTES}; split the suite`);
+  const found = `the suite's tasks take ${formatExactBytes(Buffer.byteLength(line))} to send to a runner`;
+  throw new InputError('suite.too-large', `${found}, which takes at most ${formatExactBytes(MAX_MUSTER_FRAME_BYTES)}; split the suite`);
 }

@@ -2,6 +2,7 @@ import { open, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import { parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 import { FrameReader } from '../../runner/frame-reader.ts';
 import { readSummaryFile } from './summary-file.ts';
 
@@ -75,7 +76,7 @@ async function* readLines(input: AsyncIterable<Buffer>, path: string): AsyncGene
   const { bytes } = LINE_BOUNDS;
   const tooLong = new InputError(
     'results.invalid',
-    `${path} has a line of more than ${bytes} bytes; expected an episode, as --out writes it`,
+    `${path} has a line of more than ${formatExactBytes(bytes)}; expected an episode, as --out writes it`,
   );
   const problems: Error[] = [];
   const reader = new FrameReader(

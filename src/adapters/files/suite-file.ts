@@ -4,6 +4,7 @@ import { InputError, getMessage } from '../../kernel/errors.ts';
 import { isMapping } from '../../kernel/documents/path.ts';
 import type { Layer } from '../../kernel/documents/layer.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 import { isWeightsFile } from '../../policy-distribution/checkpoint.ts';
 
 /** Far more than any suite that a person writes; a wrong path must not fill the memory. */
@@ -36,7 +37,11 @@ async function readText(path: string, what: string): Promise<string> {
   try {
     await using file = await open(path);
     const { size } = await file.stat();
-    if (size > MAX_BYTES) throw new InputError(`${what}.too-large`, `${path} has ${size} bytes; a ${what} has at most ${MAX_BYTES}`);
+    if (size > MAX_BYTES)
+      throw new InputError(
+        `${what}.too-large`,
+        `${path} has ${formatExactBytes(size)}; a ${what} has at most ${formatExactBytes(MAX_BYTES)}`,
+      );
     return await file.readFile('utf8');
   } catch (error) {
     if (error instanceof InputError) throw error;

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import { parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 
 /** Ten times the summary of ten thousand tasks; a wrong path must not fill the memory. */
 const BOUNDS: JsonBounds = { bytes: 64 * 1024 * 1024, depth: 128, values: 5_000_000 };
@@ -23,7 +24,11 @@ async function readBytes(path: string): Promise<Uint8Array> {
   try {
     await using file = await open(path);
     const { size } = await file.stat();
-    if (size > BOUNDS.bytes) throw new InputError('results.too-large', `${path} has ${size} bytes; a summary has at most ${BOUNDS.bytes}`);
+    if (size > BOUNDS.bytes)
+      throw new InputError(
+        'results.too-large',
+        `${path} has ${formatExactBytes(size)}; a summary has at most ${formatExactBytes(BOUNDS.bytes)}`,
+      );
     return await file.readFile();
   } catch (error) {
     if (error instanceof InputError) throw error;

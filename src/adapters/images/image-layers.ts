@@ -8,6 +8,7 @@ import { InputError } from '../../kernel/errors.ts';
 import { type Digest, parseDigest } from '../../kernel/ids.ts';
 import { isPlainPath } from '../../agents/tasks/relative-path.ts';
 import { JsonProblem, parseJson } from '../../kernel/json-bounds.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 
 /** An image as files of this machine: its layers, the lowest first. */
 export interface ImageLayers {
@@ -136,7 +137,11 @@ async function readBlob(place: ImageDirectory, digest: string): Promise<Buffer> 
   const found = await stat(file).catch(() => undefined);
   if (!found?.isFile()) throw createInvalidError(place, `${getBlobPath(digest)} is missing`, 'every blob that the image names');
   if (found.size > JSON_BOUNDS.bytes)
-    throw createInvalidError(place, `${getBlobPath(digest)} has ${found.size} bytes`, `at most ${JSON_BOUNDS.bytes}`);
+    throw createInvalidError(
+      place,
+      `${getBlobPath(digest)} has ${formatExactBytes(found.size)}`,
+      `at most ${formatExactBytes(JSON_BOUNDS.bytes)}`,
+    );
   const content = await readFile(file);
   if (digestBytes(content) !== digest)
     throw createInvalidError(place, `${getBlobPath(digest)} has other content than its name says`, 'the blob of that digest');

@@ -7,6 +7,7 @@ import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 import { buildImage, findKeptImage } from './container-tools.ts';
 import { readImage } from './image-layers.ts';
 import { ImageRoots } from './image-roots.ts';
@@ -170,7 +171,7 @@ function assertSameWorkdir(root: Exclude<RootFileSystem, { readonly kind: 'host'
 }
 
 function findWorkdirProblem(path: string, problem: string): InputError {
-  const remedy = `expected up to ${WORKDIR_BOUNDS.files} plain files and ${WORKDIR_BOUNDS.bytes} bytes; put the rest elsewhere in the image`;
+  const remedy = `expected up to ${WORKDIR_BOUNDS.files} plain files and ${formatExactBytes(WORKDIR_BOUNDS.bytes)}; put the rest elsewhere in the image`;
   return new InputError('image.workdir', `${escapeUnprintableLine(path)} of the image ${problem}; ${remedy}`);
 }
 

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 
 /** No settings of the user or the machine apply, and git prompts for nothing. */
 const ENVIRONMENT = {
@@ -69,7 +70,7 @@ export function runGit(args: readonly string[], bounds: GitBounds, signal: Abort
   child.stdout.on('data', (piece: Buffer) => {
     bytes += piece.length;
     if (bytes > bounds.bytes) {
-      reject(new InputError('repository.too-large', `${what}: it printed more than ${bounds.bytes} bytes; the repository is too large`));
+      reject(createTooLargeError(`${what}: it printed more than ${formatExactBytes(bounds.bytes)}; the repository is too large`));
       child.kill('SIGKILL');
     } else pieces.push(piece);
   });
@@ -88,8 +89,12 @@ export function runGit(args: readonly string[], bounds: GitBounds, signal: Abort
     else if (ended === 'SIGXCPU' || code === 128 + SIGXCPU || SAYS_SLOW.test(errors))
       reject(new InputError('repository.slow', `${what}: it took more than ${bounds.seconds} s of processor time`));
     else if (bounds.fileBytes !== undefined && SAYS_TOO_LARGE.test(errors))
-      reject(new InputError('repository.too-large', `${what}: its objects have more than ${bounds.fileBytes} bytes; prepare a part of it`));
+      reject(createTooLargeError(`${what}: its objects have more than ${formatExactBytes(bounds.fileBytes)}; prepare a part of it`));
     else reject(new InputError('repository.git', `${what}: ${escapeUnprintableLine(errors.trim().slice(-500)) || `status ${code}`}`));
   });
   return promise;
+}
+
+function createTooLargeError(message: string): InputError {
+  return new InputError('repository.too-large', message);
 }

@@ -5,6 +5,7 @@ import { type SourceFile, type SourceFiles, TREE_BOUNDS } from '../../agents/pre
 import { isPlainPath } from '../../agents/tasks/relative-path.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 import { runGit } from './git-process.ts';
 
 const QUICK = { seconds: 120, bytes: 256 * 2 ** 20 };
@@ -201,8 +202,9 @@ function readTree(output: Buffer): readonly TreeEntry[] {
     if (!isPlainPath(path)) throw refuseTree(`the name ${escapeUnprintableLine(path)} leaves the tree, or no tool copes with it`);
     if (type !== 'blob') continue;
     bytes += Number(size);
-    if (Number(size) > TREE_BOUNDS.fileBytes) throw refuseTree(`${path} has ${size} bytes; a file has at most ${TREE_BOUNDS.fileBytes}`);
-    if (bytes > TREE_BOUNDS.bytes) throw refuseTree(`its files have more than ${TREE_BOUNDS.bytes} bytes together`);
+    if (Number(size) > TREE_BOUNDS.fileBytes)
+      throw refuseTree(`${path} has ${formatExactBytes(Number(size))}; a file has at most ${formatExactBytes(TREE_BOUNDS.fileBytes)}`);
+    if (bytes > TREE_BOUNDS.bytes) throw refuseTree(`its files have more than ${formatExactBytes(TREE_BOUNDS.bytes)} together`);
     if (entries.length === TREE_BOUNDS.files) throw refuseTree(`it has more than ${TREE_BOUNDS.files} files`);
     entries.push({ path, mode, object });
   }

@@ -4,6 +4,7 @@ import { type SourceFile, type SourceFiles, TREE_BOUNDS } from '../../agents/pre
 import { isPlainPath } from '../../agents/tasks/relative-path.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 
 /** Leftovers of tools, and git's own files. */
 const LEFT_OUT = new Set(['.git', '__pycache__', '.pytest_cache', '.hg', '.svn']);
@@ -36,8 +37,9 @@ export async function readPlainDirectory(directory: string): Promise<SourceFiles
       if (found.isDirectory()) await walk(path);
       if (!found.isFile()) continue;
       bytes += found.size;
-      if (found.size > TREE_BOUNDS.fileBytes) throw refuse(`${path} has ${found.size} bytes; a file has at most ${TREE_BOUNDS.fileBytes}`);
-      if (bytes > TREE_BOUNDS.bytes) throw refuse(`its files have more than ${TREE_BOUNDS.bytes} bytes together`);
+      if (found.size > TREE_BOUNDS.fileBytes)
+        throw refuse(`${path} has ${formatExactBytes(found.size)}; a file has at most ${formatExactBytes(TREE_BOUNDS.fileBytes)}`);
+      if (bytes > TREE_BOUNDS.bytes) throw refuse(`its files have more than ${formatExactBytes(TREE_BOUNDS.bytes)} together`);
       if (files.size === TREE_BOUNDS.files) throw refuse(`it has more than ${TREE_BOUNDS.files} files`);
       files.set(path, { content: await readFile(target), executable: (found.mode & 0o100) !== 0 });
     }

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import { JsonProblem, parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 
 /** A row of a dataset, not checked yet. */
 export interface DatasetRow {
@@ -32,7 +33,8 @@ export async function* readRows(path: string): AsyncGenerator<DatasetRow> {
 async function isList(path: string): Promise<boolean> {
   await using file = await open(path);
   const { size } = await file.stat();
-  if (size > FILE_BOUNDS.bytes) throw new InputError('task.rows', `${path}: it has ${size} bytes; at most ${FILE_BOUNDS.bytes} are read`);
+  if (size > FILE_BOUNDS.bytes)
+    throw new InputError('task.rows', `${path}: it has ${formatExactBytes(size)}; at most ${formatExactBytes(FILE_BOUNDS.bytes)} are read`);
   const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(64), position: 0 });
   return buffer.toString('utf8', 0, bytesRead).trimStart().startsWith('[');
 }

@@ -6,6 +6,7 @@ import type { Artifact } from '../../agents/tasks/task.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 
 const EXECUTABLE = 0o100;
 const REPLACEMENT = '\uFFFD';
@@ -106,7 +107,7 @@ class Reading {
     const { size, mode } = await handle.stat();
     this.#bytes += size;
     if (this.#bytes > SUBMISSION_BOUNDS.bytes)
-      throw new Unacceptable(`${escapeUnprintableLine(inside)}: the artifacts have more than ${SUBMISSION_BOUNDS.bytes} bytes`);
+      throw new Unacceptable(`${escapeUnprintableLine(inside)}: the artifacts have more than ${formatExactBytes(SUBMISSION_BOUNDS.bytes)}`);
     const content = Buffer.alloc(size);
     let at = 0;
     while (at < size) {

@@ -8,6 +8,7 @@ import type { TaskFile } from '../../agents/tasks/task.ts';
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import { parseDigest } from '../../kernel/ids.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 
 const EXECUTABLE = 0o100;
 /** Bytes of a file that are in memory at a time. */
@@ -28,7 +29,7 @@ export async function readTaskDirectory(path: string): Promise<TaskDirectory> {
     if (files.length === TASK_BOUNDS.files) throw createTooLargeError(path, `has more than ${TASK_BOUNDS.files} files`);
     const { file, bytes } = await readFile(path, join(top, inside), inside);
     bounds.bytes += file.bytes;
-    if (bounds.bytes > TASK_BOUNDS.bytes) throw createTooLargeError(path, `has more than ${TASK_BOUNDS.bytes} bytes`);
+    if (bounds.bytes > TASK_BOUNDS.bytes) throw createTooLargeError(path, `has more than ${formatExactBytes(TASK_BOUNDS.bytes)}`);
     files.push(file);
     if (bytes !== undefined) contents.set(inside, bytes);
   }
@@ -75,7 +76,10 @@ async function readFile(
   if (!status.isFile()) throw new InputError('task.unsafe', `${where}/${inside}: it changed while it was read; try again`);
   const isKept = isReadWhole(inside);
   if (isKept && status.size > TASK_BOUNDS.readBytes)
-    throw createTooLargeError(where, `: ${inside} has ${status.size} bytes; such a file has at most ${TASK_BOUNDS.readBytes}`);
+    throw createTooLargeError(
+      where,
+      `: ${inside} has ${formatExactBytes(status.size)}; such a file has at most ${formatExactBytes(TASK_BOUNDS.readBytes)}`,
+    );
   const hash = createHash('sha256');
   const pieces: Buffer[] = [];
   let bytes = 0;

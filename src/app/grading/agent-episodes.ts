@@ -12,6 +12,7 @@ import { ComputedCases } from '../../agents/grading/expected-cases.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
 import { InfrastructureError, InputError } from '../../kernel/errors.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 import type { AgentStage } from '../../orchestrator/run/agent-players.ts';
 import { getAgentTask } from '../../orchestrator/suite/agent-tasks.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
@@ -168,7 +169,7 @@ async function readAgent({ kind, files: [file] }: StoredCheckpoint): Promise<Age
   if (file.size > AGENT_BYTES)
     throw new InputError(
       'agent.invalid',
-      `${file.path} has ${file.size} bytes; a file that says what an agent does has at most ${AGENT_BYTES}`,
+      `${file.path} has ${formatExactBytes(file.size)}; a file that says what an agent does has at most ${formatExactBytes(AGENT_BYTES)}`,
     );
   return parseAgent(file.path, parseYamlLayer(file.path, await readFile(file.hostPath, 'utf8'), 'agent.invalid').value);
 }

@@ -9,6 +9,7 @@ import { type Instruction, screenInstruction, writeInstruction } from '../../age
 import { Refused } from '../../agents/preparation/source/steps.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
 import { InputError, getMessage } from '../../kernel/errors.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 import type { PreparationContext } from './preparation-context.ts';
 
 const SYSTEM = `You write issues for software projects. A programmer who has the code before a change, and neither the change nor its tests, works by what you write, and hidden tests judge the result.
@@ -79,7 +80,7 @@ export async function readWriter(path: string): Promise<ModelAgent> {
   if (!found.isFile() || found.size > AGENT_BYTES)
     throw new InputError(
       'agent.invalid',
-      `--writer: ${path} is no file of at most ${AGENT_BYTES} bytes; expected one that says "agent: model"`,
+      `--writer: ${path} is no file of at most ${formatExactBytes(AGENT_BYTES)}; expected one that says "agent: model"`,
     );
   const agent = parseAgent(path, parseYamlLayer(path, await readFile(path, 'utf8'), 'agent.invalid').value);
   if (agent.agent === 'model') return agent;

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { formatBytes } from '../../kernel/text/figures.ts';
 import { escapeUnprintable } from '../../kernel/text/printable.ts';
 import type { VerificationOptions, VerifiedStore } from '../../policy-distribution/store/store-verification.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
@@ -34,11 +35,9 @@ export function createVerifyCommand(open: OpenCheckpoints): Command {
     });
 }
 
-const MIB = 2 ** 20;
-
 /** The result of verifying all files of a checkpoint store, for people. */
 function formatStoreLines({ intact, bytes, damaged, incomplete }: VerifiedStore): readonly string[] {
-  const lines = [`${intact} ${intact === 1 ? 'file is' : 'files are'} intact; ${(bytes / MIB).toFixed(1)} MiB were verified`];
+  const lines = [`${intact} ${intact === 1 ? 'file is' : 'files are'} intact; ${formatBytes(bytes)} were verified`];
   for (const { path, problem, removed } of damaged) lines.push(`damaged${removed ? ', removed' : ''}: ${path}: ${problem}`);
   for (const { digest, missing } of incomplete) lines.push(`incomplete: ${digest}: ${shorten(missing)}; store it again to evaluate it`);
   if (damaged.some(({ removed }) => !removed))

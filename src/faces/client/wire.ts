@@ -3,6 +3,7 @@ import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { createAbortError } from '../../kernel/abort.ts';
 import { getMessage } from '../../kernel/errors.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 import { UnavailableError } from './client-errors.ts';
 
 /** Requests as they go out, and answers as they come in. On Node's own `http`, which waits for an answer as long as its options say: a server reads large checkpoints first. */
@@ -38,7 +39,7 @@ export async function readText(answer: IncomingMessage, url: string, signal: Abo
   for await (const chunk of readChunks(answer, url, signal)) {
     length += chunk.length;
     if (length > MOST_ANSWER_BYTES)
-      throw new UnavailableError('server.answer', `${url} answered with more than ${MOST_ANSWER_BYTES} bytes`);
+      throw new UnavailableError('server.answer', `${url} answered with more than ${formatExactBytes(MOST_ANSWER_BYTES)}`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

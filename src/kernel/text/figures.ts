@@ -64,3 +64,8 @@ export function formatBytes(bytes: number): string {
   const amount = bytes / 1024 ** power;
   return `${power === 0 || amount >= 99.95 ? groupThousands(amount.toFixed(0)) : amount.toFixed(1)} ${BYTE_UNITS[power]}`;
 }
+
+/** For limits and what exceeds them: `4194305 bytes (4.0 MiB)`, as a rounded size would hide by how little it does. */
+export function formatExactBytes(bytes: number): string {
+  return bytes < 1024 ? `${bytes} bytes` : `${bytes} bytes (${formatBytes(bytes)})`;
+}

@@ -1,4 +1,5 @@
 import { decodeUtf8, JsonProblem, JsonScan, type JsonBounds } from '../../kernel/json-bounds.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 import type { ReadAt } from './read-at.ts';
 
 /** Bytes in memory at once, so that a file beyond a bound is refused early. */
@@ -10,7 +11,7 @@ const PIECE_BYTES = 256 * 1024;
  * @throws JsonProblem; errors of `readAt`.
  */
 export async function readJsonText(readAt: ReadAt, position: number, length: number, bounds: JsonBounds): Promise<string> {
-  if (length > bounds.bytes) throw new JsonProblem(`its JSON has ${length} bytes`, `at most ${bounds.bytes}`);
+  if (length > bounds.bytes) throw new JsonProblem(`its JSON has ${formatExactBytes(length)}`, `at most ${formatExactBytes(bounds.bytes)}`);
   const scan = new JsonScan(bounds);
   const pieces: Uint8Array[] = [];
   for (let at = 0; at < length;) {

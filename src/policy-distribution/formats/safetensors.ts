@@ -1,5 +1,6 @@
 import { InputError } from '../../kernel/errors.ts';
 import { JsonProblem, parseText, type JsonBounds } from '../../kernel/json-bounds.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 import { findDuplicateKey } from './json-duplicates.ts';
 import { readJsonText } from './json-in-file.ts';
 import { getElementBits } from './safetensors-dtype.ts';
@@ -56,7 +57,7 @@ function readHeaderLength(file: string, size: number, bytes: Uint8Array): number
   }
   const length = new DataView(bytes.buffer, bytes.byteOffset, LENGTH_BYTES).getBigUint64(0, true);
   if (length > BigInt(HEADER_BOUNDS.bytes))
-    throw createRefusalError(file, `the header claims ${length} bytes`, `at most ${HEADER_BOUNDS.bytes}`);
+    throw createRefusalError(file, `the header claims ${length} bytes`, `at most ${formatExactBytes(HEADER_BOUNDS.bytes)}`);
   if (length > BigInt(size - LENGTH_BYTES)) {
     throw createRefusalError(
       file,

@@ -1,5 +1,6 @@
 import { inflateRawSync } from 'node:zlib';
 import { InputError, getMessage } from '../../kernel/errors.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 import type { ReadAt } from './read-at.ts';
 
 /**
@@ -42,7 +43,8 @@ const DEFLATED = 8;
 /** @throws InputError `checkpoint.zip`, naming the file, what was found and what was expected. */
 export async function readZipDirectory(file: string, size: number, readAt: ReadAt): Promise<readonly LocatedEntry[]> {
   const { offset, length } = await readDirectoryPlace(file, size, readAt);
-  if (length > MOST_DIRECTORY_BYTES) throw createRefusalError(file, `its directory has ${length} bytes`, `at most ${MOST_DIRECTORY_BYTES}`);
+  if (length > MOST_DIRECTORY_BYTES)
+    throw createRefusalError(file, `its directory has ${formatExactBytes(length)}`, `at most ${formatExactBytes(MOST_DIRECTORY_BYTES)}`);
   if (offset + length > size)
     throw createRefusalError(file, `its directory ends at byte ${offset + length}`, `it to end within the ${size} of the file`);
   return parseDirectory(file, createView(await readAt(offset, length)));
@@ -53,7 +55,8 @@ export async function readZipDirectory(file: string, size: number, readAt: ReadA
  */
 export async function readZipEntry(file: string, entry: LocatedEntry, readAt: ReadAt, mostBytes: number): Promise<Uint8Array> {
   const { name, size, packed, offset, method } = entry;
-  if (Math.max(size, packed) > mostBytes) throw createRefusalError(file, `its entry ${name} has ${size} bytes`, `at most ${mostBytes}`);
+  if (Math.max(size, packed) > mostBytes)
+    throw createRefusalError(file, `its entry ${name} has ${formatExactBytes(size)}`, `at most ${formatExactBytes(mostBytes)}`);
   const isPossible = method === STORED ? size === packed : size <= MOST_RATIO * packed + PACKED_OVERHEAD_BYTES;
   if (!isPossible)
     throw createRefusalError(file, `its entry ${name} has ${size} bytes packed into ${packed}`, `what its method ${method} can do`);

@@ -1,4 +1,5 @@
 import { InputError } from '../../kernel/errors.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 import { assertCheckpointPath } from '../checkpoint.ts';
 import { assertShards, isShardIndex } from '../formats/shard-index.ts';
 import type { ReadAt } from '../formats/read-at.ts';
@@ -38,7 +39,7 @@ export function assertAcceptable(
 /** @throws InputError `checkpoint.too-large` */
 export function assertSize(uri: string, bytes: number, maxBytes: number): void {
   if (bytes <= maxBytes) return;
-  const message = `checkpoint: ${uri} has ${bytes} bytes, more than the ${maxBytes} allowed; raise checkpoints.maxBytes to accept it`;
+  const message = `checkpoint: ${uri} has ${formatExactBytes(bytes)}, more than the ${formatExactBytes(maxBytes)} allowed; raise checkpoints.maxBytes to accept it`;
   throw new InputError('checkpoint.too-large', message);
 }
 

@@ -1,3 +1,4 @@
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 /** A principal's quota; undefined where there is no limit. */
 export interface Quota {
   /** Episodes that are played at the same time. */
@@ -87,7 +88,7 @@ function decideUpload({ checkpointBytes: most = Infinity }: Quota, { bytes, kept
   return {
     kind: 'refuse',
     code: 'quota.checkpoint-bytes',
-    reason: `${kept} bytes are kept, ${bytes} more would come, and quotas.checkpointBytes is ${most}; checkpoints that are not used are removed in time, an operator may raise the quota`,
+    reason: `${formatExactBytes(kept)} are kept, ${formatExactBytes(bytes)} more would come, and quotas.checkpointBytes is ${formatExactBytes(most)}; checkpoints that are not used are removed in time, an operator may raise the quota`,
     retryAfterSeconds: undefined,
   };
 }

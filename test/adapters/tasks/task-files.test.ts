@@ -40,6 +40,8 @@ describe('a task directory on disk', () => {
   it('is refused when it is not there, or what declares it is too large', async () => {
     await expect(readTaskDirectory(join(top, 'none'))).rejects.toThrow(/the task's directory cannot be read/);
     await writeFile(join(top, 'instruction.md'), Buffer.alloc(4 * 1024 * 1024 + 1, 'a'));
-    await expect(readTaskDirectory(top)).rejects.toThrow(/instruction\.md has 4194305 bytes; such a file has at most 4194304/);
+    await expect(readTaskDirectory(top)).rejects.toThrow(
+      'instruction.md has 4194305 bytes (4.0 MiB); such a file has at most 4194304 bytes (4.0 MiB)',
+    );
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatCount, formatDuration, formatFigure, formatRate } from '../../../src/kernel/text/figures.ts';
+import { formatCount, formatDuration, formatExactBytes, formatFigure, formatRate } from '../../../src/kernel/text/figures.ts';
 
 describe('a figure', () => {
   it.each([
@@ -38,6 +38,12 @@ describe('a rate', () => {
     expect([0, 0.0349, 0.25, 0.96].map(formatRate)).toEqual(['0', '0.035', '0.25', '1.0']);
     expect(formatRate(99.96)).toBe('100');
     expect(formatRate(12_345.6)).toBe('12,346');
+  });
+});
+
+describe('a limit in bytes', () => {
+  it('is exact, as what exceeds it may do so by little, and has a unit from a kibibyte on', () => {
+    expect([1023, 1024, 4_194_305].map(formatExactBytes)).toEqual(['1023 bytes', '1024 bytes (1.0 KiB)', '4194305 bytes (4.0 MiB)']);
   });
 });
 

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Gateway, GatewayEntrance, ProgramSession } from '../../../agents/acting/program/gateway.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { getMessage } from '../../../kernel/errors.ts';
+import { formatExactBytes } from '../../../kernel/text/figures.ts';
 import { CHAT } from './chat-dialect.ts';
 import { type Dialect, type Problem, toProblem } from './dialect.ts';
 import { EventStream } from './event-stream.ts';
@@ -158,7 +159,8 @@ async function readBody(request: IncomingMessage): Promise<ReadBody> {
     // The rest is read and dropped: the program sees the reason only after it has sent everything.
     if (bytes <= MOST_BYTES) pieces.push(data);
   }
-  if (bytes > MOST_BYTES) return misfit(413, `the request has ${bytes} bytes; expected at most ${MOST_BYTES}`);
+  if (bytes > MOST_BYTES)
+    return misfit(413, `the request has ${formatExactBytes(bytes)}; expected at most ${formatExactBytes(MOST_BYTES)}`);
   try {
     return { kind: 'json', value: JSON.parse(Buffer.concat(pieces).toString('utf8')) };
   } catch {

@@ -1,8 +1,9 @@
 import { getMessage, InfrastructureError, MusterError } from '../../../kernel/errors.ts';
+import { formatExactBytes } from '../../../kernel/text/figures.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 
 export function createOutOfMemoryError(cause: unknown, { limits }: SandboxTemplate): InfrastructureError {
-  const detail = `the memory limit of ${limits.memoryBytes} bytes ended what was to start it; raise limits.memoryBytes`;
+  const detail = `the memory limit of ${formatExactBytes(limits.memoryBytes)} ended what was to start it; raise limits.memoryBytes`;
   return new InfrastructureError('sandbox.start', `${getMessage(cause)}; ${detail}`, { cause });
 }
 

@@ -5,6 +5,7 @@ import type { CommandResult, OutputBounds, PrintedOutput } from '../../workspace
 import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
 import { joinStreams, readEnding, shortenEvidence, SHOWN_OUTPUT } from '../endings.ts';
 import { REPORT } from './suite-run.ts';
+import { formatExactBytes } from '../../../kernel/text/figures.ts';
 
 type Ran = SuiteEvidence['runs'][number];
 
@@ -54,7 +55,7 @@ async function readReportFile(
   const stream = PRINTED[runner];
   if (stream !== undefined) {
     const { head, total } = result[stream];
-    return total > head.length ? toProblem(`it is longer than ${REPORT_BYTES} bytes`) : readReport(runner, head, workdir);
+    return total > head.length ? toProblem(`it is longer than ${formatExactBytes(REPORT_BYTES)}`) : readReport(runner, head, workdir);
   }
   const collected = await session.collect([REPORT], { files: 1, bytes: REPORT_BYTES }, signal);
   if (collected.kind === 'refused') return toProblem(`the file that {report} stands for ${collected.refusal.detail}`);

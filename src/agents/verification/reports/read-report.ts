@@ -6,6 +6,7 @@ import { readJestResults } from './jest-report.ts';
 import { readJunitResults } from './junit-report.ts';
 import { ReportProblem } from './report-problem.ts';
 import { readUnittestResults } from './unittest-report.ts';
+import { formatExactBytes } from '../../../kernel/text/figures.ts';
 
 /** Of a report, in bytes: far more than the tests of any repository write. */
 const MOST_BYTES = 64 * 1024 * 1024;
@@ -23,7 +24,8 @@ export type ReadReport =
  */
 export function readReport(runner: RunnerKind, report: Uint8Array, workdir: string): ReadReport {
   try {
-    if (report.length > MOST_BYTES) throw new ReportProblem(`it has ${report.length} bytes; at most ${MOST_BYTES} are read`);
+    if (report.length > MOST_BYTES)
+      throw new ReportProblem(`it has ${formatExactBytes(report.length)}; at most ${formatExactBytes(MOST_BYTES)} are read`);
     const results: TestResult[] = [];
     for (const result of getResults(runner, Buffer.from(report).toString('utf8'), workdir)) {
       if (results.length === MOST_RESULTS) throw new ReportProblem(`it has more than ${MOST_RESULTS} tests`);

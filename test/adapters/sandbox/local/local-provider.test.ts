@@ -176,7 +176,7 @@ it('a program that the memory limit keeps from starting fails with the limit', a
     await fixture.files.write(path.join(path.dirname(members), 'memory.events'), 'oom 1\noom_kill 1\n');
     throw new InfrastructureError('sandbox.start', 'ended (exit code 137)');
   };
-  const message = 'ended (exit code 137); the memory limit of 1048576 bytes ended what was to start it; raise limits.memoryBytes';
+  const message = 'ended (exit code 137); the memory limit of 1048576 bytes (1.0 MiB) ended what was to start it; raise limits.memoryBytes';
   await expect(fixture.create()).rejects.toMatchObject({ code: 'sandbox.start', message });
 });
 
