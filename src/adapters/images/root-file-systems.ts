@@ -1,21 +1,16 @@
 import { createReadStream } from 'node:fs';
-import { chmod, lstat, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, posix, resolve } from 'node:path';
-import { SUBMISSION_BOUNDS } from '../../agents/grading/submission.ts';
 import type { RootFileSystem } from '../../agents/tasks/task.ts';
-import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
-import { formatExactBytes } from '../../kernel/text/figures.ts';
 import { buildImage, findKeptImage } from './container-tools.ts';
 import { readImage } from './image-layers.ts';
 import { ImageRoots } from './image-roots.ts';
 import { unpackLayer } from './unpacked-layer.ts';
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
-/** Files of a root file system that are in the workdir at the beginning. */
-const WORKDIR_BOUNDS = SUBMISSION_BOUNDS;
 
 /** The files that a Dockerfile is built from: those of environment/, by their paths there. */
 export interface BuildContext {
@@ -128,31 +123,6 @@ export class RootFileSystems {
 }
 
 /**
- * The files of a root file system below a directory, with their paths inside: a writable directory hides them.
- *
- * @throws InputError for links, and for more than a workdir may have.
- */
-export async function listFilesBelow(root: string, directory: string): Promise<readonly WorkspaceFile[]> {
-  const files: WorkspaceFile[] = [];
-  let bytes = 0;
-  const walk = async (path: string): Promise<void> => {
-    for (const name of (await readdir(join(root, path))).sort()) {
-      const inside = `${path}/${name}`;
-      const found = await lstat(join(root, inside));
-      if (found.isDirectory()) await walk(inside);
-      else if (found.isFile()) {
-        bytes += found.size;
-        if (files.length === WORKDIR_BOUNDS.files || bytes > WORKDIR_BOUNDS.bytes)
-          throw findWorkdirProblem(inside, 'is more than a workdir may have');
-        files.push({ path: inside, content: await readFile(join(root, inside)), executable: (found.mode & 0o100) !== 0 });
-      } else throw findWorkdirProblem(inside, 'is a link');
-    }
-  };
-  if ((await lstat(join(root, directory)).catch(() => undefined))?.isDirectory()) await walk(directory);
-  return files;
-}
-
-/**
  * A task is what its files say, on every machine alike, so an image cannot name the workdir; but it would rarely be meant to differ from it. The root
  * directory cannot be written to, and is where an image works that does not say.
  *
@@ -168,11 +138,6 @@ function assertSameWorkdir(root: Exclude<RootFileSystem, { readonly kind: 'host'
     'image.workdir',
     `${where}: the image works in ${own}, and task.toml names no workdir, so that the task works in ${assumedWorkdir}; set workdir = ${JSON.stringify(own)} in [environment] of task.toml`,
   );
-}
-
-function findWorkdirProblem(path: string, problem: string): InputError {
-  const remedy = `expected up to ${WORKDIR_BOUNDS.files} plain files and ${formatExactBytes(WORKDIR_BOUNDS.bytes)}; put the rest elsewhere in the image`;
-  return new InputError('image.workdir', `${escapeUnprintableLine(path)} of the image ${problem}; ${remedy}`);
 }
 
 function getArchitecture(): string {

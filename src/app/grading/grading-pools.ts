@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { type BuildContext, listFilesBelow, RootFileSystems } from '../../adapters/images/root-file-systems.ts';
+import { type BuildContext, RootFileSystems } from '../../adapters/images/root-file-systems.ts';
+import { listFilesBelow } from '../../adapters/images/workdir-files.ts';
 import { assertSourcesExist } from '../../adapters/sandbox/local/template/mount-sources.ts';
 import { BASE_ENVIRONMENT } from '../../agents/grading/clean-environment.ts';
 import type { Grading } from '../../agents/grading/grading-context.ts';

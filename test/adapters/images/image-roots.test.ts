@@ -1,4 +1,4 @@
-import { lstat, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -6,6 +6,7 @@ import { RootFileSystems } from '../../../src/adapters/images/root-file-systems.
 import { readImage } from '../../../src/adapters/images/image-layers.ts';
 import { ImageRoots } from '../../../src/adapters/images/image-roots.ts';
 import { LAYER_BOUNDS } from '../../../src/adapters/images/unpacked-layer.ts';
+import { listFilesBelow } from '../../../src/adapters/images/workdir-files.ts';
 import { tarOf, type TarEntry, writeOciLayout } from '../../support/image-fixture.ts';
 
 let top: string;
@@ -138,5 +139,73 @@ describe('the root file system of an image', () => {
       await expect(roots.openDirectory({ kind: 'image', image: name, assumedWorkdir: undefined }, undefined, soon())).rejects.toThrow(
         problem,
       );
+  });
+});
+
+describe('the workdir of an image', () => {
+  it('is given with copies of what its links name inside of the image', async () => {
+    const link = (path: string, to: string): TarEntry => ({ path, type: 'SymbolicLink', to });
+    const root = await unpacked(
+      await layout([
+        { path: 'etc/hostname', content: 'of the image' },
+        { path: 'srv/data/table', content: 'table', mode: 0o755 },
+        { path: 'code/own/a.py', content: 'a' },
+        link('code/absolute', '/etc/hostname'),
+        link('code/climbing', '../../../../../etc/hostname'),
+        link('code/data', '../srv/data'),
+        link('code/package', 'own'),
+        link('code/through', 'data/../hostname'),
+        link('srv/hostname', '../code/absolute'),
+        link('work', 'code'),
+      ]),
+    );
+    const files = Object.fromEntries(
+      (await listFilesBelow(root, '/work')).map((file) => [file.path, `${file.content.toString()}${file.executable ? '*' : ''}`]),
+    );
+    expect(files).toEqual({
+      '/work/absolute': 'of the image',
+      '/work/climbing': 'of the image',
+      '/work/data/table': 'table*',
+      '/work/own/a.py': 'a',
+      '/work/package/a.py': 'a',
+      '/work/through': 'of the image',
+    });
+    expect(await listFilesBelow(root, '/nowhere')).toEqual([]);
+  });
+
+  it.each<readonly [string, (workdir: string) => Promise<void>, RegExp]>([
+    [
+      'a link that names a file of the host alone',
+      (at) => symlink(import.meta.filename, join(at, 'x')),
+      /\/code\/x .* names nothing in the image/,
+    ],
+    ['a link that names itself', (at) => symlink('x', join(at, 'x')), /\/code\/x .* names nothing in the image/],
+    ['a link behind a file', (at) => symlink('/file/x', join(at, 'x')), /\/code\/x .* names nothing in the image/],
+    ['a link to a directory around it', (at) => symlink('..', join(at, 'x')), /\/code\/x\/code .* a directory that it lies in/],
+    [
+      'directories that would be very many as copies',
+      async (at) => {
+        for (let level = 0; level < 15; level += 1) {
+          await mkdir(join(at, '..', `d${level}`));
+          for (const name of ['a', 'b']) await symlink(level === 0 ? '/empty' : `/d${level - 1}`, join(at, '..', `d${level}`, name));
+        }
+        await symlink('/d14', join(at, 'x'));
+      },
+      /\/code\/x\/.* is more than a workdir may have; expected up to 10000 files in as many directories/,
+    ],
+    [
+      'too many bytes',
+      async (at) => {
+        await writeFile(join(at, 'x'), '');
+        await truncate(join(at, 'x'), 256 * 2 ** 20 + 1);
+      },
+      /\/code\/x of the image is more than a workdir may have; expected .* 268435456 bytes[^,]*, .*; remove it in a Dockerfile/,
+    ],
+  ])('is refused with %s', async (_, make, message) => {
+    const root = place();
+    for (const directory of ['code', 'empty']) await mkdir(join(root, directory), { recursive: true });
+    await writeFile(join(root, 'file'), '');
+    await make(join(root, 'code'));
+    await expect(listFilesBelow(root, '/code')).rejects.toThrow(message);
   });
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { create } from 'tar';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FilesByPath, GradingFixture, TASK } from '../../support/grading-fixture.ts';
-import { busyboxLayer, tarOf, writeOciLayout } from '../../support/image-fixture.ts';
+import { busyboxLayer, tarOf, type TarEntry, writeOciLayout } from '../../support/image-fixture.ts';
 
 let fixture: GradingFixture;
 let image: string;
@@ -11,7 +11,7 @@ beforeAll(async () => {
   fixture = await GradingFixture.open();
   image = join(fixture.directory, 'image');
   await mkdir(image);
-  await writeOciLayout(image, [await busyboxLayer(), tarOf([{ path: 'app/given.txt', content: 'of the image\n' }])], {
+  await writeOciLayout(image, [await busyboxLayer(), tarOf(GIVEN)], {
     Env: ['PATH=/usr/bin:/bin:/own', 'GREETING=of = the image', 'LEVEL=image'],
     User: '65534',
     WorkingDir: '/app/',
@@ -19,6 +19,10 @@ beforeAll(async () => {
 });
 afterAll(() => fixture[Symbol.asyncDispose]());
 
+const GIVEN: readonly TarEntry[] = [
+  { path: 'app/given.txt', content: 'of the image\n' },
+  { path: 'app/release', type: 'SymbolicLink', to: '/etc/os-release' },
+];
 const taskIn = (root: string): FilesByPath => ({
   ...TASK,
   'task.toml':
@@ -40,7 +44,7 @@ form = "tokens"
 const RIGHT = `[ "$PATH" = /usr/bin:/bin:/own ] && [ "$GREETING" = "of = the image" ] && [ "$LEVEL" = task ] && [ "$HOME" = /tmp ] || exit 1
 # The user is always this one, whatever user the image names, and may read every file of the image.
 [ "$(id -u)" = 1000 ] || exit 1
-grep -q muster-test /etc/os-release && grep -q image given.txt || exit 1
+grep -q muster-test release && grep -q image given.txt || exit 1
 [ -e /usr/bin/python3 ] && exit 1
 echo x 2>/dev/null >/etc/written && exit 1
 /usr/bin/double

@@ -45,6 +45,8 @@ type R2eRow = z.infer<typeof rowSchema>;
 const WORKDIR = '/testbed';
 const TESTS = 'r2e_tests';
 const ENVIRONMENT = '/opt/venv';
+/** What of the workdir's 256 MiB the history may take. */
+const HISTORY_MEBIBYTES = 128;
 /** What the images' own `run_tests.sh` sets. */
 const WARNINGS = 'PYTHONWARNINGS=ignore::UserWarning,ignore::SyntaxWarning';
 const DISPLAY = ['QT_QPA_PLATFORM=minimal', 'xvfb-run', '--auto-servernum'];
@@ -91,14 +93,25 @@ export function readR2eTask(where: string, row: unknown): ImportedRow {
   };
 }
 
-/** An environment of Python has links, and more files than a workdir may have. */
+/**
+ * An environment of Python has more files than a workdir may have, and a link to its interpreter that has to stay one. The clone has the history of all
+ * branches: of that the ancestors stay, as far as there is room. `.git/shallow` makes git take HEAD for the first commit.
+ */
 function writeDockerfile(image: string): string {
   return `FROM ${image}
 WORKDIR ${WORKDIR}
-# The agent must not find the tests. Links cannot lie in the workdir, so the environment of Python moves.
+# The agent must not find the tests. The environment of Python moves, since it does not fit into the workdir.
 RUN rm -rf /${TESTS} /root/${TESTS} ${TESTS} run_tests.sh /root/run_tests.sh \\
  && mv .venv ${ENVIRONMENT} \\
  && { grep -rlI '^#!${WORKDIR}/\\.venv/' ${ENVIRONMENT}/bin | xargs -r sed -i '1s|${WORKDIR}/\\.venv/|${ENVIRONMENT}/|'; }
+# Neither does what Python makes again, a link that names nothing, or a long history.
+RUN find . -name __pycache__ -prune -exec rm -rf {} + \\
+ && find . -xtype l -delete \\
+ && git for-each-ref --no-merged=HEAD --format='delete %(refname)' | git update-ref --no-deref --stdin \\
+ && rm -rf .git/logs .git/*_HEAD && git repack -adq && git prune --expire=now \\
+ && if [ "$(du -sm .git | cut -f1)" -gt ${HISTORY_MEBIBYTES} ]; then \\
+ git rev-parse HEAD >.git/shallow && git for-each-ref --format='delete %(refname)' refs/tags refs/remotes | git update-ref --no-deref --stdin \\
+ && git repack -adq && git prune --expire=now; fi
 ENV PATH=${ENVIRONMENT}/bin:$PATH VIRTUAL_ENV=${ENVIRONMENT}
 `;
 }
