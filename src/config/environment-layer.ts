@@ -6,10 +6,10 @@ import { nestValue } from '../kernel/documents/path.ts';
 
 const PREFIX = 'MUSTER_';
 /**
- * Variables that are no settings and belong in no configuration: the server that clients connect to, their token, and the Python that
- * started Muster.
+ * Variables that are no settings and belong in no configuration: the server that clients connect to, tokens, and the Python that started
+ * Muster.
  */
-const NO_SETTINGS: readonly string[] = ['MUSTER_LOG_PYTHON', 'MUSTER_PYTHON', 'MUSTER_TOKEN', 'MUSTER_URL'];
+const NO_SETTINGS: readonly string[] = ['MUSTER_ISSUES_TOKEN', 'MUSTER_LOG_PYTHON', 'MUSTER_PYTHON', 'MUSTER_TOKEN', 'MUSTER_URL'];
 
 const EXPECTED_VARIABLE = 'config/default.yaml has all settings, and MUSTER_POOL__MAX for example sets pool.max';
 

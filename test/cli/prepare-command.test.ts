@@ -31,6 +31,8 @@ it('the flags of muster prepare become its terms', async () => {
       'b.example',
       '--test-argument',
       '--speed=1',
+      '--issues',
+      'issues.json',
       '--writer',
       'a.yaml',
     ];
@@ -43,6 +45,7 @@ it('the flags of muster prepare become its terms', async () => {
         licences: expect.arrayContaining(['MIT', 'GPL']),
         registries: ['a.example', 'b.example'],
         testArguments: ['--speed=1'],
+        issues: 'issues.json',
         writer: 'a.yaml',
         ...counts,
       },

@@ -16,6 +16,7 @@ export async function prepareFixture(made: RepositoryFixture, more: Partial<Prep
     licences: ALLOWED_LICENCES,
     registries: [],
     testArguments: [],
+    issues: undefined,
     writer: undefined,
     ...counts,
     ...more,

@@ -1,3 +1,4 @@
+import type { Issue } from './issue.ts';
 import type { SourceFiles } from './source/source-files.ts';
 
 /** A commit of the first-parent history of HEAD; of a merge, the merged change as a whole. */
@@ -35,7 +36,14 @@ export interface Mutation {
 
 /** What a task can be made from. */
 export type Candidate =
-  | { readonly kind: 'fix'; readonly id: string; readonly commit: Commit; readonly changes: readonly FileChange[] }
+  | {
+      readonly kind: 'fix';
+      readonly id: string;
+      readonly commit: Commit;
+      readonly changes: readonly FileChange[];
+      /** That the commit says it mends, as far as they were looked up. */
+      readonly issues?: readonly Issue[];
+    }
   | { readonly kind: 'mutation'; readonly id: string; readonly mutation: Mutation };
 
 /** The states of the code that all later steps work with. */

@@ -26,7 +26,11 @@ const evidenceSchema = z.strictObject({
   repeatedRuns: z.int().min(0).optional().describe('how often each test was run again, at least'),
   leaks: ids.optional().describe('where the fix was found, and what was done about it'),
   instruction: z
-    .strictObject({ source: z.enum(['commit', 'mutation', 'model']), leftOut: ids.describe('lines that named a test or held the fix') })
+    .strictObject({
+      source: z.enum(['commit', 'issue', 'mutation', 'model']).describe('issue: with the text of an issue that the message names'),
+      issues: z.array(z.int().min(1)).optional().describe('numbers of the issues that were found'),
+      leftOut: ids.describe('lines that named a test or held the fix'),
+    })
     .optional(),
   tripwires: z.int().min(0).optional(),
   soundness: soundnessSchema.optional(),

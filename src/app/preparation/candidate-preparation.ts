@@ -213,7 +213,8 @@ export class CandidatePreparation {
       ...[setup.detected.language.findFile(id, setup.detected.framework) ?? []].flat(),
     ]);
     const instruction = await instruct(this.#context, this.#candidate, [...new Set(names)], trace.added, this.#signal);
-    this.evidence.instruction = { source: instruction.source, leftOut: [...instruction.leftOut] };
+    const issues = this.#candidate.kind === 'fix' ? this.#candidate.issues?.map(({ number }) => number) : undefined;
+    this.evidence.instruction = { source: instruction.source, ...(issues && { issues }), leftOut: [...instruction.leftOut] };
     if (holdsFix(trace, instruction.text)) throw new Refused('scrub', 'the instruction holds the fix');
     return instruction;
   }

@@ -5,7 +5,7 @@ import { AGENT_BYTES, parseAgent } from '../../agents/acting/agent.ts';
 import type { ModelAgent } from '../../agents/acting/model/model-agent.ts';
 import type { ModelEndpoint } from '../../agents/acting/model/model-endpoint.ts';
 import type { Candidate } from '../../agents/preparation/candidate.ts';
-import { type Instruction, screenInstruction, writeInstruction } from '../../agents/preparation/instruction.ts';
+import { type Instruction, screenWrittenInstruction, writeInstruction } from '../../agents/preparation/instruction.ts';
 import { Refused } from '../../agents/preparation/source/steps.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
 import { InputError, getMessage } from '../../kernel/errors.ts';
@@ -48,7 +48,7 @@ export class InstructionWriter {
 }
 
 /**
- * What an agent is asked for. A writer is asked only for a fix whose message says nothing.
+ * What an agent is asked for. A writer is asked only for a fix whose message and issues say nothing.
  *
  * @param testNames that are left out. @param fixLines that the fix adds. @throws Refused (`scrub`) when nothing is left that an agent could work by.
  */
@@ -65,7 +65,7 @@ export async function instruct(
     if (!(error instanceof Refused) || writer === undefined || history === undefined || candidate.kind !== 'fix') throw error;
     const { commit } = candidate;
     const text = await writer.write(commit.message, await history.patch(commit, signal), signal);
-    return screenInstruction(text, 'model', testNames, fixLines);
+    return screenWrittenInstruction(text, testNames, fixLines);
   }
 }
 

@@ -16,6 +16,7 @@ import { checkTask } from '../grading/task-check.ts';
 import { openTask, type TaskGrader } from '../grading/task-grader.ts';
 import { CandidatePreparation } from './candidate-preparation.ts';
 import type { FoundCandidate } from './discover-candidates.ts';
+import type { IssueReader } from './issue-reader.ts';
 import type { PrepareTerms } from './prepare-terms.ts';
 import type { PreparationContext } from './preparation-context.ts';
 import type { RepositorySource } from './repository-source.ts';
@@ -30,6 +31,7 @@ export interface CandidateWork {
   readonly context: PreparationContext;
   readonly repository: RepositorySource;
   readonly grader: TaskGrader;
+  readonly issues: IssueReader | undefined;
   readonly terms: PrepareTerms;
   /** Directory of tasks until they have passed the gate. */
   readonly staging: string;
@@ -71,7 +73,7 @@ async function attemptCandidate(
   let preparation: CandidatePreparation | undefined;
   try {
     const states = await readStates(work, candidate, signal);
-    preparation = new CandidatePreparation(work.context, candidate, states, signal);
+    preparation = new CandidatePreparation(work.context, await addIssues(work, candidate, signal), states, signal);
     const name = `${work.repository.name}-${base.id}`.slice(0, 120);
     const written = await preparation.emit(name);
     const staged = join(work.staging, name);
@@ -88,7 +90,8 @@ async function attemptCandidate(
     const evidence = preparation?.evidence ?? {};
     if (error instanceof Refused) return { ...base, refusal: { step: error.step, reason: error.message }, evidence };
     // The written task cannot be read: its names or sizes exceed what tasks may have.
-    if (error instanceof InputError) return { ...base, refusal: { step: 'emit', reason: error.message }, evidence };
+    if (error instanceof InputError && !error.code.startsWith('issues.'))
+      return { ...base, refusal: { step: 'emit', reason: error.message }, evidence };
     throw error;
   }
 }
@@ -114,6 +117,12 @@ async function readStates({ repository, terms }: Work, candidate: Candidate, sig
     if (error instanceof InputError && error.code === 'repository.tree') throw new Refused('filter', error.message);
     throw error;
   }
+}
+
+/** The last step that may need a network: what it finds is kept. */
+async function addIssues({ issues }: Work, candidate: Candidate, signal: AbortSignal): Promise<Candidate> {
+  if (issues === undefined || candidate.kind === 'mutation') return candidate;
+  return { ...candidate, issues: await issues.findNamed(candidate.commit.message, signal) };
 }
 
 function readAddedText(before: string, after: string, path: string): string {

@@ -17,6 +17,8 @@ export interface PrepareTerms {
   readonly registries: readonly string[];
   /** Path of the file of a model that writes instructions where messages say nothing. */
   readonly writer: string | undefined;
+  /** A file of issues, or where a tracker answers for the repository; undefined: no issue is looked up. */
+  readonly issues: string | undefined;
   /** Candidates at a time; undefined: one for each processor. */
   readonly workers: number | undefined;
 }

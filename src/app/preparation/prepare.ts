@@ -11,6 +11,7 @@ import { TaskGrader } from '../grading/task-grader.ts';
 import { discoverCandidates } from './discover-candidates.ts';
 import { InstructionWriter, readWriter } from './instruction-writer.ts';
 import { Bootstrap } from './bootstrap.ts';
+import { openIssues } from './issue-reader.ts';
 import type { PreparationContext } from './preparation-context.ts';
 import type { PrepareListeners, PrepareTerms } from './prepare-terms.ts';
 import { prepareCandidate } from './prepare-candidate.ts';
@@ -34,6 +35,7 @@ export async function prepare(config: Config, terms: PrepareTerms, listeners: Pr
   const sandboxes = grader.hostSandboxes;
   using models = new ModelServers(config.models, true, systemClock);
   const model = terms.writer === undefined ? undefined : await readWriter(terms.writer);
+  const issues = terms.issues === undefined ? undefined : await openIssues(terms.issues, steps, systemClock);
   const context: PreparationContext = {
     repository: repository.name,
     history: repository.history,
@@ -52,21 +54,20 @@ export async function prepare(config: Config, terms: PrepareTerms, listeners: Pr
   try {
     const found = await discoverCandidates(context, repository, terms, signal);
     listeners.onStart(found.length);
-    const work = { context, repository, grader, terms, staging, retryMilliseconds: config.evaluation.retryMilliseconds };
+    const { retryMilliseconds } = config.evaluation;
+    const work = { context, repository, grader, issues, terms, staging, retryMilliseconds };
     const candidates = await workThrough(found, terms.workers ?? grader.concurrency, async (each) => {
       const done = await prepareCandidate(work, each, signal);
       listeners.onCandidate(done);
       return done;
     });
-    const [licence, notices] = [findLicence(repository.files) ?? null, [...bootstrap.notices]];
-    const seconds = (systemClock.now() - began) / 1000;
     return {
       repository: repository.name,
       head: repository.head,
-      licence,
-      notices,
+      licence: findLicence(repository.files) ?? null,
+      notices: [...bootstrap.notices],
       refusedBy: countRefusals(candidates),
-      seconds,
+      seconds: (systemClock.now() - began) / 1000,
       proof: [],
       candidates,
     };

@@ -224,7 +224,12 @@ describe('tests are pinned', () => {
 });
 
 describe('an instruction', () => {
-  const candidate = (message: string): Candidate => ({ kind: 'fix', id: 'a', commit: { ...COMMIT, message }, changes: [] });
+  const candidate = (message: string): Extract<Candidate, { kind: 'fix' }> => ({
+    kind: 'fix',
+    id: 'a',
+    commit: { ...COMMIT, message },
+    changes: [],
+  });
 
   it('is the message of the commit, without lines that name a test or hold the fix', () => {
     const message = 'Give a mean of no numbers\n\nSee test_mean_of_none.\nif not numbers: return 0.0\nSigned-off-by: a <a@b>';
@@ -236,6 +241,17 @@ describe('an instruction', () => {
   it('of a merged change is what stands below the name of the merge', () => {
     const found = writeInstruction(candidate('Merge pull request #487 from a/b\n\nfix: keep a flag that has no value'), [], []);
     expect(found.text).toMatch(/^fix: keep a flag that has no value\n/);
+  });
+
+  it('has the issues that the message names, whatever the message says, without the same lines', () => {
+    const told = { number: 44, text: 'The mean of nothing is an error\n\nSee test_mean_of_none.\nIt has to be 0.', isMergeRequest: false };
+    const write = (message: string, text = told.text): ReturnType<typeof writeInstruction> =>
+      writeInstruction({ ...candidate(message), issues: [{ ...told, text }] }, ['test_mean_of_none'], []);
+    const issue = 'The mean of nothing is an error\n\nIt has to be 0.\n\nHidden tests judge the change.\n';
+    expect(write('Fixes #44')).toEqual({ text: issue, source: 'issue', leftOut: ['See test_mean_of_none.'] });
+    expect(write('Give a mean of no numbers')).toMatchObject({ text: `Give a mean of no numbers\n\n${issue}`, source: 'issue' });
+    expect(write('Give a mean of no numbers', 'Bug')).toMatchObject({ source: 'commit' });
+    expect(() => write('Fixes #44', 'Bug')).toThrow('the commit message says nothing');
   });
 
   it('is refused when it says nothing', () => {

@@ -1,4 +1,4 @@
-import { readFile, readdir } from 'node:fs/promises';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FileContents } from '../../support/grading-fixture.ts';
@@ -16,15 +16,18 @@ afterAll(async () => {
 });
 
 it(
-  'a fix with its tests becomes a task whose soundness has been shown; tags, packed references and the reflog that lead to it are reported',
+  'a fix with its tests and the issue that its message names becomes a task whose soundness has been shown; tags, packed references and the reflog that lead to it are reported',
   async () => {
     await fixture.commit('Begin with sums', SUMS.before);
-    await fixture.commit(SUMS.message, SUMS.fix);
+    await fixture.commit(`${SUMS.message}\n\nFixes #7.`, SUMS.fix);
+    const issues = path.join(fixture.directory, 'issues.json');
+    const body = 'A report of an empty week ends with ZeroDivisionError.\nSee test_mean_of_none.';
+    await writeFile(issues, JSON.stringify([{ number: 7, title: 'An empty list has no mean', body }]));
     await fixture.git('tag', 'v1');
     await fixture.git('pack-refs', '--all');
     await fixture.git('tag', 'v1.1');
     await fixture.commit('Test more', { 'tests/test_more.py': 'def test_more():\n    assert 1 + 1 == 2\n' });
-    const { candidates, refusedBy } = await prepareFixture(fixture);
+    const { candidates, refusedBy } = await prepareFixture(fixture, { issues });
     expect(refusedBy).toEqual({ discover: 2 });
     const [, fix] = candidates;
     expect(fix).toMatchObject({
@@ -34,6 +37,7 @@ it(
         failToPass: ['tests/test_sums.py::test_mean_of_none'],
         passToPass: 2,
         tripwires: 3,
+        instruction: { source: 'issue', issues: [7], leftOut: ['See test_mean_of_none.'] },
         leaks: expect.arrayContaining([
           expect.stringContaining('packed reference refs/tags/v1'),
           expect.stringContaining('tag refs/tags/v1.1'),
@@ -50,7 +54,9 @@ it(
     expect(trials.filter(({ role }) => role === 'cheat').map(({ rewards }) => rewards)).toEqual(Array.from({ length: 7 }, () => [0, 0, 0]));
     const directory = (await readdir(fixture.out)).find((name) => name.startsWith('sums-')) ?? '';
     const task = path.join(fixture.out, directory);
-    expect(await readFile(path.join(task, 'instruction.md'), 'utf8')).not.toContain('test_');
+    const instruction = await readFile(path.join(task, 'instruction.md'), 'utf8');
+    expect(instruction).not.toContain('test_');
+    expect(instruction).toContain('An empty list has no mean\n\nA report of an empty week ends with ZeroDivisionError.\n');
     expect(await readFile(path.join(task, 'environment/tests/test_sums.py'), 'utf8')).toBe(SUMS.before['tests/test_sums.py']);
     expect(await readdir(path.join(task, 'environment'))).not.toContain('.git');
   },

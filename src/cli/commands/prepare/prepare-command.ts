@@ -29,6 +29,7 @@ interface PrepareFlags extends Pick<PrepareTerms, 'out' | 'commits' | 'mutations
   readonly since?: number;
   readonly registry?: readonly string[];
   readonly testArgument?: readonly string[];
+  readonly issues?: string;
   readonly writer?: string;
   readonly workers?: number;
   readonly config?: string;
@@ -49,6 +50,10 @@ export function createPrepareCommand(prepare: PrepareTasks, prove: ProveTasks): 
     .option('--registry <host>', 'a host that the installation of dependencies may reach; without one nothing is installed', collect)
     .option('--test-seconds <count>', 'how long one run of the tests may take', parseWholeNumber, 600)
     .option('--test-argument <word>', 'a word for the command that runs the tests; with CMake, for its configuration', collect)
+    .option(
+      '--issues <source>',
+      'also take the text of the issues that messages name, from a JSON file or https://api.github.com/repos/OWNER/NAME (token: MUSTER_ISSUES_TOKEN)',
+    )
     .option(
       '--writer <file>',
       'the file of a model (docs/agents.md) that writes the instruction where the message of a commit says nothing',
@@ -119,7 +124,8 @@ function describeProof({ agent, episodes, mean, isAsExpected }: ProofOfTasks[num
 }
 
 function readTerms(repository: string, flags: PrepareFlags): PrepareTerms {
-  const { out, commits, mutations, testSeconds, since = 0, workers, writer, allowLicence = [], registry = [], testArgument = [] } = flags;
+  const { out, commits, mutations, testSeconds, since = 0, workers, issues, writer } = flags;
+  const { allowLicence = [], registry = [], testArgument = [] } = flags;
   const licences = [...ALLOWED_LICENCES, ...allowLicence];
   return {
     repository,
@@ -131,6 +137,7 @@ function readTerms(repository: string, flags: PrepareFlags): PrepareTerms {
     testSeconds,
     testArguments: testArgument,
     workers,
+    issues,
     writer,
     registries: registry,
   };

@@ -46,6 +46,12 @@ function renderEnd({ refusal, void: reason }: PreparedCandidate): Content {
   return refusal === null ? renderSoundBadge(true) : markup`${refusal.step}: <bdi>${refusal.reason}</bdi>`;
 }
 
+function describeInstruction({ instruction }: PreparedCandidate['evidence']): readonly string[] {
+  if (instruction?.source === 'model') return ['a model: the message of the commit says nothing'];
+  if (instruction?.source !== 'issue') return [];
+  return [`the text of ${(instruction.issues ?? []).map((number) => `issue ${number}`).join(', ')}`];
+}
+
 /** Only candidates with further evidence. */
 function renderEvidenceSection({ id, task, evidence }: PreparedCandidate): Markup | undefined {
   const lists: readonly (readonly [string, readonly string[]])[] = [
@@ -56,8 +62,8 @@ function renderEvidenceSection({ id, task, evidence }: PreparedCandidate): Marku
     ],
     ['Tests that want a network or a service', evidence.needNetwork ?? []],
     ['Where the fix was found', evidence.leaks ?? []],
-    ['Who wrote the instruction', evidence.instruction?.source === 'model' ? ['a model: the message of the commit says nothing'] : []],
-    ['Lines of the message that the instruction leaves out', evidence.instruction?.leftOut ?? []],
+    ['Where the instruction comes from', describeInstruction(evidence)],
+    ['Lines that the instruction leaves out', evidence.instruction?.leftOut ?? []],
     [
       'Submissions of the task, and what they scored',
       (evidence.soundness?.trials ?? []).map(
