@@ -14,10 +14,8 @@ import type { RunningReturns } from './results/running-returns.ts';
 import { ReturnDistribution } from './results/return-distribution.ts';
 import type { Certainty, CoursePoint, OfficialStatistics } from './results/statistics.ts';
 import type { Score, StoppingRule } from './stopping/stopping-rule.ts';
-import { SuccessResults } from './results/success-results.ts';
-import type { SuccessCriterion } from './results/success-results.ts';
-import { TaskResults } from './results/task-results.ts';
-import type { WeightedTask } from './results/task-results.ts';
+import { SuccessResults, type SuccessCriterion } from './results/success-results.ts';
+import { TaskResults, type WeightedTask } from './results/task-results.ts';
 import { UnresolvedEpisodes } from './results/unresolved-episodes.ts';
 
 const AS_PLAYED =

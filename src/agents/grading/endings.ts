@@ -1,6 +1,5 @@
 import { constants } from 'node:os';
-import type { Ending } from '../verification/evidence.ts';
-import { EVIDENCE_TEXT } from '../verification/evidence.ts';
+import { EVIDENCE_TEXT, type Ending } from '../verification/evidence.ts';
 import type { CommandEnd, CommandResult, OutputBounds, PrintedOutput } from '../workspace/command.ts';
 
 /** For texts that only people read. */

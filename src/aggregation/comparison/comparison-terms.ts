@@ -1,10 +1,7 @@
 import { InputError } from '../../kernel/errors.ts';
-import { assertBounds } from '../intervals/bounds.ts';
-import type { Bounds } from '../intervals/bounds.ts';
+import { assertBounds, type Bounds } from '../intervals/bounds.ts';
 import { findConfidenceProblem } from '../intervals/confidence.ts';
-import { assertFailureScores } from '../folding/scoring.ts';
-import type { FailureScores } from '../folding/scoring.ts';
-
+import { assertFailureScores, type FailureScores } from '../folding/scoring.ts';
 /** As a share of the range. A smaller margin would take some 10⁶ pairs. */
 const NARROWEST_MARGIN = 1e-3;
 

@@ -1,10 +1,8 @@
 import { quantileSorted } from 'simple-statistics';
 import { createSeededRandom } from '../../kernel/seeded-random.ts';
-import { planAffordableSimulation } from './affordable-simulation.ts';
-import type { AffordableSimulation, SequentialStop } from './affordable-simulation.ts';
+import { planAffordableSimulation, type AffordableSimulation, type SequentialStop } from './affordable-simulation.ts';
 import type { Bounds } from '../intervals/bounds.ts';
-import { drawReturnsOfOneRun } from './simulated-returns.ts';
-import type { SimulatedReturns } from './simulated-returns.ts';
+import { drawReturnsOfOneRun, type SimulatedReturns } from './simulated-returns.ts';
 import { createStoppingRule } from '../stopping/stopping.ts';
 
 export interface Spread {

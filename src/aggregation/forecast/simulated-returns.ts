@@ -1,5 +1,4 @@
-import { drawIndex } from '../../kernel/seeded-random.ts';
-import type { Random } from '../../kernel/seeded-random.ts';
+import { drawIndex, type Random } from '../../kernel/seeded-random.ts';
 import { Moments } from '../intervals/moments.ts';
 
 /** Returns that a simulation draws in place of playing episodes, in units of the return. */

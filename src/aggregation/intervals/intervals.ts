@@ -1,5 +1,4 @@
-import { scaleFromUnit, toUnit } from './bounds.ts';
-import type { Bounds } from './bounds.ts';
+import { scaleFromUnit, toUnit, type Bounds } from './bounds.ts';
 import { computeBetaQuantile, computeNormalQuantile, computeStudentQuantile } from './distribution-quantiles.ts';
 import type { Moments } from './moments.ts';
 

@@ -1,9 +1,7 @@
 import { createSeededRandom } from '../../kernel/seeded-random.ts';
-import { sortAscending, getEndsAt, LARGEST_RESAMPLE, countReplicates, resampleMeans } from './bootstrap.ts';
-import type { Ends } from './bootstrap.ts';
+import { sortAscending, getEndsAt, LARGEST_RESAMPLE, countReplicates, resampleMeans, type Ends } from './bootstrap.ts';
 import { computeNormalQuantile } from '../intervals/distribution-quantiles.ts';
-import { createInterval } from '../intervals/intervals.ts';
-import type { Interval } from '../intervals/intervals.ts';
+import { createInterval, type Interval } from '../intervals/intervals.ts';
 import { Moments } from '../intervals/moments.ts';
 import { normalProbability } from '../intervals/normal-probability.ts';
 

@@ -1,8 +1,7 @@
 import { createSeededRandom } from '../../kernel/seeded-random.ts';
 import { planResampling, computeShrunkenEnds } from './bootstrap.ts';
 import { findCells, countDraws, findDistinctValues } from './counted-resample.ts';
-import { createInterval } from '../intervals/intervals.ts';
-import type { Interval } from '../intervals/intervals.ts';
+import { createInterval, type Interval } from '../intervals/intervals.ts';
 
 export interface InterquartileMean {
   readonly value: number;

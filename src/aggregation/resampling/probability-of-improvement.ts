@@ -1,5 +1,4 @@
-import { createSeededRandom } from '../../kernel/seeded-random.ts';
-import type { Random } from '../../kernel/seeded-random.ts';
+import { createSeededRandom, type Random } from '../../kernel/seeded-random.ts';
 import type { PairedReturns } from './retained-pairs.ts';
 import { planResampling, computeShrunkenEnds } from './bootstrap.ts';
 import { findCells, countDraws, findDistinctValues } from './counted-resample.ts';

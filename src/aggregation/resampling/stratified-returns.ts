@@ -1,8 +1,7 @@
 import { drawIndex, createSeededRandom } from '../../kernel/seeded-random.ts';
 import { planResampling, computeShrunkenEnds } from './bootstrap.ts';
 import { findCells, findDistinctValues } from './counted-resample.ts';
-import { computeMiddleMean, poolTasks } from './interquartile-mean.ts';
-import type { InterquartileMean } from './interquartile-mean.ts';
+import { computeMiddleMean, poolTasks, type InterquartileMean } from './interquartile-mean.ts';
 import { createInterval } from '../intervals/intervals.ts';
 
 /** Of probabilities. A task with constant returns often ends exactly at a quantile, and rounding must not decide on which side. */

@@ -1,8 +1,6 @@
 import { toFigure } from '../intervals/figure.ts';
-import { computeClopperPearsonInterval } from '../intervals/intervals.ts';
-import type { Interval } from '../intervals/intervals.ts';
-import { estimatePassPowerK, estimatePassAtK, averageOverTasks } from '../resampling/pass-at-k.ts';
-import type { Attempts } from '../resampling/pass-at-k.ts';
+import { computeClopperPearsonInterval, type Interval } from '../intervals/intervals.ts';
+import { estimatePassPowerK, estimatePassAtK, averageOverTasks, type Attempts } from '../resampling/pass-at-k.ts';
 import type { SuccessStatistics, TaskEstimate } from './statistics.ts';
 import type { WeightedTask } from './task-results.ts';
 

@@ -1,6 +1,5 @@
 import type { Bounds } from '../intervals/bounds.ts';
-import { computeClusteredError } from '../intervals/clustered-error.ts';
-import type { Cluster } from '../intervals/clustered-error.ts';
+import { computeClusteredError, type Cluster } from '../intervals/clustered-error.ts';
 import { computeStudentQuantile } from '../intervals/distribution-quantiles.ts';
 import { toFigure } from '../intervals/figure.ts';
 import { createInterval } from '../intervals/intervals.ts';

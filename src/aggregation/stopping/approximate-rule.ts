@@ -1,8 +1,6 @@
-import { toUnit } from '../intervals/bounds.ts';
-import type { Bounds } from '../intervals/bounds.ts';
+import { toUnit, type Bounds } from '../intervals/bounds.ts';
 import { computeNormalQuantile } from '../intervals/distribution-quantiles.ts';
-import { computeAdjustedInterval, computeHalfWidth, createInterval } from '../intervals/intervals.ts';
-import type { Interval } from '../intervals/intervals.ts';
+import { computeAdjustedInterval, computeHalfWidth, createInterval, type Interval } from '../intervals/intervals.ts';
 import { Sample } from './sample.ts';
 import type { Score, StoppingRule } from './stopping-rule.ts';
 

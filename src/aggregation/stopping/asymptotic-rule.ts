@@ -1,7 +1,6 @@
 import { AsymptoticSequence, FEWEST_VALUES } from './asymptotic-sequence.ts';
 import type { Bounds } from '../intervals/bounds.ts';
-import { computeHalfWidth } from '../intervals/intervals.ts';
-import type { Interval } from '../intervals/intervals.ts';
+import { computeHalfWidth, type Interval } from '../intervals/intervals.ts';
 import { Sample } from './sample.ts';
 import type { Score, StoppingRule } from './stopping-rule.ts';
 

@@ -1,8 +1,5 @@
-import { scaleFromUnit } from '../intervals/bounds.ts';
-import type { Bounds } from '../intervals/bounds.ts';
-import { adjustMoments, createInterval } from '../intervals/intervals.ts';
-import type { FirstTwoMoments, Interval } from '../intervals/intervals.ts';
-
+import { scaleFromUnit, type Bounds } from '../intervals/bounds.ts';
+import { adjustMoments, createInterval, type FirstTwoMoments, type Interval } from '../intervals/intervals.ts';
 /** The interval is based on the central limit theorem, which says too little about fewer values. */
 export const FEWEST_VALUES = 64;
 

@@ -1,9 +1,7 @@
-import { scaleFromUnit } from '../intervals/bounds.ts';
-import type { Bounds } from '../intervals/bounds.ts';
+import { scaleFromUnit, type Bounds } from '../intervals/bounds.ts';
 import { ConfidenceSequence } from './certified.ts';
 import { computeNormalQuantile } from '../intervals/distribution-quantiles.ts';
-import { createInterval } from '../intervals/intervals.ts';
-import type { Interval } from '../intervals/intervals.ts';
+import { createInterval, type Interval } from '../intervals/intervals.ts';
 import { Moments } from '../intervals/moments.ts';
 import type { Score, StoppingRule } from './stopping-rule.ts';
 

@@ -1,5 +1,4 @@
-import { clampToUnit } from '../intervals/bounds.ts';
-import type { Bounds } from '../intervals/bounds.ts';
+import { clampToUnit, type Bounds } from '../intervals/bounds.ts';
 import { type Capital, createCapital, flushProducts, limitBet, placeBet, readLogCapital, settleBets, type Stake } from './bet-capital.ts';
 
 /**

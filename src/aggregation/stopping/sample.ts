@@ -1,6 +1,12 @@
 import type { Bounds } from '../intervals/bounds.ts';
-import { computeAdjustedInterval, computeClopperPearsonInterval, createInterval, computeStudentInterval } from '../intervals/intervals.ts';
-import type { Interval, Proportion } from '../intervals/intervals.ts';
+import {
+  computeAdjustedInterval,
+  computeClopperPearsonInterval,
+  createInterval,
+  computeStudentInterval,
+  type Interval,
+  type Proportion,
+} from '../intervals/intervals.ts';
 import { Moments } from '../intervals/moments.ts';
 import type { Score } from './stopping-rule.ts';
 

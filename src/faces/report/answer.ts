@@ -1,6 +1,5 @@
 import type { Summary } from '../../orchestrator/results/summary.ts';
-import { markup } from './text/markup.ts';
-import type { Markup } from './text/markup.ts';
+import { markup, type Markup } from './text/markup.ts';
 import { count, renderData, renderEnds, renderFigure, NONE, formatPercentage, renderSpreadFigure, computeSpread } from './text/numbers.ts';
 import { formatEnding, formatMethod, formatRule } from './text/wording.ts';
 

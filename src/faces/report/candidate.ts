@@ -2,8 +2,7 @@ import type { CandidateStatistics } from '../../aggregation/comparison/compariso
 import { renderDifferenceChart } from './charts/difference-chart.ts';
 import { renderFailed } from './failures.ts';
 import { renderEvidenceChart } from './charts/evidence-chart.ts';
-import { markup } from './text/markup.ts';
-import type { Content, Markup } from './text/markup.ts';
+import { markup, type Content, type Markup } from './text/markup.ts';
 import {
   count,
   countText,
@@ -15,8 +14,7 @@ import {
   renderSpreadFigure,
   computeSpread,
 } from './text/numbers.ts';
-import { renderFigureTable } from './text/rows.ts';
-import type { FigureRow } from './text/rows.ts';
+import { renderFigureTable, type FigureRow } from './text/rows.ts';
 import { renderVerdictBadge, formatVerdict } from './text/verdict.ts';
 import { renderWarningList } from './text/warnings.ts';
 

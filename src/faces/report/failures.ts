@@ -1,7 +1,6 @@
 import { FAILURE_CAUSES } from '../../kernel/outcome.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
-import { markup } from './text/markup.ts';
-import type { Content, Markup } from './text/markup.ts';
+import { markup, type Content, type Markup } from './text/markup.ts';
 import { count, renderEnds, renderShare, computeSpread } from './text/numbers.ts';
 import { formatCause } from './text/wording.ts';
 

@@ -1,6 +1,5 @@
 import type { Summary } from '../../orchestrator/results/summary.ts';
-import { markup } from './text/markup.ts';
-import type { Content, Markup } from './text/markup.ts';
+import { markup, type Content, type Markup } from './text/markup.ts';
 import {
   count,
   countText,
@@ -13,8 +12,7 @@ import {
   renderSpreadFigure,
   computeSpread,
 } from './text/numbers.ts';
-import { renderFigureTable, joinContent } from './text/rows.ts';
-import type { FigureRow, RowGroup } from './text/rows.ts';
+import { renderFigureTable, joinContent, type FigureRow, type RowGroup } from './text/rows.ts';
 import { formatMethod } from './text/wording.ts';
 
 type Official = Summary['official'];

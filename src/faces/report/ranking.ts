@@ -1,10 +1,8 @@
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { PARTIAL } from './answer.ts';
 import { nameCheckpoints, renderShortDigest } from './text/checkpoint-name.ts';
-import { renderStripCell, renderStripHead, createStripScale } from './charts/interval-strip.ts';
-import type { Strip } from './charts/interval-strip.ts';
-import { markup } from './text/markup.ts';
-import type { Markup } from './text/markup.ts';
+import { renderStripCell, renderStripHead, createStripScale, type Strip } from './charts/interval-strip.ts';
+import { markup, type Markup } from './text/markup.ts';
 import { count, renderEnds, renderFigure, NONE, computeSpread } from './text/numbers.ts';
 import type { Scale } from './charts/plot.ts';
 

@@ -1,8 +1,7 @@
 import type { ReplayDocument } from '../../orchestrator/replay/replay-document.ts';
 import { formatCount } from '../../kernel/text/figures.ts';
 import { formatOutcome } from '../../orchestrator/replay/outcome-text.ts';
-import { markup } from './text/markup.ts';
-import type { Markup } from './text/markup.ts';
+import { markup, type Markup } from './text/markup.ts';
 import { line } from 'd3-shape';
 import { renderChart } from './charts/chart.ts';
 import { computeDomain, createAcrossScale, createUpScale, renderPlot } from './charts/plot.ts';

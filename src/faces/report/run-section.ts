@@ -1,11 +1,8 @@
 import type { RunFacts } from '../../orchestrator/facts/run-facts.ts';
 import { formatRate } from '../../kernel/text/figures.ts';
-import { markup } from './text/markup.ts';
-import type { Markup } from './text/markup.ts';
+import { markup, type Markup } from './text/markup.ts';
 import { count, renderData, renderDuration, renderSpreadFigure } from './text/numbers.ts';
-import { renderFigureTable, joinContent } from './text/rows.ts';
-import type { FigureRow } from './text/rows.ts';
-
+import { renderFigureTable, joinContent, type FigureRow } from './text/rows.ts';
 /** Indices of episodes that are listed before the rest is counted. */
 const NAMED = 20;
 

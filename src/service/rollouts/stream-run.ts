@@ -1,5 +1,4 @@
-import type { RunningGroup, SettledGroup, StreamAction } from '../../agents/rollouts/streams/plan-stream.ts';
-import { planStream } from '../../agents/rollouts/streams/plan-stream.ts';
+import { planStream, type RunningGroup, type SettledGroup, type StreamAction } from '../../agents/rollouts/streams/plan-stream.ts';
 import type { ReportedVersion } from '../../agents/rollouts/streams/policy-versions.ts';
 import { type RolloutStreams, type StoredStream, type StreamHold, StreamLostError } from '../../agents/rollouts/streams/rollout-streams.ts';
 import type { StreamId } from '../../agents/rollouts/streams/stream-ids.ts';

@@ -1,5 +1,5 @@
 import { parseAgentEpisodeId, type AgentEpisodeId } from '../../../agents/arena/episode-ids.ts';
-import type { EndCause } from '../../../agents/arena/episode-state.ts';
+import { NOTHING_SPENT, type EndCause } from '../../../agents/arena/episode-state.ts';
 import {
   HoldLostError,
   type ClosedEpisode,
@@ -11,7 +11,6 @@ import {
   type StoredStep,
   type Trajectories,
 } from '../../../agents/arena/trajectories.ts';
-import { NOTHING_SPENT } from '../../../agents/arena/episode-state.ts';
 import { countSharedSteps, getTree } from '../../../agents/arena/shared-steps.ts';
 import { formatCutPage, parseCursor, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';

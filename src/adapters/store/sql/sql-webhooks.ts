@@ -1,5 +1,4 @@
-import type { NewWebhook } from '../../../evaluation-store/webhook-outbox.ts';
-import type { WebhookDelivery, WebhookOutbox } from '../../../evaluation-store/webhook-outbox.ts';
+import type { NewWebhook, WebhookDelivery, WebhookOutbox } from '../../../evaluation-store/webhook-outbox.ts';
 import { parseEvaluationId } from '../../../kernel/ids.ts';
 import { readDate, readDocument, readNumber, readOptional, readText } from './schema/columns.ts';
 import { toStep, type Step } from './schema/database.ts';

@@ -1,5 +1,4 @@
-import type { RunnerKind } from '../../tasks/muster-schema.ts';
-import type { Tripwire } from '../../tasks/muster-schema.ts';
+import type { RunnerKind, Tripwire } from '../../tasks/muster-schema.ts';
 import type { WrittenFile } from '../../tasks/written-task.ts';
 import type { SourceFiles } from '../source/source-files.ts';
 

@@ -1,10 +1,19 @@
 import { area, line } from 'd3-shape';
 import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
-import { markup } from '../text/markup.ts';
-import type { Markup } from '../text/markup.ts';
+import { markup, type Markup } from '../text/markup.ts';
 import { count, renderFigure } from '../text/numbers.ts';
-import { formatPercent, computeDomain, HEIGHT, renderPlot, isPresent, round, createAcrossScale, createUpScale, WIDTH } from './plot.ts';
-import type { Scale } from './plot.ts';
+import {
+  formatPercent,
+  computeDomain,
+  HEIGHT,
+  renderPlot,
+  isPresent,
+  round,
+  createAcrossScale,
+  createUpScale,
+  WIDTH,
+  type Scale,
+} from './plot.ts';
 
 /** An estimate and its interval as they went along. */
 export interface BandPoint {

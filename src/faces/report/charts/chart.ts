@@ -1,6 +1,4 @@
-import { markup } from '../text/markup.ts';
-import type { Content, Markup } from '../text/markup.ts';
-
+import { markup, type Content, type Markup } from '../text/markup.ts';
 /** How a mark of the legend looks: a class of the style sheet. */
 export type Swatch = 'area' | 'estimate' | 'target' | 'level' | 'bar' | 'quartiles' | 'promote' | 'regress' | 'dot';
 

@@ -1,9 +1,7 @@
 import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
 import type { Summary } from '../../../orchestrator/results/summary.ts';
-import { renderBandChart, renderBandRows } from './band-chart.ts';
-import type { BandPoint } from './band-chart.ts';
-import { renderChart } from './chart.ts';
-import type { LegendEntry } from './chart.ts';
+import { renderBandChart, renderBandRows, type BandPoint } from './band-chart.ts';
+import { renderChart, type LegendEntry } from './chart.ts';
 import type { Markup } from '../text/markup.ts';
 import { formatPercentage } from '../text/numbers.ts';
 

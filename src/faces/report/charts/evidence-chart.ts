@@ -2,11 +2,9 @@ import { line } from 'd3-shape';
 import type { CandidateStatistics, EvidencePoint } from '../../../aggregation/comparison/comparison-statistics.ts';
 import { formatCount } from '../../../kernel/text/figures.ts';
 import { renderChart } from './chart.ts';
-import { markup } from '../text/markup.ts';
-import type { Markup } from '../text/markup.ts';
+import { markup, type Markup } from '../text/markup.ts';
 import { count, renderData } from '../text/numbers.ts';
-import { formatPercent, computeDomain, HEIGHT, renderPlot, round, createAcrossScale, createUpScale, WIDTH } from './plot.ts';
-import type { Scale } from './plot.ts';
+import { formatPercent, computeDomain, HEIGHT, renderPlot, round, createAcrossScale, createUpScale, WIDTH, type Scale } from './plot.ts';
 
 /** How the evidence in either direction grew, against what decides. */
 export function renderEvidenceChart({ course, evidence }: CandidateStatistics, source: string): Markup {

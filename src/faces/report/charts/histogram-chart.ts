@@ -1,13 +1,9 @@
 import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
 import type { Summary } from '../../../orchestrator/results/summary.ts';
-import { renderChart } from './chart.ts';
-import type { LegendEntry } from './chart.ts';
-import { markup } from '../text/markup.ts';
-import type { Markup } from '../text/markup.ts';
+import { renderChart, type LegendEntry } from './chart.ts';
+import { markup, type Markup } from '../text/markup.ts';
 import { count, renderFigure } from '../text/numbers.ts';
-import { computeDomain, HEIGHT, renderPlot, isPresent, round, createAcrossScale, createUpScale } from './plot.ts';
-import type { Scale } from './plot.ts';
-
+import { computeDomain, HEIGHT, renderPlot, isPresent, round, createAcrossScale, createUpScale, type Scale } from './plot.ts';
 type Official = Summary['official'];
 type Quantiles = NonNullable<Official['quantiles']>;
 

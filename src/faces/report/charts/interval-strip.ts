@@ -1,7 +1,5 @@
-import { markup } from '../text/markup.ts';
-import type { Markup } from '../text/markup.ts';
-import { formatPercent, computeDomain, labelEvery, isPresent, createAcrossScale, listTicks, WIDTH } from './plot.ts';
-import type { Scale } from './plot.ts';
+import { markup, type Markup } from '../text/markup.ts';
+import { formatPercent, computeDomain, labelEvery, isPresent, createAcrossScale, listTicks, WIDTH, type Scale } from './plot.ts';
 
 /**
  * A value with its interval as a dot on a line, small enough for a table's cell: the rows of a column share one scale, and the column's head has its

@@ -1,8 +1,5 @@
-import { scaleLinear } from 'd3-scale';
-import type { ScaleLinear } from 'd3-scale';
-import { markup } from '../text/markup.ts';
-import type { Markup } from '../text/markup.ts';
-
+import { scaleLinear, type ScaleLinear } from 'd3-scale';
+import { markup, type Markup } from '../text/markup.ts';
 /**
  * The frame that every chart has. A plot is as wide as the page lets it be, and text must not be stretched with it: so positions along x
  * are percentages, positions along y pixels, and only the marks are in an inner picture that is `WIDTH` units wide and stretched to fit.

@@ -1,6 +1,5 @@
 import type { Trial } from '../../../agents/grading/soundness.ts';
-import { markup } from '../text/markup.ts';
-import type { Content, Markup } from '../text/markup.ts';
+import { markup, type Content, type Markup } from '../text/markup.ts';
 import { count, countText, renderDuration, NONE } from '../text/numbers.ts';
 import { renderWarningList } from '../text/warnings.ts';
 import type { CheckedTask, GradedSubmission } from './graded-submission.ts';

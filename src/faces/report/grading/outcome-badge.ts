@@ -1,9 +1,7 @@
 import type { Trial } from '../../../agents/grading/soundness.ts';
 import type { Ending } from '../../../agents/verification/evidence.ts';
 import type { StageOutcome } from '../../../agents/verification/verdict.ts';
-import { markup } from '../text/markup.ts';
-import type { Markup } from '../text/markup.ts';
-
+import { markup, type Markup } from '../text/markup.ts';
 type Tone = 'promote' | 'regress' | 'inconclusive' | 'equivalent';
 
 /** A tick, a cross, a question mark, a dash. */

@@ -1,7 +1,6 @@
 import type { Preparation, PreparedCandidate } from '../../../agents/preparation/preparation-report.ts';
 import { PREPARATION_STEPS } from '../../../agents/preparation/source/steps.ts';
-import { markup } from '../text/markup.ts';
-import type { Content, Markup } from '../text/markup.ts';
+import { markup, type Content, type Markup } from '../text/markup.ts';
 import { count, renderDuration, NONE } from '../text/numbers.ts';
 import { renderWarningList } from '../text/warnings.ts';
 import { renderSoundBadge } from './outcome-badge.ts';

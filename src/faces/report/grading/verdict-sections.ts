@@ -6,8 +6,7 @@ import type {
   SuiteEvidence,
 } from '../../../agents/verification/evidence.ts';
 import type { Verdict } from '../../../agents/verification/verdict.ts';
-import { markup } from '../text/markup.ts';
-import type { Content, Markup } from '../text/markup.ts';
+import { markup, type Content, type Markup } from '../text/markup.ts';
 import { count, renderData, renderDuration, NONE } from '../text/numbers.ts';
 import { renderFigureTable } from '../text/rows.ts';
 import { renderCaseTable, renderDifferences, renderFailedRuns, renderPrinted } from './case-evidence.ts';

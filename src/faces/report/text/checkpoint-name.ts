@@ -1,6 +1,5 @@
 import type { CheckpointFacts } from '../../../orchestrator/results/summary.ts';
-import { markup } from './markup.ts';
-import type { Markup } from './markup.ts';
+import { markup, type Markup } from './markup.ts';
 
 /** The last part of where it came from, which is how people call it. */
 export function nameCheckpoint({ uri }: Pick<CheckpointFacts, 'uri'>): string {

@@ -1,6 +1,5 @@
 import { formatCount, formatDuration, formatFigure } from '../../../kernel/text/figures.ts';
-import { markup } from './markup.ts';
-import type { Markup } from './markup.ts';
+import { markup, type Markup } from './markup.ts';
 
 /**
  * Numbers on the page. Each is rounded as its uncertainty allows, and carries the exact value; `source` is its path in the document, such as

@@ -1,5 +1,4 @@
-import { markup } from './markup.ts';
-import type { Content, Markup } from './markup.ts';
+import { markup, type Content, type Markup } from './markup.ts';
 
 /** A line of a table of figures: what it is, its value, and what a reader must know to use it. */
 export interface FigureRow {

@@ -1,6 +1,5 @@
 import { markup } from './markup.ts';
-import { DARK, LIGHT } from './palette.ts';
-import type { Palette } from './palette.ts';
+import { DARK, LIGHT, type Palette } from './palette.ts';
 
 /** Custom properties named like the palette's colours. */
 function formatProperties(palette: Palette): string {

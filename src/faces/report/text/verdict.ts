@@ -1,6 +1,5 @@
 import type { Verdict } from '../../../aggregation/comparison/comparison-statistics.ts';
-import { markup } from './markup.ts';
-import type { Markup } from './markup.ts';
+import { markup, type Markup } from './markup.ts';
 
 /** A verdict as word, symbol and colour together. */
 export function renderVerdictBadge(verdict: Verdict): Markup {

@@ -1,5 +1,4 @@
-import { markup } from './markup.ts';
-import type { Markup } from './markup.ts';
+import { markup, type Markup } from './markup.ts';
 
 /** Warnings about the figures; nothing when there are none. */
 export function renderWarningList(warnings: readonly string[]): Markup | undefined {
