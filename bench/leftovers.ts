@@ -2,8 +2,9 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { detectHere } from '../src/adapters/sandbox/local/cgroups/cgroups-here.ts';
 import { kernelCgroupFiles } from '../src/adapters/sandbox/local/cgroups/cgroup-files.ts';
-import { listDirectoryNames, getSandboxesDirectory } from '../src/adapters/sandbox/local/owner-record.ts';
+import { getSandboxesDirectory } from '../src/adapters/sandbox/local/owner-record.ts';
 import { descendants } from './process-tree.ts';
+import { listDirectoryNames } from '../src/adapters/files/path-contents.ts';
 
 /** What there is of sandboxes on this machine outside of themselves. */
 export interface Leftovers {

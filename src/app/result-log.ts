@@ -11,6 +11,7 @@ import { systemClock } from '../kernel/clock.ts';
 import { withTimeout } from '../kernel/deadline.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import { PACKAGE_ROOT } from '../kernel/package-root.ts';
+import { tryParseJson } from '../kernel/json-bounds.ts';
 
 /** Logs results where people look at the curves of their trainings. The libraries for that are in Python, so a Python program does it. */
 
@@ -48,7 +49,7 @@ export async function openResultLog(targets: readonly string[]): Promise<ResultL
   const pages = opening.adopt(await mkdtemp(join(tmpdir(), 'muster-log-')), (directory) => rm(directory, { recursive: true, force: true }));
   const program = opening.use(new SinkProgram(targets));
   const line = await program.answer(OPEN_MS);
-  const answer = answerSchema.safeParse(parseLine(line));
+  const answer = answerSchema.safeParse(tryParseJson(line));
   if (!answer.success) throw createFailure(`said ${JSON.stringify(line.slice(0, 200))}`);
   if ('refused' in answer.data) throw new InputError('log.refused', `--log ${answer.data.refused}`);
   const opened = opening.move();
@@ -111,12 +112,4 @@ class SinkProgram implements AsyncDisposable {
 function createFailure(why: string): InfrastructureError {
   const remedy = `${LOG_PYTHON} names the Python that has the libraries`;
   return new InfrastructureError('log.failed', `--log: the program that logs (python -m muster.sinks) ${why}; ${remedy}`);
-}
-
-function parseLine(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,18 @@
-/** Whether something thrown is a system error with one of these codes, such as `ENOENT`. */
+/** The code of a system error, such as `ENOENT`; undefined for anything else. */
+export function getErrorCode(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+/** Whether something thrown is a system error with one of these codes. */
 export function hasErrno(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
+  const code = getErrorCode(error);
+  return typeof code === 'string' && codes.includes(code);
+}
+
+/** For `catch`: a missing file is undefined, and everything else is thrown again. */
+export function ignoreMissing(error: unknown): undefined {
+  if (hasErrno(error, 'ENOENT')) return undefined;
+  throw error;
 }
 
 const FULL = ['ENOSPC', 'EDQUOT', 'EFBIG'];

@@ -4,6 +4,7 @@ import type { Outcome } from '../kernel/outcome.ts';
 import { EndedEarlyError } from '../pool/ports/ended-early-error.ts';
 import type { SandboxExit } from '../pool/ports/sandbox.ts';
 import type { Killed } from './played-episode.ts';
+import { nameSignal } from '../kernel/text/signal-name.ts';
 
 /**
  * What the end of a sandbox means for the episode that was being played. Returns undefined when it means nothing and the episode is simply
@@ -76,10 +77,6 @@ function getProgram({ part }: Exited): string {
 }
 
 type Exited = Extract<SandboxExit, { readonly kind: 'exited' }>;
-
-function nameSignal(number: number): string {
-  return Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `signal ${number}`;
-}
 
 /** The error for a runner that was not ready yet. */
 export function toStartError(exit: SandboxExit, reason: string): MusterError | undefined {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { InputError } from '../kernel/errors.ts';
 import { FAILURE_CAUSES } from '../kernel/outcome.ts';
 import { formatExactBytes } from '../kernel/text/figures.ts';
+import { tryParseJson } from '../kernel/json-bounds.ts';
 
 /**
  * The frames of the runner protocol, versions 1 and 2 (docs/runner-protocol.md): one JSON object a line, both ways. A runner's output is
@@ -104,12 +105,8 @@ export interface MalformedFrame {
 
 /** @returns the frame, or what is wrong with the line. */
 export function parseRunnerFrame(line: string): RunnerFrame | MalformedFrame {
-  let json: unknown;
-  try {
-    json = JSON.parse(line);
-  } catch {
-    return { type: 'malformed', problem: `not a JSON object: ${shortenLine(line)}` };
-  }
+  const json = tryParseJson(line);
+  if (json === undefined) return { type: 'malformed', problem: `not a JSON object: ${shortenLine(line)}` };
   const parsed = runnerFrameSchema.safeParse(json);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];

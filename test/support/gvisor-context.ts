@@ -6,7 +6,6 @@ import { promisify } from 'node:util';
 import { probeGvisor } from '../../src/adapters/sandbox/gvisor/capabilities.ts';
 import { nameContainer, stateDirectory } from '../../src/adapters/sandbox/gvisor/command-line.ts';
 import { createGvisorProvider } from '../../src/adapters/sandbox/gvisor/gvisor-provider.ts';
-import { listDirectoryNames } from '../../src/adapters/sandbox/local/owner-record.ts';
 import { killProcess } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { listChildren, listProcesses } from './process-table.ts';
 import { parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
@@ -15,6 +14,7 @@ import type { Mount } from '../../src/pool/ports/template.ts';
 import type { SandboxContext } from '../contract/sandbox-provider.ts';
 import { BubblewrapContext } from './bubblewrap-context.ts';
 import type { SkippableClock } from './skippable-clock.ts';
+import { listDirectoryNames } from '../../src/adapters/files/path-contents.ts';
 
 const run = promisify(execFile);
 

@@ -6,6 +6,7 @@ import type { FileContents } from '../../agents/arena/step-files.ts';
 import { digestBytes } from '../../kernel/canonical-json.ts';
 import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
+import { hasErrno } from '../../kernel/errno.ts';
 
 /** Files written at a time. */
 const AT_ONCE = 16;
@@ -43,7 +44,7 @@ export class FileContentsDirectory implements FileContents {
       const content = await readFile(file);
       return digestBytes(content) === digest ? content : undefined;
     } catch (error) {
-      if (isMissing(error)) return undefined;
+      if (hasErrno(error, 'ENOENT')) return undefined;
       throw new InfrastructureError('arena.contents', `${file}: a file of a step cannot be read: ${getMessage(error)}`, { cause: error });
     }
   }
@@ -68,8 +69,4 @@ async function writeOnce(file: string, content: Buffer): Promise<void> {
 
 function buildFileName(digest: Digest): string {
   return digest.slice('sha256:'.length);
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

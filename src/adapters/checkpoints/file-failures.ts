@@ -1,5 +1,6 @@
 import type { BigIntStats } from 'node:fs';
 import { InfrastructureError, InputError, getMessage, MusterError } from '../../kernel/errors.ts';
+import { getErrorCode } from '../../kernel/errno.ts';
 
 /** Codes of failures to read this machine's files. */
 
@@ -45,8 +46,4 @@ export function linkError(address: string, found: string): InputError {
 export function createSpecialFileError(address: string, stats: BigIntStats): InputError {
   const found = stats.isFIFO() ? 'a named pipe' : stats.isSocket() ? 'a socket' : 'a device';
   return new InputError('checkpoint.special', `checkpoint: ${address} is ${found}; expected regular files and directories`);
-}
-
-export function getErrorCode(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

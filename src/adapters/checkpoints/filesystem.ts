@@ -13,10 +13,11 @@ import {
 } from '../../policy-distribution/checkpoint-source.ts';
 import { getDataFileName } from '../../policy-distribution/data-beside.ts';
 import { DirectoryWalk } from './directory-walk.ts';
-import { getErrorCode, translateErrors, translateErrorsOfEach, readError, createSpecialFileError } from './file-failures.ts';
+import { translateErrors, translateErrorsOfEach, readError, createSpecialFileError } from './file-failures.ts';
 import { toListedFile, formatRevision } from './file-revision.ts';
 import { LARGE_BYTES, readLarge } from './large-file.ts';
 import { Roots } from './roots.ts';
+import { getErrorCode } from '../../kernel/errno.ts';
 
 /** Large enough that the disk is the limit, small enough that hashing one chunk delays no other work. */
 const CHUNK_BYTES = 256 * 1024;

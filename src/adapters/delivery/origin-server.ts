@@ -11,6 +11,7 @@ import type { DeltaEncodedContent } from '../../policy-distribution/delivery/del
 import { sendDelta, sendFile } from './origin-answer.ts';
 import { parseRequestedDelta } from './requested-delta.ts';
 import { SignedLinks, type Linked } from './signed-links.ts';
+import { getErrorCode } from '../../kernel/errno.ts';
 
 export interface OriginOptions {
   /** How sandboxes reach it, without a slash at the end. When `port` is 0, without a port: the chosen port is added. */
@@ -156,7 +157,7 @@ function refuse(response: ServerResponse, status: number, problem: string, heade
 }
 
 function listenError(error: unknown, host: string, port: number): Error {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = getErrorCode(error);
   const where = `${host}:${port}`;
   if (code === 'EADDRINUSE')
     return new InputError('delivery.port', `delivery.port: ${where} is taken; name another port, or 0 for any that is free`, {

@@ -1,5 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { getErrorCode } from '../../kernel/errno.ts';
 
 /**
  * Makes a directory and missing parents. Node's `mkdir` with `recursive` never returns where a file system cannot hold directories, as below /proc.
@@ -24,7 +25,7 @@ async function makeOne(path: string, mode: number): Promise<Attempt> {
     await mkdir(path, { mode });
     return { kind: 'done', made: path };
   } catch (error) {
-    if (getCode(error) === 'ENOENT' && dirname(path) !== path) return { kind: 'no-parent' };
+    if (getErrorCode(error) === 'ENOENT' && dirname(path) !== path) return { kind: 'no-parent' };
     await assertDirectory(path, error);
     return { kind: 'done', made: undefined };
   }
@@ -34,8 +35,4 @@ async function makeOne(path: string, mode: number): Promise<Attempt> {
 async function assertDirectory(path: string, error: unknown): Promise<void> {
   const facts = await stat(path).catch(() => undefined);
   if (facts?.isDirectory() !== true) throw error;
-}
-
-function getCode(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

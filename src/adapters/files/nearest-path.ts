@@ -1,7 +1,8 @@
-import { access, readdir, readlink } from 'node:fs/promises';
+import { readdir, readlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { InputError } from '../../kernel/errors.ts';
 import { findNearest } from '../../kernel/documents/did-you-mean.ts';
+import { isThere } from './path-contents.ts';
 
 const MISSING: ReadonlySet<string> = new Set(['checkpoint.missing', 'suite.missing', 'batch.missing', 'results.missing', 'task.missing']);
 
@@ -34,11 +35,4 @@ async function findNearestPath(path: string, below = ''): Promise<string | undef
   if (meant === undefined) return undefined;
   const found = join(directory, meant);
   return below !== '' && (await isThere(join(found, below))) ? join(found, below) : found;
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

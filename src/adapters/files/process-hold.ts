@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Clock } from '../../kernel/clock.ts';
 import { makeDirectory } from './made-directory.ts';
 import { IncomingNames } from '../../policy-distribution/files/incoming-names.ts';
+import { ignoreMissing } from '../../kernel/errno.ts';
 
 /**
  * Keeps other processes from using `path` until the hold is disposed or this process ends, however it ends. The hold is an empty file beside
@@ -35,9 +36,4 @@ export async function holdPath(path: string, purpose: string, clock: Clock, refu
 async function isGone(path: string, owner: string, names: IncomingNames): Promise<boolean> {
   const facts = await stat(path).catch(ignoreMissing);
   return facts === undefined || (await names.isAbandoned(owner, facts.mtimeMs));
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-  throw error;
 }

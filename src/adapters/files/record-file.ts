@@ -5,6 +5,8 @@ import { InfrastructureError, InputError, getMessage, MusterError } from '../../
 import { makeDirectory } from './made-directory.ts';
 import { holdPath } from './process-hold.ts';
 import { NOTHING_YET, watchRecordSchema, type WatchMemory, type WatchRecord } from '../../service/watching/watch-record.ts';
+import { ignoreMissing } from '../../kernel/errno.ts';
+import { tryParseJson } from '../../kernel/json-bounds.ts';
 
 /**
  * A watch's record in a file of its own, replaced in one step. The watching process has a file beside it with its own name, so that the claim ends
@@ -43,13 +45,7 @@ function createAlreadyWatchedError(path: string): InputError {
 }
 
 function parseRecord(path: string, text: string): WatchRecord {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // A file that is no JSON is no record.
-  }
-  const record = watchRecordSchema.safeParse(value);
+  const record = watchRecordSchema.safeParse(tryParseJson(text));
   if (record.success) return record.data;
   const remedy = 'remove it, and the run is evaluated from the start';
   throw new InputError('watch.record', `watch: ${path} is no record of a watch; ${remedy}`, { cause: record.error });
@@ -63,9 +59,4 @@ async function translateErrors<Value>(path: string, operation: () => Promise<Val
     const remedy = 'set stateDir to a directory that this user may write';
     throw new InfrastructureError('watch.record', `watch: ${path}: ${getMessage(error)}; ${remedy}`, { cause: error });
   }
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-  throw error;
 }

@@ -1,6 +1,6 @@
 import { access, constants, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isDiskFull } from '../../kernel/errno.ts';
+import { isDiskFull, ignoreMissing } from '../../kernel/errno.ts';
 import { InfrastructureError, InputError, getMessage, type MusterError } from '../../kernel/errors.ts';
 import { formatBytes } from '../../kernel/text/figures.ts';
 import { makeDirectory } from './made-directory.ts';
@@ -24,9 +24,7 @@ export async function openStateDirectory(stateDir: string): Promise<void> {
 }
 
 async function assertWritable(path: string): Promise<void> {
-  await access(path, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-  });
+  await access(path, constants.R_OK | constants.W_OK | constants.X_OK).catch(ignoreMissing);
 }
 
 function describeUnusable(stateDir: string, error: unknown): MusterError {

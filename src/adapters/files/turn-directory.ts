@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { formatStoredAnswer, parseStoredAnswer, type EpisodeTurns, type StoredTurn } from '../../agents/acting/model/stored-turns.ts';
-import { hasErrno } from '../../kernel/errno.ts';
+import { ignoreMissing } from '../../kernel/errno.ts';
 import { getMessage, InfrastructureError } from '../../kernel/errors.ts';
 
 const ENDING = '.json';
@@ -20,7 +20,7 @@ export class TurnDirectory implements EpisodeTurns {
   async read(episode: string): Promise<readonly StoredTurn[]> {
     return await this.#attempt(async () => {
       const place = this.#getPlace(episode);
-      const names = (await listFiles(place)).filter((name) => name.endsWith(ENDING));
+      const names = ((await readdir(place).catch(ignoreMissing)) ?? []).filter((name) => name.endsWith(ENDING));
       return await Promise.all(names.map(async (name) => parseTurn(await readFile(join(place, name), 'utf8'))));
     });
   }
@@ -29,7 +29,7 @@ export class TurnDirectory implements EpisodeTurns {
     await this.#attempt(async () => {
       const place = this.#getPlace(episode);
       const path = join(place, `${computeDigest(request)}${ENDING}`);
-      if ((await listFiles(place)).includes(basename(path))) return;
+      if (((await readdir(place).catch(ignoreMissing)) ?? []).includes(basename(path))) return;
       await mkdir(place, { recursive: true });
       await writeFile(`${path}.partial`, JSON.stringify({ request, answer: formatStoredAnswer(answer) }));
       await rename(`${path}.partial`, path);
@@ -58,16 +58,6 @@ export class TurnDirectory implements EpisodeTurns {
 function parseTurn(text: string): StoredTurn {
   const { request, answer } = turnSchema.parse(JSON.parse(text));
   return { request, answer: parseStoredAnswer(answer) };
-}
-
-/** None where there is no such directory. */
-async function listFiles(directory: string): Promise<readonly string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (hasErrno(error, 'ENOENT')) return [];
-    throw error;
-  }
 }
 
 function computeDigest(text: string): string {

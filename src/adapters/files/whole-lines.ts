@@ -2,6 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { ignoreMissing } from '../../kernel/errno.ts';
 
 /** Appends a file to another one, except for an unfinished last line. The other one exists afterwards in any case. */
 export async function appendWholeLines(from: string, to: string): Promise<void> {
@@ -23,9 +24,4 @@ async function measureWholeLines(path: string): Promise<number> {
     end = start;
   }
   return 0;
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-  throw error;
 }

@@ -8,6 +8,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { createAbortError } from '../../kernel/abort.ts';
 import { readAnswerText } from '../http/answer-text.ts';
+import { tryParseJson } from '../../kernel/json-bounds.ts';
 
 export interface ModelServerTerms {
   /** Ends before /chat/completions. */
@@ -171,12 +172,8 @@ function readWait({ headers }: PostedAnswer): number | undefined {
 
 /** @throws UnusableAnswerError for what is no JSON, and for an error under the status 200. */
 function parseDocument(text: string): unknown {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new UnusableAnswerError(`it answered 200 with what is no JSON: ${text.slice(0, SHOWN)}`);
-  }
+  const value = tryParseJson(text);
+  if (value === undefined) throw new UnusableAnswerError(`it answered 200 with what is no JSON: ${text.slice(0, SHOWN)}`);
   if (typeof value === 'object' && value !== null && 'error' in value && value.error !== null && value.error !== undefined)
     throw new UnusableAnswerError(`it answered 200 with an error: ${JSON.stringify(value.error).slice(0, SHOWN)}`);
   return value;

@@ -1,7 +1,7 @@
-import { constants } from 'node:os';
 import type { CommandEnd } from '../workspace/command.ts';
 import { escapeText } from './escaped-text.ts';
 import type { Excerpt, Observation, ObservationData } from './observation.ts';
+import { nameSignal } from '../../kernel/text/signal-name.ts';
 
 /** The observation with what a model reads of it. */
 export function toObservation(data: ObservationData): Observation {
@@ -82,10 +82,6 @@ export function endText(end: CommandEnd): string {
     case 'out-of-memory':
       return 'ended, with everything in the workspace: out of memory';
   }
-}
-
-function nameSignal(signal: number): string {
-  return Object.entries(constants.signals).find(([, number]) => number === signal)?.[0] ?? `signal ${signal}`;
 }
 
 function formatOutput(first: string, { stdout, stderr }: { readonly stdout: Excerpt; readonly stderr: Excerpt }): string {

@@ -1,6 +1,6 @@
-import { constants } from 'node:os';
 import { EVIDENCE_TEXT, type Ending } from '../verification/evidence.ts';
 import type { CommandEnd, CommandResult, OutputBounds, PrintedOutput } from '../workspace/command.ts';
+import { nameSignal } from '../../kernel/text/signal-name.ts';
 
 /** For texts that only people read. */
 export const SHOWN_OUTPUT: OutputBounds = { head: 16 * 1024, tail: 16 * 1024, most: 64 * 2 ** 20 };
@@ -18,10 +18,6 @@ export function readEnding(end: CommandEnd): Ending {
     case 'unstartable':
       return { kind: 'no-output', detail: end.detail };
   }
-}
-
-function nameSignal(signal: number): string {
-  return Object.entries(constants.signals).find(([, number]) => number === signal)?.[0] ?? `signal ${signal}`;
 }
 
 /** The output, with a line for the omitted part. */

@@ -5,10 +5,10 @@ import { formatTomlText } from '../tasks/importing/imported-row.ts';
 import type { CodeStates } from './candidate.ts';
 import type { PinnedTests } from './derivation.ts';
 import type { Cheat, SuiteCommand } from './languages/language-adapter.ts';
-import { quoteWord } from './languages/cheats.ts';
 import { classifyPath } from './source/path-kinds.ts';
 import { compareFiles, type SourceFile, type SourceFiles } from './source/source-files.ts';
 import { limitSuite } from './time-scale.ts';
+import { quoteShellWord } from '../tasks/importing/repository-task.ts';
 
 export const WORKDIR = '/app';
 /** Files of the repository, the installed ones, and those that a build makes of both. */
@@ -80,7 +80,7 @@ function placeIn(directory: string, files: Iterable<readonly [string, SourceFile
 function writeSolution({ tested, solved }: CodeStates): readonly WrittenFile[] {
   const changed = [...compareFiles(tested, solved)];
   const written = changed.flatMap(([path, file]) => (file === undefined ? [] : [[path, file] as const]));
-  const gone = changed.flatMap(([path, file]) => (file === undefined ? [quoteWord(path)] : []));
+  const gone = changed.flatMap(([path, file]) => (file === undefined ? [quoteShellWord(path)] : []));
   if (gone.length === 0) return placeIn('solution', written);
   const script = `#!/bin/sh\nset -e\ncp -R /solution/files/. .\nrm -f -- ${gone.join(' ')}\n`;
   return [toWrittenFile('solution/solve.sh', script), ...placeIn('solution/files', written)];

@@ -1,4 +1,5 @@
 import type { ScriptEvidence } from './evidence.ts';
+import { tryParseJson } from '../../kernel/json-bounds.ts';
 
 export type ScriptReward =
   | { readonly kind: 'reward'; readonly reward: number }
@@ -29,12 +30,8 @@ export function readScriptReward({ rewardJson, rewardText }: Pick<ScriptEvidence
 
 function readJsonReward(text: string): ScriptReward {
   const where = 'reward.json';
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return { kind: 'broken', detail: `${where}: it is no JSON; expected an object such as {"reward": 1}` };
-  }
+  const value = tryParseJson(text);
+  if (value === undefined) return { kind: 'broken', detail: `${where}: it is no JSON; expected an object such as {"reward": 1}` };
   const reward: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'reward') : undefined;
   if (typeof reward === 'number') return checkWithin(where, reward);
   return {

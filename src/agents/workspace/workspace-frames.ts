@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { tryParseJson } from '../../kernel/json-bounds.ts';
 
 /** Of a line in either direction, without its line feed. */
 export const MAX_FRAME_BYTES = 1 << 20;
@@ -69,12 +70,8 @@ export type AnswerFrame = Exclude<WorkspaceFrame, { readonly type: 'ready' }>;
 
 /** @returns a text on what is wrong with the line, if it is no frame. */
 export function parseWorkspaceFrame(line: string): WorkspaceFrame | string {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return 'no JSON';
-  }
+  const value = tryParseJson(line);
+  if (value === undefined) return 'no JSON';
   const frame = frameSchema.safeParse(value);
   return frame.success ? frame.data : z.prettifyError(frame.error).slice(0, 500);
 }

@@ -71,6 +71,12 @@ export function joinDeltas(first: WorkspaceDelta, second: WorkspaceDelta): Works
   };
 }
 
+/** The changes in these directories. */
+export function selectInside({ entries, removed }: WorkspaceDelta, directories: readonly string[]): WorkspaceDelta {
+  const isInside = (path: string): boolean => directories.some((each) => path.startsWith(`${each}/`));
+  return { entries: entries.filter(({ path }) => isInside(path)), removed: removed.filter(isInside) };
+}
+
 /** Brings an empty workspace into a stored state. @throws InfrastructureError when that fails. */
 export async function restoreWorkspace(
   session: WorkspaceSession,

@@ -49,6 +49,7 @@ import { toBound } from '../../service/access/quota.ts';
 import { createApp } from './app.ts';
 import { ServerTemplates } from './server-templates.ts';
 import { createTimedId } from './timed-id.ts';
+import { getErrorCode } from '../../kernel/errno.ts';
 
 /** The composition root of `muster serve`. */
 
@@ -224,7 +225,7 @@ async function listen({ server }: Config, on: (host: string, port: number) => Pr
   try {
     return await on(host, port);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = getErrorCode(error);
     if (code === 'EADDRINUSE')
       throw new InputError('server.port', `server.port: ${host}:${port} is taken; name another port, or 0 for any that is free`, {
         cause: error,

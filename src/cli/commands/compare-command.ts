@@ -14,7 +14,7 @@ import { collect, parsePositiveNumber, parseProbability, parseWholeNumber } from
 import { watchInterruption } from '../terminal/interruption.ts';
 import { addNeededOption } from '../flags/needed-option.ts';
 import { formatEarlierRun } from '../terminal/earlier-run.ts';
-import { print } from '../terminal/output.ts';
+import { print, formatJson } from '../terminal/output.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
 import { reportFile } from './report-file.ts';
 import { addRunFlags, type RunFlags } from '../flags/run-flags.ts';
@@ -133,8 +133,4 @@ function getTitle(suite: string, { baseline, candidate }: CompareFlags): Compari
 
 function formatText(summary: ComparisonSummary): string {
   return `${formatComparison(summary, summary.official.suite.name).join('\n')}\n`;
-}
-
-function formatJson(summary: ComparisonSummary): string {
-  return `${JSON.stringify(summary, undefined, 2)}\n`;
 }

@@ -15,7 +15,7 @@ import { collect } from '../flags/flag-values.ts';
 import { runInTurn } from '../terminal/in-turn.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
 import { formatEarlierRun } from '../terminal/earlier-run.ts';
-import { print } from '../terminal/output.ts';
+import { print, formatJson } from '../terminal/output.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
 import { createEvaluationView, type ProgressTitle } from '../progress/progress-lines.ts';
 import { addStopFlags, type StopFlags } from '../flags/stop-override.ts';
@@ -157,7 +157,7 @@ function listPlayers({ checkpoint, agent }: WrittenFlags, evaluator: SuiteEvalua
 
 async function printAll(flags: EvalFlags, summaries: readonly Summary[]): Promise<void> {
   if (summaries.length === 0) return;
-  if (flags.json) return print(process.stdout, formatJson(flags.checkpoint.length, summaries));
+  if (flags.json) return print(process.stdout, formatJson(flags.checkpoint.length === 1 ? summaries[0] : toSummaries(summaries)));
   if (summaries.length > 1) await print(process.stdout, `${formatRanking(summaries).join('\n')}\n`);
 }
 
@@ -194,11 +194,6 @@ async function evaluateCheckpoint(
 
 function formatTitledSummary(summary: Summary, { suite, checkpoint }: ProgressTitle): string {
   return `${formatSummary(summary, `${suite} · ${checkpoint}`).join('\n')}\n`;
-}
-
-function formatJson(checkpoints: number, summaries: readonly Summary[]): string {
-  const document = checkpoints === 1 ? summaries[0] : toSummaries(summaries);
-  return `${JSON.stringify(document, undefined, 2)}\n`;
 }
 
 /** Several checkpoints get a directory each, numbered in the given order, because their base names may be equal. */

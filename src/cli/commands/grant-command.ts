@@ -3,7 +3,7 @@ import type { Grant } from '../../faces/http/schemas/grant-schemas.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { alignColumns } from '../lines/columns.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
-import { print } from '../terminal/output.ts';
+import { print, formatJson } from '../terminal/output.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
 
 const HEADINGS = ['principal', 'granted by', 'since'] as const;
@@ -78,8 +78,4 @@ function getHex(text: string): string {
     'checkpoint.sha256',
     `expected the SHA-256 of a checkpoint, 64 lower-case hexadecimal digits, got "${text.slice(0, 80)}"`,
   );
-}
-
-function formatJson(document: unknown): string {
-  return `${JSON.stringify(document, undefined, 2)}\n`;
 }

@@ -4,7 +4,7 @@ import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { formatInspection } from '../lines/inspection-lines.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
-import { print } from '../terminal/output.ts';
+import { print, formatJson } from '../terminal/output.ts';
 
 /** What `muster checkpoints inspect` needs from the composition root. */
 export type InspectCheckpoint = (path: string, terms: InspectTerms, signal: AbortSignal) => Promise<CheckpointInspection>;
@@ -53,7 +53,7 @@ async function inspectAndPrint(inspect: InspectCheckpoint, path: string, { json,
   using interrupt = watchInterruption(process);
   try {
     const found = await inspect(path, { config, digest: digest === true }, interrupt.signal);
-    await print(process.stdout, json ? `${JSON.stringify(found, undefined, 2)}\n` : `${formatInspection(found).join('\n')}\n`);
+    await print(process.stdout, json ? formatJson(found) : `${formatInspection(found).join('\n')}\n`);
     return interrupt.signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {
     const failed = toFailedAttempt(error, interrupt.signal, `all of ${path} was read`);

@@ -4,7 +4,7 @@ import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts'
 import { formatNotice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
-import { print } from '../terminal/output.ts';
+import { print, formatJson } from '../terminal/output.ts';
 import { formatPlanLines } from '../lines/plan-lines.ts';
 import { addSuiteFlags, type SuiteFlags } from '../flags/run-flags.ts';
 import { addStopFlags, stopOverride, type StopFlags } from '../flags/stop-override.ts';
@@ -55,7 +55,7 @@ async function runPlan(planSuite: PlanSuite, suite: string, flags: PlanFlags): P
   const stop = stopOverride(flags);
   try {
     const plan = await planSuite({ ...flags, suite, ...(stop ? { stop } : {}) }, interrupt.signal);
-    await print(process.stdout, flags.json ? `${JSON.stringify(plan, undefined, 2)}\n` : `${formatPlanLines(plan).join('\n')}\n`);
+    await print(process.stdout, flags.json ? formatJson(plan) : `${formatPlanLines(plan).join('\n')}\n`);
     // Printing may have revealed that stdout is closed.
     return interrupt.signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {

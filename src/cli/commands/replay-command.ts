@@ -8,7 +8,7 @@ import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-
 import { alignColumns } from '../lines/columns.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
-import { print } from '../terminal/output.ts';
+import { print, formatJson } from '../terminal/output.ts';
 import { formatNotice } from '../terminal/error-report.ts';
 import { reportFile } from './report-file.ts';
 
@@ -53,9 +53,7 @@ export function createReplayCommand(replay: ReplayResults, connect: Connect): Co
       await page?.write({ kind: 'replay', replay: replayed });
       await print(
         process.stdout,
-        flags.json
-          ? `${JSON.stringify(replayed, undefined, 2)}\n`
-          : escapeUnprintable(`${formatReplay(replayed, flags.html).join('\n')}\n`),
+        flags.json ? formatJson(replayed) : escapeUnprintable(`${formatReplay(replayed, flags.html).join('\n')}\n`),
       );
       process.exitCode = replayed.isSame ? EXIT_CODES.done : EXIT_CODES.differs;
     } catch (error) {

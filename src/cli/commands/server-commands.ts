@@ -9,7 +9,7 @@ import { InputError } from '../../kernel/errors.ts';
 import { formatEvaluationList, isAnsweredElsewhere, type Listed } from '../lines/evaluation-list.ts';
 import { parseWholeNumber } from '../flags/flag-values.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
-import { print } from '../terminal/output.ts';
+import { print, formatJson } from '../terminal/output.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
 
 interface ListFlags extends ServerFlags {
@@ -59,9 +59,7 @@ export function createCancelCommand(connect: Connect): Command {
     const evaluation = await connect(flags).cancel(id, interrupt.signal);
     await print(
       process.stdout,
-      flags.json
-        ? `${JSON.stringify(evaluation, undefined, 2)}\n`
-        : `${formatEvaluationList([evaluation], systemClock.date()).join('\n')}\n`,
+      flags.json ? formatJson(evaluation) : `${formatEvaluationList([evaluation], systemClock.date()).join('\n')}\n`,
     );
   });
 }

@@ -7,7 +7,7 @@ import { parseLifetime } from '../flags/flag-values.ts';
 import { addNeededOption } from '../flags/needed-option.ts';
 import { alignColumns } from '../lines/columns.ts';
 import { formatNotice } from '../terminal/error-report.ts';
-import { print } from '../terminal/output.ts';
+import { print, formatJson } from '../terminal/output.ts';
 
 /** What `muster token` needs from the composition root. */
 export type OpenTokens = (flags: TokenFlags) => Promise<AsyncDisposable & { readonly office: TokenActions; readonly now: () => Date }>;
@@ -113,10 +113,6 @@ function parseIdArgument(text: string): TokenId {
 
 function toIssuedDocument({ token: { id, principal, role, expiresAt }, text }: IssuedToken): object {
   return { id, principal, role, expiresAt, token: text };
-}
-
-function formatJson(document: unknown): string {
-  return `${JSON.stringify(document, undefined, 2)}\n`;
 }
 
 const NEAR_MILLISECONDS = 2 * 86_400_000;

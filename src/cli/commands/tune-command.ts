@@ -5,7 +5,7 @@ import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { parsePositiveNumber } from '../flags/flag-values.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
 import { addNeededOption } from '../flags/needed-option.ts';
-import { print } from '../terminal/output.ts';
+import { print, formatJson } from '../terminal/output.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
 import { addSuiteFlags, type SuiteFlags } from '../flags/run-flags.ts';
 import { formatTuning, tuningView } from '../lines/tuning-lines.ts';
@@ -60,7 +60,7 @@ async function runTune(open: OpenTuner, suite: string, { checkpoint, seconds, js
       using display = openProgressDisplay(tuningView, process.stderr);
       return await muster.tune({ suite, checkpoint, seconds }, { signal, onProgress: (progress) => display.show(progress) });
     })();
-    await print(process.stdout, json ? `${JSON.stringify(tuning, undefined, 2)}\n` : `${formatTuning(tuning).join('\n')}\n`);
+    await print(process.stdout, json ? formatJson(tuning) : `${formatTuning(tuning).join('\n')}\n`);
     // Printing may have revealed that stdout is closed.
     return signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {

@@ -4,7 +4,7 @@ import { escapeUnprintable } from '../../kernel/text/printable.ts';
 import type { VerificationOptions, VerifiedStore } from '../../policy-distribution/store/store-verification.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
-import { print } from '../terminal/output.ts';
+import { print, formatJson } from '../terminal/output.ts';
 
 /** What `muster checkpoints verify` needs from the composition root. */
 export type OpenCheckpoints = (configFile: string | undefined) => Promise<{ verify(options: VerificationOptions): Promise<VerifiedStore> }>;
@@ -29,7 +29,7 @@ export function createVerifyCommand(open: OpenCheckpoints): Command {
       using interrupt = watchInterruption(process);
       const store = await open(flags.config);
       const found = await store.verify({ remove: flags.remove === true, signal: interrupt.signal });
-      const text = flags.json ? `${JSON.stringify(found, undefined, 2)}\n` : escapeUnprintable(`${formatStoreLines(found).join('\n')}\n`);
+      const text = flags.json ? formatJson(found) : escapeUnprintable(`${formatStoreLines(found).join('\n')}\n`);
       await print(process.stdout, text);
       if (found.damaged.length > 0) process.exitCode = EXIT_CODES.infrastructure;
     });

@@ -24,7 +24,7 @@ import { formatErrorReport, formatNotice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
-import { print } from '../terminal/output.ts';
+import { print, formatJson } from '../terminal/output.ts';
 
 interface WatchFlags extends ServerFlags, StopFlags, LogFlags {
   readonly suite?: string;
@@ -137,7 +137,7 @@ export async function followEvaluation(client: MusterClient, id: string, json: b
     }
   }
   const evaluation = await client.get(id, signal);
-  await print(process.stdout, json ? `${JSON.stringify(evaluation, undefined, 2)}\n` : `${formatAnswerLines(evaluation).join('\n')}\n`);
+  await print(process.stdout, json ? formatJson(evaluation) : `${formatAnswerLines(evaluation).join('\n')}\n`);
   if (evaluation.failure) await print(process.stderr, formatNotice(`${evaluation.failure.code}: ${evaluation.failure.message}`));
   return getExitCodeOfState(evaluation);
 }

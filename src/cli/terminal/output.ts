@@ -24,3 +24,7 @@ export function endOnClosedOutput(process: NodeJS.Process): void {
     process.stdout.on('error', () => undefined);
   });
 }
+
+export function formatJson(document: unknown): string {
+  return `${JSON.stringify(document, undefined, 2)}\n`;
+}

@@ -1,7 +1,8 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { Stretches } from '../delta/delta-block.ts';
-import { translateErrors, readAt, readInto, ignoreMissing } from './store-files.ts';
+import { translateErrors, readAt, readInto } from './store-files.ts';
+import { ignoreMissing } from '../../kernel/errno.ts';
 
 /**
  * Bytes that a request for a short stretch reads ahead. Deltas of small tensors are read in pieces of some hundred bytes from up to 17

@@ -1,5 +1,5 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
-import { isDiskFull, hasErrno } from '../../kernel/errno.ts';
+import { isDiskFull, ignoreMissing } from '../../kernel/errno.ts';
 import { InfrastructureError, getMessage, MusterError } from '../../kernel/errors.ts';
 
 /** Operations on the store's files, with errors that name the store. */
@@ -63,9 +63,4 @@ export async function readFacts(path: string): Promise<FileFacts | undefined> {
 export async function syncDirectory(path: string): Promise<void> {
   await using directory = await open(path, 'r');
   await directory.sync();
-}
-
-export function ignoreMissing(error: unknown): undefined {
-  if (hasErrno(error, 'ENOENT')) return undefined;
-  throw error;
 }

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
 import { getDigestHex } from '../checkpoint.ts';
 import type { IncomingNames } from './incoming-names.ts';
-import { readFacts, translateErrors, syncDirectory, ignoreMissing } from './store-files.ts';
+import { readFacts, translateErrors, syncDirectory } from './store-files.ts';
+import { ignoreMissing } from '../../kernel/errno.ts';
 
 /**
  * Objects that have their names already but may not be on the disk yet. Each has a note in `unsynced/` by the process that wrote it. A note

@@ -1,8 +1,8 @@
 import { link, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { IncomingNames } from './incoming-names.ts';
-import { readFacts, translateErrors, ignoreMissing } from './store-files.ts';
-import { hasErrno } from '../../kernel/errno.ts';
+import { readFacts, translateErrors } from './store-files.ts';
+import { hasErrno, ignoreMissing } from '../../kernel/errno.ts';
 
 /** A file that was moved out of reach. */
 export interface WithdrawnFile {

@@ -5,6 +5,7 @@ import { findDuplicateKey } from './json-duplicates.ts';
 import { readJsonText } from './json-in-file.ts';
 import { getElementBits } from './safetensors-dtype.ts';
 import type { ReadAt } from './read-at.ts';
+import { isMapping } from '../../kernel/documents/path.ts';
 
 /**
  * The header of a safetensors file: 8 bytes of little-endian length, that many bytes of JSON, then the tensors' raw bytes.
@@ -75,7 +76,7 @@ async function readHeaderJson(file: string, length: number, readAt: ReadAt): Pro
     const duplicate = findDuplicateKey(text);
     if (duplicate !== undefined)
       throw createRefusalError(file, `the header has ${JSON.stringify(shorten(duplicate))} twice`, 'every name once');
-    if (isRecord(value)) return value;
+    if (isMapping(value)) return value;
   } catch (error) {
     throw error instanceof JsonProblem ? createRefusalError(file, `the header: ${error.found}`, error.expected, error) : error;
   }
@@ -84,7 +85,7 @@ async function readHeaderJson(file: string, length: number, readAt: ReadAt): Pro
 
 function parseTensor(file: string, name: string, entry: unknown): Tensor {
   const where = `${file}, tensor ${JSON.stringify(shorten(name))}`;
-  if (!isRecord(entry)) throw createRefusalError(where, `found ${describeValue(entry)}`, 'an object with dtype, shape and data_offsets');
+  if (!isMapping(entry)) throw createRefusalError(where, `found ${describeValue(entry)}`, 'an object with dtype, shape and data_offsets');
   const { dtype, shape, data_offsets: offsets } = entry;
   const bits = typeof dtype === 'string' ? getElementBits(dtype) : undefined;
   if (typeof dtype !== 'string' || bits === undefined)
@@ -132,7 +133,7 @@ function assertContiguous(file: string, tensors: readonly Tensor[], dataBytes: n
 function parseMetadata(file: string, value: unknown): Readonly<Record<string, string>> {
   const metadata: [string, string][] = [];
   if (value === undefined) return {};
-  if (!isRecord(value)) throw createRefusalError(file, `__metadata__ is ${describeValue(value)}`, 'an object of strings');
+  if (!isMapping(value)) throw createRefusalError(file, `__metadata__ is ${describeValue(value)}`, 'an object of strings');
   for (const [key, text] of Object.entries(value)) {
     if (typeof text !== 'string')
       throw createRefusalError(file, `__metadata__ has ${describeValue(text)} as ${JSON.stringify(shorten(key))}`, 'a string');
@@ -143,10 +144,6 @@ function parseMetadata(file: string, value: unknown): Readonly<Record<string, st
 
 function createRefusalError(where: string, found: string, expected: string, cause?: unknown): InputError {
   return new InputError('checkpoint.safetensors', `checkpoint: ${where}: ${found}; expected ${expected}`, { cause });
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isSizes(value: unknown): value is readonly number[] {

@@ -7,8 +7,9 @@ import { tryParseJson } from '../../kernel/json-bounds.ts';
 import { getDigestHex, type Checkpoint } from '../checkpoint.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
 import { RecentMarks } from './recent-marks.ts';
-import { readFacts, translateErrors, ignoreMissing } from '../files/store-files.ts';
+import { readFacts, translateErrors } from '../files/store-files.ts';
 import { WithdrawnFiles } from '../files/withdrawn-files.ts';
+import { ignoreMissing } from '../../kernel/errno.ts';
 
 export type RecordedCheckpoint = Omit<Checkpoint, 'labels'>;
 

@@ -6,10 +6,11 @@ import { isDigest, type Digest } from '../../kernel/ids.ts';
 import { getDigestHex } from '../checkpoint.ts';
 import { copyInto, digestFile, type Digested } from '../files/digested-copy.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
-import { readFacts, translateErrors, readAt, syncDirectory, ignoreMissing } from '../files/store-files.ts';
+import { readFacts, translateErrors, readAt, syncDirectory } from '../files/store-files.ts';
 import { digestObject, type Inspect, type StoredObject } from '../files/stored-object.ts';
 import { UnsyncedObjects } from '../files/unsynced-objects.ts';
 import { WithdrawnFiles } from '../files/withdrawn-files.ts';
+import { ignoreMissing } from '../../kernel/errno.ts';
 
 const NEVER = new AbortController().signal;
 /** Bytes that are hashed between two touches of the file, some seconds' work. The touches show other processes that the file is in use. */

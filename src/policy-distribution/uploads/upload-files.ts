@@ -5,7 +5,8 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import { getDigestHex } from '../checkpoint.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
-import { readFacts, translateErrors, ignoreMissing, type FileFacts } from '../files/store-files.ts';
+import { readFacts, translateErrors, type FileFacts } from '../files/store-files.ts';
+import { ignoreMissing } from '../../kernel/errno.ts';
 
 /** Which upload: the digest, who sends it, and whether as a delta. */
 export type UploadKey = string;

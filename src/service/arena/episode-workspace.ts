@@ -18,6 +18,7 @@ import {
   restoreWorkspace,
   type WorkspaceEntry,
   type WorkspaceDelta,
+  selectInside,
 } from '../../agents/workspace/workspace-snapshots.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { BroughtFiles } from './brought-files.ts';
@@ -140,15 +141,10 @@ export class EpisodeWorkspace implements AsyncDisposable {
 
   /** The workspace is scanned only where programs have run in it. */
   async #changes({ delta, isOpen, changes: read }: Effect): Promise<WorkspaceDelta | undefined> {
-    const own = this.#selectKept(delta);
+    const own = selectInside(delta, this.#kept);
     if (!isOpen) return own;
     const changes = read ?? (await readChanges(this.#sandbox.session, this.#kept, this.#signal));
     return changes.kind === 'refused' ? undefined : joinDeltas(own, changes.result);
-  }
-
-  #selectKept({ entries, removed }: WorkspaceDelta): WorkspaceDelta {
-    const isKept = (path: string): boolean => this.#kept.some((each) => path.startsWith(`${each}/`));
-    return { entries: entries.filter(({ path }) => isKept(path)), removed: removed.filter(isKept) };
   }
 }
 

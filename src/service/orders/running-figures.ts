@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { RunningCandidate } from '../../aggregation/comparison/candidate-comparison.ts';
 import type { RunningComparison } from '../../aggregation/comparison/paired-fold.ts';
 import type { Progress } from '../../orchestrator/facts/progress.ts';
+import { toFigure } from '../../aggregation/intervals/figure.ts';
 
 /** The progress of an evaluation, for people who watch it. Unknown figures are null. */
 const shared = {
@@ -54,7 +55,7 @@ export function toEvaluationFigures(progress: Progress): RunningFigures {
     kind: 'evaluation',
     episodes,
     mean: mean ?? null,
-    halfWidth: toFinite(halfWidth),
+    halfWidth: toFigure(halfWidth),
     ...toEnds(interval),
     target: target ?? null,
     ...pickSharedFigures(progress),
@@ -75,7 +76,7 @@ export function toComparisonFigures(progress: Progress<RunningComparison>): Runn
 type Shared = Pick<RunningFigures, keyof typeof shared>;
 
 function pickSharedFigures({ outcomes, inFlight, episodesPerSecond, seconds, secondsLeft }: Omit<Progress<never>, 'statistics'>): Shared {
-  return { outcomes, inFlight, episodesPerSecond, seconds, secondsLeft: toFinite(secondsLeft) };
+  return { outcomes, inFlight, episodesPerSecond, seconds, secondsLeft: toFigure(secondsLeft) };
 }
 
 function toCandidateFigures({
@@ -87,17 +88,12 @@ function toCandidateFigures({
   verdict,
 }: RunningCandidate): z.infer<typeof candidateFiguresSchema> {
   const { low, high } = toEnds(interval);
-  return { digest: name, pairs, difference: difference ?? null, halfWidth: toFinite(halfWidth), low, high, verdict: verdict ?? null };
+  return { digest: name, pairs, difference: difference ?? null, halfWidth: toFigure(halfWidth), low, high, verdict: verdict ?? null };
 }
 
 function toEnds(interval: { readonly low: number; readonly high: number } | undefined): {
   readonly low: number | null;
   readonly high: number | null;
 } {
-  return { low: toFinite(interval?.low), high: toFinite(interval?.high) };
-}
-
-/** JSON has no infinite numbers. */
-function toFinite(value: number | undefined): number | null {
-  return value !== undefined && Number.isFinite(value) ? value : null;
+  return { low: toFigure(interval?.low), high: toFigure(interval?.high) };
 }

@@ -1,4 +1,5 @@
 import { InfrastructureError, getMessage, MusterError } from '../../../kernel/errors.ts';
+import { getErrorCode } from '../../../kernel/errno.ts';
 
 /** The daemon's refusal of a request, with its own words. */
 export class DaemonRefusal extends Error {
@@ -20,7 +21,7 @@ export function getStatus(error: unknown): number | undefined {
 /** A failure at the daemon, as an error that names the remedy where there is one. */
 export function createDaemonError(socket: string, error: unknown, what: string): MusterError {
   if (error instanceof MusterError) return error;
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = getErrorCode(error);
   const remedy = typeof code === 'string' ? REMEDIES.get(code) : undefined;
   if (remedy !== undefined) {
     return new InfrastructureError('docker.unreachable', `no Docker daemon answers at ${socket} (${String(code)}): ${remedy}`, {

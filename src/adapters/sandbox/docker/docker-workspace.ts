@@ -1,4 +1,4 @@
-import { access, readdir, readlink } from 'node:fs/promises';
+import { readdir, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { TemplateContext, WorkspaceSettings } from '../../../pool/ports/provider-plugin.ts';
 import type { Mount, SandboxTemplate } from '../../../pool/ports/template.ts';
@@ -7,6 +7,7 @@ import { listSystemFiles, readRootView, readSystemView, type SystemView } from '
 import { createWorkspaceTemplate } from '../local/template/workspace-template.ts';
 import { DockerPart, type DockerSettings } from './settings.ts';
 import { nameSkeleton, type Skeleton } from './skeleton.ts';
+import { isThere } from '../../files/path-contents.ts';
 
 /**
  * A workspace in a container. Its root file system is this machine's directories, or those of an image that Muster has unpacked, mounted read-only
@@ -64,11 +65,4 @@ function indexLinks({ links }: SystemView): Readonly<Record<string, string>> {
 
 async function listEntries(directory: string) {
   return (await isThere(directory)) ? readdir(directory, { withFileTypes: true }) : [];
-}
-
-async function isThere(file: string): Promise<boolean> {
-  return access(file).then(
-    () => true,
-    () => false,
-  );
 }

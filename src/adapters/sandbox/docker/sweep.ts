@@ -2,10 +2,11 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createAbortError } from '../../../kernel/abort.ts';
 import { type OwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
-import { listDirectoryNames, mayBeRunning, readOwnerRecord, getSandboxesDirectory, sweepStarting } from '../local/owner-record.ts';
+import { mayBeRunning, readOwnerRecord, getSandboxesDirectory, sweepStarting } from '../local/owner-record.ts';
 import type { Daemon } from './daemon.ts';
 import { formatOwnerLabel, readLabel } from './ownership.ts';
 import { REPOSITORY } from './skeleton.ts';
+import { listDirectoryNames } from '../../files/path-contents.ts';
 
 /** Removes the containers of owners that no longer run. @returns the ids of their sandboxes. */
 export async function sweepContainers(daemon: Daemon, self: OwnerId, signal: AbortSignal): Promise<readonly SandboxId[]> {

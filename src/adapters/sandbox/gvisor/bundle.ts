@@ -2,7 +2,7 @@ import path from 'node:path';
 import { mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { Mount, SandboxLimits, SandboxTemplate } from '../../../pool/ports/template.ts';
-import { hasErrno } from '../../../kernel/errno.ts';
+import { ignoreMissing } from '../../../kernel/errno.ts';
 import { ENVIRONMENT, INSIDE_UID, SYNTHESISED_FILES } from '../local/host/inside-identity.ts';
 import { OPEN_FILES } from '../local/host/open-files.ts';
 import { listSystemFiles, type SystemView } from '../local/template/system-view.ts';
@@ -48,26 +48,17 @@ function hasOwnRoot({ workspace }: SandboxTemplate): boolean {
 async function listHostMounts({ template, system, inbox }: BundlePlan): Promise<readonly Mount[]> {
   const found: Mount[] = [];
   for (const file of hasOwnRoot(template) ? [] : listSystemFiles(template.network))
-    if (await ignoreMissing(stat(file))) found.push({ source: file, target: file });
+    if (await stat(file).catch(ignoreMissing)) found.push({ source: file, target: file });
   return [...system.mounts, ...found, { source: inbox, target: INBOX }, ...template.mounts];
 }
 
 /** A mount point below another mount cannot be made there, and has to exist. */
 async function makeMountPoint(source: string, target: string): Promise<void> {
-  const found = await ignoreMissing(stat(source));
+  const found = await stat(source).catch(ignoreMissing);
   if (!found) throw new InfrastructureError('sandbox.start', `a mount of the template cannot be made: ${source} does not exist`);
   if (found.isDirectory()) return void (await mkdir(target, { recursive: true }));
   await mkdir(path.dirname(target), { recursive: true });
   await writeFile(target, '');
-}
-
-async function ignoreMissing<Value>(pending: Promise<Value>): Promise<Value | undefined> {
-  try {
-    return await pending;
-  } catch (error) {
-    if (hasErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  }
 }
 
 /** Format: https://github.com/opencontainers/runtime-spec/blob/main/config.md, as far as runsc heeds it. */

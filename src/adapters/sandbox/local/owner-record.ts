@@ -1,12 +1,13 @@
-import { chmod, mkdir, readFile, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, readlink, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { makeDirectory } from '../../files/made-directory.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
-import { hasErrno } from '../../../kernel/errno.ts';
+import { ignoreMissing } from '../../../kernel/errno.ts';
 import { SYNTHESISED_FILES } from './host/inside-identity.ts';
 import { readStartTime } from './host/process-table.ts';
 import { filterOfThisMachine } from './program/system-call-filter.ts';
+import { listDirectoryNames } from '../../files/path-contents.ts';
 
 const RECORD = 'owner.json';
 /** Prefix of a directory that is being filled. No owner id begins so. */
@@ -63,12 +64,8 @@ async function writeReadable(file: string, text: string): Promise<void> {
 
 /** @returns undefined when the owner's directory is gone. @throws when the record is damaged. */
 export async function readOwnerRecord(directory: string): Promise<OwnerRecord | undefined> {
-  try {
-    return recordSchema.parse(JSON.parse(await readFile(path.join(directory, RECORD), 'utf8')));
-  } catch (error) {
-    if (hasErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  }
+  const text = await readFile(path.join(directory, RECORD), 'utf8').catch(ignoreMissing);
+  return text === undefined ? undefined : recordSchema.parse(JSON.parse(text));
 }
 
 /** Whether the owner can be running. An owner that cannot be judged from here, in another pid namespace, counts as running. */
@@ -92,17 +89,6 @@ export async function sweepStarting(stateDir: string): Promise<void> {
     const [pid, startTime] = name.startsWith(STARTING) ? name.slice(STARTING.length).split('-') : [];
     if (pid === undefined || (await readStartTime(Number(pid))) === startTime) continue;
     await rm(path.join(getSandboxesDirectory(stateDir), name), { recursive: true, force: true });
-  }
-}
-
-/** Names of the directories in a directory; none when it does not exist. */
-export async function listDirectoryNames(directory: string): Promise<readonly string[]> {
-  try {
-    const entries = await readdir(directory, { withFileTypes: true });
-    return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
-  } catch (error) {
-    if (hasErrno(error, 'ENOENT')) return [];
-    throw error;
   }
 }
 

@@ -8,15 +8,9 @@ import type { CgroupFiles } from './cgroups/cgroup-files.ts';
 import type { CgroupLayout } from './cgroups/cgroup-layout.ts';
 import { removeOrphanedGroups } from './cgroups/orphaned-groups.ts';
 import { removeOwnerGroups } from './cgroups/owner-cgroups.ts';
-import {
-  listDirectoryNames,
-  mayBeRunning,
-  type OwnerRecord,
-  readOwnerRecord,
-  getSandboxesDirectory,
-  sweepStarting,
-} from './owner-record.ts';
+import { mayBeRunning, type OwnerRecord, readOwnerRecord, getSandboxesDirectory, sweepStarting } from './owner-record.ts';
 import { isFirstOfNamespace, killProcess, listProcesses, readMountedPaths, waitUntilGone } from './host/process-table.ts';
+import { listDirectoryNames } from '../../files/path-contents.ts';
 
 export interface SweepContext {
   readonly stateDir: string;

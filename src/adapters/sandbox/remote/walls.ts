@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
-import { bindWithDirectories, formatTmpfs, listParentDirectories } from '../bubblewrap/command/command-line.ts';
-import { ENVIRONMENT } from '../local/host/inside-identity.ts';
+import { bindWithDirectories, formatTmpfs, listParentDirectories, buildEnvironmentArguments } from '../bubblewrap/command/command-line.ts';
 import { buildSystemCallFilter } from '../local/program/system-call-filter.ts';
 import { divideWritableSpace } from '../local/template/writable-space.ts';
 import { INBOX } from '../upload-path.ts';
@@ -40,7 +39,7 @@ export function buildWalls(template: SandboxTemplate, visible: readonly string[]
   const walls = [
     'bwrap',
     ...buildIsolation(workspace !== undefined),
-    ...buildEnvironment(template),
+    ...buildEnvironmentArguments(template.environment),
     ...buildFiles(template, visible),
     '--chdir',
     '/tmp',
@@ -60,10 +59,6 @@ function buildIsolation(isFirst: boolean): readonly string[] {
 function buildUserChange(user: number): readonly string[] {
   const identity = [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
   return ['setpriv', ...identity, '--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--pdeathsig=KILL', '--'];
-}
-
-function buildEnvironment({ environment }: SandboxTemplate): readonly string[] {
-  return ['--clearenv', ...Object.entries({ ...ENVIRONMENT, ...environment }).flatMap(([name, value]) => ['--setenv', name, value])];
 }
 
 /** / and /dev are read-only in the end because bubblewrap's own tmpfs has no size limit. */

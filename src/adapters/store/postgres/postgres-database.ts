@@ -2,6 +2,7 @@ import { Pool, types, type PoolClient } from 'pg';
 import { InfrastructureError, InputError, getMessage } from '../../../kernel/errors.ts';
 import type { BulkInsert, Database, Dialect, Row, Step } from '../sql/schema/database.ts';
 import { renderSql, type Sql, type Value } from '../sql/schema/statement.ts';
+import { getErrorCode } from '../../../kernel/errno.ts';
 
 const DIALECT: Dialect = {
   identity: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
@@ -149,7 +150,7 @@ async function insertBulk(client: PoolClient, { table, columns, rows }: BulkInse
 }
 
 function toRefusal(name: string, error: unknown): InputError | InfrastructureError {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = getErrorCode(error);
   const options = { cause: error };
   if (typeof code === 'string' && CALLER_CODES.has(code))
     return new InputError(

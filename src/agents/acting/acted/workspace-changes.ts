@@ -12,6 +12,7 @@ import {
   SNAPSHOT_BOUNDS,
   type WorkspaceDelta,
   type WorkspaceEntry,
+  selectInside,
 } from '../../workspace/workspace-snapshots.ts';
 
 export interface ChangesTerms {
@@ -63,7 +64,7 @@ export class WorkspaceChanges {
 
   /** The changes of an action; undefined where they are not shown, or exceed the bounds. */
   async after({ delta, isOpen }: Effect, signal: AbortSignal): Promise<WorkspaceDiff | undefined> {
-    const own = this.#selectKept(delta);
+    const own = selectInside(delta, this.#paths);
     this.#note(own);
     if (!this.#terms.isShown || this.#session.exit !== undefined) return undefined;
     if (!isOpen) return await this.#compare(own);
@@ -121,11 +122,6 @@ export class WorkspaceChanges {
     this.#held += file.bytes;
     const isHeld = file.bytes <= MOST_FILE_BYTES && this.#held <= MOST_HELD_BYTES;
     return isHeld ? file : { ...file, content: async () => undefined };
-  }
-
-  #selectKept({ entries, removed }: WorkspaceDelta): WorkspaceDelta {
-    const isInside = (path: string): boolean => this.#paths.some((each) => path.startsWith(`${each}/`));
-    return { entries: entries.filter(({ path }) => isInside(path)), removed: removed.filter(isInside) };
   }
 }
 

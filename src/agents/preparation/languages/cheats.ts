@@ -1,5 +1,6 @@
 import { type WrittenFile, toWrittenFile } from '../../tasks/written-task.ts';
 import type { Cheat, CheatSources } from './language-adapter.ts';
+import { quoteShellWord } from '../../tasks/importing/repository-task.ts';
 
 /** Text that is added to every source file that the fix changes. */
 export function appendCheat(name: string, { sources }: CheatSources, text: string): Cheat {
@@ -12,7 +13,7 @@ export function writeCheat(name: string, files: Readonly<Record<string, string>>
 
 /** Cheats that are the same in every language: tests that are taken away, a reward that is written, a history and an index that are searched. */
 export function makeCommonCheats({ testFiles }: CheatSources): readonly Cheat[] {
-  const gone = testFiles.map(quoteWord).join(' ');
+  const gone = testFiles.map(quoteShellWord).join(' ');
   return [
     writeCheat('deleted-tests', {
       'solve.sh': `#!/bin/sh\nrm -f -- ${gone}\nmkdir -p /logs/verifier\necho 1 >/logs/verifier/reward.txt\n`,
@@ -27,9 +28,5 @@ export function makeCommonCheats({ testFiles }: CheatSources): readonly Cheat[] 
 
 /** Words behind others, as a shell reads them. */
 export function appendWords(words: readonly string[] = []): string {
-  return words.map((word) => ` ${quoteWord(word)}`).join('');
-}
-
-export function quoteWord(word: string): string {
-  return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  return words.map((word) => ` ${quoteShellWord(word)}`).join('');
 }

@@ -1,8 +1,9 @@
 import { posix } from 'node:path';
 import { type SourceFiles, readText } from '../source/source-files.ts';
-import { appendWords, makeCommonCheats, quoteWord, writeCheat } from './cheats.ts';
+import { appendWords, makeCommonCheats, writeCheat } from './cheats.ts';
 import type { Cheat, CheatSources, Framework, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
 import { draftBlocks } from './test-blocks.ts';
+import { quoteShellWord } from '../../tasks/importing/repository-task.ts';
 
 const TEST = /^func (?<name>(?:Test|Example|Fuzz)\w*)\(/gm;
 const IN_LAYER = '.dependencies';
@@ -81,10 +82,10 @@ function buildGoSuite({ places, added }: Framework, selection: TestSelection): S
   const command = `${COMMAND}${appendWords(added)}`;
   const runs =
     selection.kind === 'files'
-      ? [`${command} ${[...wanted.keys()].sort().map(quoteWord).join(' ')} || status=1`]
+      ? [`${command} ${[...wanted.keys()].sort().map(quoteShellWord).join(' ')} || status=1`]
       : [...wanted]
           .toSorted(([a], [b]) => (a < b ? -1 : 1))
-          .map(([directory, names]) => `${command} -run '^(${[...names].sort().join('|')})$' ${quoteWord(directory)} || status=1`);
+          .map(([directory, names]) => `${command} -run '^(${[...names].sort().join('|')})$' ${quoteShellWord(directory)} || status=1`);
   const script = `#!/bin/sh\n# $1: what the order follows from.\n${OPEN_CACHE}\nstatus=0\n${runs.join('\n')}\nexit $status\n`;
   return { runner: 'go', command: ['sh', '/tests/run.sh', '{seed}'], files: { 'run.sh': script } };
 }
@@ -108,7 +109,7 @@ const READ_PROFILE = `awk -v module="$(go list -m)" '
   }' /tmp/profile >"$MUSTER_COVERAGE_FILE"`;
 
 function buildCoverageSuite(framework: Framework): SuiteCommand {
-  const directories = [...new Set(framework.testFiles.map(nameDirectory))].sort().map(quoteWord).join(' ');
+  const directories = [...new Set(framework.testFiles.map(nameDirectory))].sort().map(quoteShellWord).join(' ');
   const run = `${COMMAND}${appendWords(framework.added)} -coverpkg=./... -coverprofile=/tmp/profile ${directories}`;
   const script = `#!/bin/sh\n${OPEN_CACHE}\n${run}\nstatus=$?\n${READ_PROFILE}\nexit $status\n`;
   return { runner: 'go', command: ['sh', '/tests/run.sh', '{seed}'], files: { 'run.sh': script } };

@@ -1,7 +1,8 @@
 import { type SourceFiles, readText } from '../source/source-files.ts';
-import { appendCheat, appendWords, makeCommonCheats, quoteWord } from './cheats.ts';
+import { appendCheat, appendWords, makeCommonCheats } from './cheats.ts';
 import type { CheatSources, Framework, LanguageAdapter, SuiteCommand, TestSelection, TripwireDraft } from './language-adapter.ts';
 import { draftBlocks } from './test-blocks.ts';
+import { quoteShellWord } from '../../tasks/importing/repository-task.ts';
 
 const TEST = /^\s*#\[test\]\s*\n(?:\s*#\[[^\n]*\]\s*\n)*\s*(?:pub )?fn (?<name>\w+)/gm;
 const IN_LAYER = '.dependencies';
@@ -70,8 +71,8 @@ function buildCargoSuite({ testFiles, places, added }: Framework, selection: Tes
 }
 
 function runTarget([target, ids]: readonly [string, readonly string[]], added: string): string {
-  const exact = ids.length === 0 ? '' : ` -- --exact ${ids.map(quoteWord).join(' ')}`;
-  return `cargo test --offline --no-fail-fast --test ${quoteWord(target)}${added}${exact} || status=1`;
+  const exact = ids.length === 0 ? '' : ` -- --exact ${ids.map(quoteShellWord).join(' ')}`;
+  return `cargo test --offline --no-fail-fast --test ${quoteShellWord(target)}${added}${exact} || status=1`;
 }
 
 /** A tripwire is put beside the test that it copies, and its name begins with that test's name. */

@@ -10,7 +10,7 @@ import { collect, parseWholeNumber, parseWholeNumberFromZero } from '../../flags
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
 import { formatNotice } from '../../terminal/error-report.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
-import { print } from '../../terminal/output.ts';
+import { print, formatJson } from '../../terminal/output.ts';
 import { reportFile } from '../report-file.ts';
 
 /** What `muster prepare` needs from the composition root. */
@@ -99,8 +99,8 @@ async function runPrepare(
     if (tasks > 0) await writeWhole(suite, writeSuite(made));
     const prepared = tasks === 0 ? made : { ...made, proof: await prove(suite, config, interrupt.signal) };
     await page.write({ kind: 'preparation', preparation: prepared });
-    await writeWhole(join(out, 'report.json'), `${JSON.stringify(prepared, undefined, 2)}\n`);
-    if (json) await print(process.stdout, `${JSON.stringify(prepared, undefined, 2)}\n`);
+    await writeWhole(join(out, 'report.json'), formatJson(prepared));
+    if (json) await print(process.stdout, formatJson(prepared));
     else await print(process.stdout, `${summarise(prepared, out).join('\n')}\n`);
     return chooseExitCode(tasks, prepared.proof);
   } catch (error) {

@@ -6,7 +6,7 @@ import { InfrastructureError, InputError, getMessage } from '../../../kernel/err
 import { alignColumns } from '../../lines/columns.ts';
 import { formatListLine, describeTrajectory, LIST_HEAD } from '../../lines/trajectory-lines.ts';
 import { formatNotice } from '../../terminal/error-report.ts';
-import { print } from '../../terminal/output.ts';
+import { print, formatJson } from '../../terminal/output.ts';
 import type { Connect } from '../../flags/server-flags.ts';
 import { exportHarborJob } from './harbor-export.ts';
 import { createStreamCommands } from './stream-commands.ts';
@@ -52,10 +52,7 @@ function createShowCommand(read: ReadTrajectories): Command {
     .action(async (directory: string, id: string, { json }: { readonly json?: true }) => {
       for await (const trajectory of read(directory)) {
         if (trajectory.trajectory !== id) continue;
-        await print(
-          process.stdout,
-          json ? `${JSON.stringify(trajectory, undefined, 2)}\n` : `${describeTrajectory(trajectory).join('\n')}\n`,
-        );
+        await print(process.stdout, json ? formatJson(trajectory) : `${describeTrajectory(trajectory).join('\n')}\n`);
         return;
       }
       throw new InputError(

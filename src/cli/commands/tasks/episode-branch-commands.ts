@@ -3,7 +3,7 @@ import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../../flags/server-flags.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
-import { print } from '../../terminal/output.ts';
+import { print, formatJson } from '../../terminal/output.ts';
 
 /** Branches of episodes: continue after a step, show what has changed, and repeat the same steps on the present version of the task. */
 export function createEpisodeBranchCommands(connect: Connect): readonly Command[] {
@@ -40,7 +40,7 @@ function diff(connect: Connect): Command {
     async (id: string, { from, at, ...flags }: ServerFlags & { readonly from: number; readonly at?: number }) => {
       using interrupt = watchInterruption(process);
       const found = await connect(flags).arena.diff(id, { from, at }, interrupt.signal);
-      if (flags.json) return await print(process.stdout, `${JSON.stringify(found, undefined, 2)}\n`);
+      if (flags.json) return await print(process.stdout, formatJson(found));
       const hidden = found.files.filter(({ isShown }) => !isShown).map(({ path, change }) => `${path}: ${change}, not shown\n`);
       await print(process.stdout, escapeUnprintable(`${found.patch}${hidden.join('')}`));
     },

@@ -7,8 +7,9 @@ import { describeInvalid, parseWholeNumber } from '../../flags/flag-values.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../../flags/server-flags.ts';
 import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
-import { print } from '../../terminal/output.ts';
+import { print, formatJson } from '../../terminal/output.ts';
 import { createEpisodeBranchCommands } from './episode-branch-commands.ts';
+import { tryParseJson } from '../../../kernel/json-bounds.ts';
 
 const MOST_LISTED = 50;
 
@@ -38,7 +39,7 @@ function start(connect: Connect): Command {
   return addServerFlags(command).action(async (task: string, { agent, ...flags }: ServerFlags & { readonly agent: string }) => {
     using interrupt = watchInterruption(process);
     const started = await connect(flags).arena.start(task, agent, 0, interrupt.signal);
-    if (flags.json) return await print(process.stdout, `${JSON.stringify(started, undefined, 2)}\n`);
+    if (flags.json) return await print(process.stdout, formatJson(started));
     await print(process.stderr, `${escapeUnprintable(started.observation.text)}\n`);
     await print(process.stdout, `${started.episode}\n`);
   });
@@ -56,7 +57,7 @@ function createStepCommand(connect: Connect): Command {
       const { arena } = connect(flags);
       const next = number ?? (await arena.get(id, interrupt.signal)).steps + 1;
       const answer = await arena.step(id, next, given, interrupt.signal);
-      await print(process.stdout, flags.json ? `${JSON.stringify(answer, undefined, 2)}\n` : formatStep(answer));
+      await print(process.stdout, flags.json ? formatJson(answer) : formatStep(answer));
     },
   );
 }
@@ -65,12 +66,8 @@ type Given = z.infer<typeof actionSchema>;
 
 function parseAction(text: string): Given {
   if (!text.startsWith('{')) return actionSchema.parse({ action: 'run', command: text });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new InvalidArgumentError('expected JSON, or the text of a command.');
-  }
+  const value = tryParseJson(text);
+  if (value === undefined) throw new InvalidArgumentError('expected JSON, or the text of a command.');
   const parsed = actionSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw new InvalidArgumentError(`this is not an action: ${describeInvalid(parsed.error, value, actionSchema)}`);
@@ -112,7 +109,7 @@ function createRewardCommand(connect: Connect): Command {
     const answer = await connect(flags).arena.reward(id, interrupt.signal);
     const { reward: value, outcome, tests_passed: passed, total_tests: total, problem } = answer;
     const said = value === null ? `none: ${problem ?? outcome}` : `${value}; ${passed} of ${total} tests pass`;
-    await print(process.stdout, flags.json ? `${JSON.stringify(answer, undefined, 2)}\n` : `reward ${escapeUnprintable(said)}\n`);
+    await print(process.stdout, flags.json ? formatJson(answer) : `reward ${escapeUnprintable(said)}\n`);
   });
 }
 

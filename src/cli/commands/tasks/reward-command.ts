@@ -7,6 +7,7 @@ import { addNeededOption } from '../../flags/needed-option.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../../flags/server-flags.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
+import { tryParseJson } from '../../../kernel/json-bounds.ts';
 
 interface RewardFlags extends ServerFlags {
   readonly weights: RewardTerms;
@@ -41,12 +42,8 @@ export function createRewardCommand(connect: Connect): Command {
 }
 
 function parseWeights(text: string): RewardTerms {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new InvalidArgumentError('expected JSON, such as {"style": 0}.');
-  }
+  const value = tryParseJson(text);
+  if (value === undefined) throw new InvalidArgumentError('expected JSON, such as {"style": 0}.');
   const parsed = weightsSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw new InvalidArgumentError(describeInvalid(parsed.error, value, weightsSchema));

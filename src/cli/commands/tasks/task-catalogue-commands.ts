@@ -4,7 +4,7 @@ import type { Task } from '../../../agents/tasks/task.ts';
 import type { ListedTask } from '../../../app/tasks/task-catalogue.ts';
 import { formatTask, formatTaskList } from '../../lines/task-lines.ts';
 import { formatNotice } from '../../terminal/error-report.ts';
-import { print } from '../../terminal/output.ts';
+import { print, formatJson } from '../../terminal/output.ts';
 
 /** What the commands on directories of tasks need from the composition root. */
 export interface TaskCatalogue {
@@ -62,8 +62,4 @@ function createShowCommand({ show }: TaskCatalogue): Command {
       const task = await show(directory);
       await print(process.stdout, json ? formatJson(task) : `${formatTask(task).join('\n')}\n`);
     });
-}
-
-function formatJson(value: unknown): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
 }

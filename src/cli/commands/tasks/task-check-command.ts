@@ -8,7 +8,7 @@ import { formatSoundness } from '../../lines/soundness-lines.ts';
 import { formatNotice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
-import { print } from '../../terminal/output.ts';
+import { print, formatJson } from '../../terminal/output.ts';
 
 export interface CheckRequest {
   /** Directories. */
@@ -82,7 +82,7 @@ async function checkAndReport(check: CheckTasks, request: CheckRequest, isJson: 
     interrupt.signal.throwIfAborted();
     // Findings are printed even when some tasks could not be checked.
     await page?.write({ kind: 'check', tasks });
-    if (isJson) await print(process.stdout, `${JSON.stringify(found, undefined, 2)}\n`);
+    if (isJson) await print(process.stdout, formatJson(found));
     if (ended.status === 'rejected') throw ended.reason;
     return getExitCode(found);
   } catch (error) {

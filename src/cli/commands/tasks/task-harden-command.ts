@@ -7,7 +7,7 @@ import { formatHardening } from '../../lines/soundness-lines.ts';
 import { formatNotice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
-import { print } from '../../terminal/output.ts';
+import { print, formatJson } from '../../terminal/output.ts';
 
 export interface HardenRequest extends Omit<HardenTerms, 'onVerdict'> {
   readonly config?: string;
@@ -66,7 +66,7 @@ async function hardenAndReport(harden: HardenTask, request: HardenRequest, isJso
   using interrupt = watchInterruption(process);
   try {
     const found = await harden(request, announce, interrupt.signal);
-    const text = isJson ? `${JSON.stringify(found, undefined, 2)}\n` : escapeUnprintable(`${formatHardening(found).join('\n')}\n`);
+    const text = isJson ? formatJson(found) : escapeUnprintable(`${formatHardening(found).join('\n')}\n`);
     await print(process.stdout, text);
     return getExitCode(found);
   } catch (error) {

@@ -7,7 +7,7 @@ import { alignColumns } from '../../lines/columns.ts';
 import { formatNotice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
-import { print } from '../../terminal/output.ts';
+import { print, formatJson } from '../../terminal/output.ts';
 import { type ReportFile, reportFile } from '../report-file.ts';
 
 export interface VerifyRequest {
@@ -68,10 +68,7 @@ async function verifyAndReport(
   try {
     const taken = await verify(request, announceStage, interrupt.signal);
     await page?.write({ kind: 'verdict', submission: taken });
-    await print(
-      process.stdout,
-      isJson ? `${JSON.stringify(taken, undefined, 2)}\n` : escapeUnprintable(`${formatTakenVerdict(taken).join('\n')}\n`),
-    );
+    await print(process.stdout, isJson ? formatJson(taken) : escapeUnprintable(`${formatTakenVerdict(taken).join('\n')}\n`));
     return getExitCode(taken);
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;

@@ -1,6 +1,7 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
 import { z } from 'zod';
 import type { PodTemplate } from '../settings/pod-template.ts';
+import { isMapping } from '../../../../kernel/documents/path.ts';
 
 const templateSchema = z.object({
   spec: z.object({
@@ -105,10 +106,6 @@ function parseQuantity(value: unknown): number | undefined {
   const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)([A-Za-z]*)$/.exec(String(value)) ?? [];
   const factor = UNITS[unit];
   return number === '' || factor === undefined ? undefined : Number(number) * factor;
-}
-
-function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function formatValue(value: unknown): string {

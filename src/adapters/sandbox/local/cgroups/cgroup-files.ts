@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { hasErrno } from '../../../../kernel/errno.ts';
+import { listDirectoryNames } from '../../../files/path-contents.ts';
 
 /** The kernel's control-group file system, as far as it is used: a seam, because its directories fill themselves. */
 export interface CgroupFiles {
@@ -18,15 +19,7 @@ export interface CgroupFiles {
 export const kernelCgroupFiles: CgroupFiles = {
   makeDirectory: (path) => mkdir(path),
   removeDirectory: (path) => rmdir(path),
-  async listChildren(path) {
-    try {
-      const entries = await readdir(path, { withFileTypes: true });
-      return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
-    } catch (error) {
-      if (hasErrno(error, 'ENOENT')) return [];
-      throw error;
-    }
-  },
+  listChildren: listDirectoryNames,
   async read(path) {
     try {
       return await readFile(path, 'utf8');

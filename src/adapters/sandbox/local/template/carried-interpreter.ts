@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { InfrastructureError } from '../../../../kernel/errors.ts';
 import { askPython } from './python-environment.ts';
+import { tryParseJson } from '../../../../kernel/json-bounds.ts';
 
 /** Files of the host by which a Python can be started in any root file system. All paths are absolute, none goes through a link. */
 export interface CarriedInterpreter {
@@ -46,7 +47,7 @@ const answerSchema = z.object({
  */
 export async function findCarriedInterpreter(python: string, runner: string, signal: AbortSignal): Promise<CarriedInterpreter> {
   const output = await askPython(python, ['-I', '-S', '-B', '-c', QUESTIONS, runner], signal);
-  const answer = answerSchema.safeParse(parseDocument(output));
+  const answer = answerSchema.safeParse(tryParseJson(output));
   const [loader] = answer.data?.loaders ?? [];
   if (!answer.success || loader === undefined) {
     const detail = `it said ${JSON.stringify(output.slice(0, 300))} of its libraries; expected one dynamic linker`;
@@ -57,12 +58,4 @@ export async function findCarriedInterpreter(python: string, runner: string, sig
   }
   const { executable, standardLibrary, libraries } = answer.data;
   return { loader, libraries, executable, standardLibrary };
-}
-
-function parseDocument(output: string): unknown {
-  try {
-    return JSON.parse(output);
-  } catch {
-    return undefined;
-  }
 }
