@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough, type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -6,6 +6,7 @@ import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { Parser, type ReadEntry } from 'tar';
 import { InputError } from '../../kernel/errors.ts';
 import { type Digest, parseDigest } from '../../kernel/ids.ts';
+import { markLinkedWhiteouts } from './linked-whiteouts.ts';
 
 const GZIP = Buffer.from('1f8b', 'hex');
 const ZSTD = Buffer.from('28b52ffd', 'hex');
@@ -29,15 +30,6 @@ export async function readTar(
   signal: AbortSignal,
 ): Promise<ReadArchive> {
   const hash = createHash('sha256');
-  let bytes = 0;
-  const count = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length;
-      hash.update(chunk);
-      if (bytes > most) done(createTooLargeError(where, most));
-      else done(null, chunk);
-    },
-  });
   const parser = new Parser({ strict: true });
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => undefined);
@@ -45,7 +37,12 @@ export async function readTar(
   // Entries without content arrive at once, even while an earlier one is being read.
   let taken = Promise.resolve();
   let last: ReadEntry | undefined;
+  let isOver = false;
   parser.on('entry', (entry: ReadEntry) => {
+    if (isOver) {
+      entry.resume();
+      return;
+    }
     last = entry;
     taken = taken.then(() => take(entry));
     taken.catch(failed.reject);
@@ -57,16 +54,30 @@ export async function readTar(
     await Promise.race([ended, failed.promise]);
   };
   try {
-    await pipeline(source, await decompressLayer(source), count, write, { signal });
+    await pipeline(source, await decompressLayer(source), createMeter(where, most, hash), markLinkedWhiteouts, write, { signal });
     await taken;
   } catch (error) {
-    // The entry's reader would otherwise wait for the rest of it.
+    // The entry's reader would otherwise wait for the rest of it. Entries that the parser holds would come behind it, and be taken while the caller
+    // removes what has been.
+    isOver = true;
     last?.end();
     await taken.catch(() => undefined);
     if (error instanceof InputError || signal.aborted || !isFormatError(error)) throw error;
     throw new InputError('image.invalid', `${where}: ${error.message}; expected a whole tar archive`, { cause: error });
   }
   return { digest: parseDigest(`sha256:${hash.digest('hex')}`) };
+}
+
+function createMeter(where: string, most: number, hash: Hash): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      hash.update(chunk);
+      if (bytes > most) done(createTooLargeError(where, most));
+      else done(null, chunk);
+    },
+  });
 }
 
 export function createTooLargeError(where: string, most: number): InputError {

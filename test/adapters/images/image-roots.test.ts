@@ -71,6 +71,31 @@ describe('the root file system of an image', () => {
     expect((await readdir(state)).sort()).toEqual(['layers', 'roots']);
   });
 
+  it('is read as Docker writes it, whose whiteouts are plain files with the target of a link', async () => {
+    const files = ['kept', 'first', 'second', 'third'].map((name) => ({ path: `etc/${name}`, content: name.repeat(1000) }));
+    const whiteouts: readonly TarEntry[] = [
+      { path: 'etc/.wh.first' },
+      { path: 'etc/.wh.second', to: 'etc/.wh.first' },
+      { path: 'etc/.wh.third', to: 'etc/.wh.first' },
+    ];
+    // A file that looks like an archive is content.
+    const archive = tarOf(whiteouts);
+    const root = await unpacked(await layout(files, [...whiteouts, { path: 'etc/archive', content: archive }, { path: 'etc/last' }]));
+    expect((await readdir(join(root, 'etc'))).sort()).toEqual(['archive', 'kept', 'last']);
+    expect(archive.equals(await readFile(join(root, 'etc/archive')))).toBe(true);
+  });
+
+  it('is not made of a layer that is damaged behind many files, and nothing of it stays', async () => {
+    const state = place();
+    const image = place();
+    const whole = tarOf(
+      Array.from({ length: 300 }, (_, at) => ({ path: `d${at % 7}/f${at}`, content: Buffer.alloc(at % 2 === 0 ? 0 : 9000) })),
+    );
+    await writeOciLayout(image, [Buffer.concat([whole.subarray(0, -1024), Buffer.alloc(512, 'no header'), whole.subarray(-1024)])]);
+    await expect(unpacked(image, LAYER_BOUNDS, state)).rejects.toThrow(/checksum failure; expected a whole tar archive/);
+    expect(await readdir(state)).toEqual([]);
+  });
+
   it.each<readonly [string, readonly TarEntry[], RegExp]>([
     ['a name that leaves it', [{ path: '../../escaped', content: 'x' }], /\.\.\/\.\.\/escaped leaves the layer by "\.\."/],
     ['an absolute name', [{ path: '/etc/passwd', content: 'x' }], /\/etc\/passwd has an absolute name/],
