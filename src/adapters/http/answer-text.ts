@@ -1,15 +1,24 @@
 import type { Readable } from 'node:stream';
 import { formatExactBytes } from '../../kernel/text/figures.ts';
 
-/** The whole body of an answer. @throws Error when it is longer than `mostBytes`. */
-export async function readAnswerText(answer: Readable, mostBytes: number): Promise<string> {
+/**
+ * The whole body of an answer, by its events: iterating over it takes several turns of the microtask queue for each piece, and models give thousands
+ * of answers. @throws Error when it is longer than `mostBytes`, or breaks off.
+ */
+export function readAnswerText(answer: Readable, mostBytes: number): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const createCutError = (): Error => answer.errored ?? new Error('an answer broke off');
+  if (answer.destroyed) return Promise.reject(createCutError());
   const pieces: Buffer[] = [];
   let bytes = 0;
-  for await (const piece of answer) {
-    const read = Buffer.from(piece);
+  answer.on('data', (piece: Buffer | string) => {
+    const read = typeof piece === 'string' ? Buffer.from(piece) : piece;
     bytes += read.length;
-    if (bytes > mostBytes) throw new Error(`an answer has more than ${formatExactBytes(mostBytes)}`);
-    pieces.push(read);
-  }
-  return Buffer.concat(pieces).toString();
+    if (bytes > mostBytes) answer.destroy(new Error(`an answer has more than ${formatExactBytes(mostBytes)}`));
+    else pieces.push(read);
+  });
+  answer.once('end', () => resolve(Buffer.concat(pieces).toString()));
+  answer.once('error', reject);
+  answer.once('close', () => reject(createCutError()));
+  return promise;
 }

@@ -10,6 +10,11 @@ const ids = z
   .custom<readonly number[]>((value) => Array.isArray(value) && value.every(isTokenId), 'expected whole numbers from 0 on')
   .nullish();
 
+/** As many as the answer has tokens. */
+const logprobs = z
+  .custom<readonly { readonly logprob: number }[]>((value) => Array.isArray(value) && value.every(hasLogprob), 'expected log-probabilities')
+  .nullish();
+
 const toolCallSchema = z.object({
   id: z.string().nullish(),
   function: z.object({ name: z.string(), arguments: z.string().nullish() }),
@@ -33,7 +38,7 @@ const choiceSchema = z.object({
   token_ids: ids,
   response_token_ids: ids,
   prompt_token_ids: ids,
-  logprobs: z.object({ content: z.array(z.object({ logprob: z.number() })).nullish() }).nullish(),
+  logprobs: z.object({ content: logprobs }).nullish(),
   meta_info: metaSchema.nullish(),
 });
 
@@ -55,6 +60,10 @@ type Choice = Answer['choices'][number];
 
 function isTokenId(value: unknown): boolean {
   return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function hasLogprob(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'logprob' in value && Number.isFinite(value.logprob);
 }
 
 /** @throws UnusableAnswerError */

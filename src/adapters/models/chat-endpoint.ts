@@ -26,7 +26,7 @@ export class ChatEndpoint implements ModelEndpoint {
   }
 
   complete(request: CompletionRequest | RelayedRequest, signal: AbortSignal): Promise<Answered> {
-    return this.#server.ask(JSON.stringify(buildChatRequest(request, this.#agent)), (answer) => this.#read(answer), signal);
+    return this.#server.ask(formatChatRequest(request, this.#agent), (answer) => this.#read(answer), signal);
   }
 
   #read(answer: unknown): Completion {
@@ -51,19 +51,24 @@ function format(model: string): string {
   return JSON.stringify(model.slice(0, SHOWN));
 }
 
+/** The JSON of messages and tools. Each is in all later requests of its conversation, and is written once. */
+const texts = new WeakMap<object, string>();
+
 /** The body of a request for a chat completion, as OpenAI, vLLM and SGLang take it. */
-function buildChatRequest(
-  request: CompletionRequest | RelayedRequest,
-  { model, sampling, tokenIds, extra }: ServedModel,
-): Readonly<Record<string, unknown>> {
+function formatChatRequest(request: CompletionRequest | RelayedRequest, { model, sampling, tokenIds, extra }: ServedModel): string {
   const { temperature, topP, maxTokens, stop } = sampling;
-  const asked = 'body' in request ? request.body : writeConversation(request);
   const set = Object.entries({ temperature, top_p: topP, max_tokens: maxTokens, stop }).filter(([, value]) => value !== undefined);
-  return { ...asked, model, seed: request.seed, ...Object.fromEntries(set), ...buildTokenFields(tokenIds), ...extra };
+  const fields = { model, seed: request.seed, ...Object.fromEntries(set), ...buildTokenFields(tokenIds), ...extra };
+  if ('body' in request) return JSON.stringify({ ...request.body, ...fields });
+  const messages = request.messages.map((message) => formatOnce(message, writeMessage));
+  const tools = formatOnce(request.tools, (all) => all.map((tool) => ({ type: 'function', function: tool })));
+  return `{"messages":[${messages.join(',')}],"tools":${tools},${JSON.stringify(fields).slice(1)}`;
 }
 
-function writeConversation({ messages, tools }: CompletionRequest): Readonly<Record<string, unknown>> {
-  return { messages: messages.map(writeMessage), tools: tools.map((tool) => ({ type: 'function', function: tool })) };
+function formatOnce<Value extends object>(value: Value, write: (value: Value) => unknown): string {
+  const text = texts.get(value) ?? JSON.stringify(write(value));
+  texts.set(value, text);
+  return text;
 }
 
 function writeMessage(message: ChatMessage): Readonly<Record<string, unknown>> {

@@ -1,12 +1,11 @@
-import PQueue from 'p-queue';
 import { recordFailure, CLOSED, askPermission, type Circuit, type CircuitTerms } from '../../agents/acting/model/circuit.ts';
 import type { ContextExceeded, RequestRefused } from '../../agents/acting/model/model-endpoint.ts';
 import { sleep, type Clock } from '../../kernel/clock.ts';
-import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import http from 'node:http';
 import https from 'node:https';
 import { createAbortError } from '../../kernel/abort.ts';
+import { Permits } from '../../pool/permits.ts';
 import { readAnswerText } from '../http/answer-text.ts';
 import { tryParseJson } from '../../kernel/json-bounds.ts';
 
@@ -48,7 +47,7 @@ export class ModelServer implements Disposable {
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #poster: JsonPoster;
-  readonly #queue: PQueue;
+  readonly #permits: Permits;
   #circuit: Circuit = CLOSED;
 
   /** @param random uniform in [0, 1). */
@@ -56,8 +55,8 @@ export class ModelServer implements Disposable {
     this.#terms = terms;
     this.#clock = clock;
     this.#random = random;
-    this.#poster = new JsonPoster(`${terms.url.replace(/\/$/, '')}/chat/completions`);
-    this.#queue = new PQueue({ concurrency: terms.concurrency });
+    this.#poster = new JsonPoster(`${terms.url.replace(/\/$/, '')}/chat/completions`, clock);
+    this.#permits = new Permits(terms.concurrency);
   }
 
   /** For people. */
@@ -74,7 +73,7 @@ export class ModelServer implements Disposable {
     const end = this.#clock.now() + patienceSeconds * 1000;
     for (let failures = 0; ; failures += 1) {
       await this.#waitForPermission(end, signal);
-      const tried = await this.#queue.add(() => this.#try(body, read, signal), { signal });
+      const tried = await this.#tryInTurn(body, read, signal);
       if (tried.kind === 'answered') return tried.value;
       const waitMs = tried.waitMs ?? this.#drawDelay(failures);
       if (this.#clock.now() + waitMs > end)
@@ -107,6 +106,15 @@ export class ModelServer implements Disposable {
     }
   }
 
+  async #tryInTurn<Value>(body: string, read: (answer: unknown) => Value, signal: AbortSignal): Promise<Tried<Value>> {
+    const [permit] = await this.#permits.acquire(1, signal);
+    try {
+      return await this.#try(body, read, signal);
+    } finally {
+      permit?.[Symbol.dispose]();
+    }
+  }
+
   async #try<Value>(body: string, read: (answer: unknown) => Value, signal: AbortSignal): Promise<Tried<Value>> {
     try {
       const value = this.#read(await this.#post(body, signal), read);
@@ -124,10 +132,9 @@ export class ModelServer implements Disposable {
     }
   }
 
-  async #post(body: string, signal: AbortSignal): Promise<PostedAnswer> {
+  #post(body: string, signal: AbortSignal): Promise<PostedAnswer> {
     const { key, answerSeconds } = this.#terms;
-    using deadline = new Deadline(this.#clock, answerSeconds * 1000, () => new Error(`no answer within ${answerSeconds} s`), signal);
-    return await this.#poster.post(key === undefined ? {} : { authorization: `Bearer ${key}` }, body, deadline.signal);
+    return this.#poster.post(key === undefined ? {} : { authorization: `Bearer ${key}` }, body, answerSeconds, signal);
   }
 
   #read<Value>(posted: PostedAnswer, read: (answer: unknown) => Value): Value | Unfit {
@@ -192,20 +199,24 @@ interface PostedAnswer {
 class JsonPoster implements Disposable {
   readonly #url: URL;
   readonly #agent: http.Agent;
+  readonly #clock: Clock;
 
-  constructor(url: string) {
+  constructor(url: string, clock: Clock) {
     this.#url = new URL(url);
+    this.#clock = clock;
     this.#agent = this.#url.protocol === 'https:' ? new https.Agent({ keepAlive: true }) : new http.Agent({ keepAlive: true });
   }
 
-  /** @throws Error when there is no whole answer; the signal's reason. */
-  async post(headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<PostedAnswer> {
+  /** Ends the request by itself: a signal of its own for each request would cost more. @throws Error when there is no whole answer; the signal's reason. */
+  async post(headers: Readonly<Record<string, string>>, body: string, seconds: number, signal: AbortSignal): Promise<PostedAnswer> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
     const given = { 'content-type': 'application/json', accept: 'application/json', ...headers };
     const options = { method: 'POST', agent: this.#agent, headers: { ...given, 'content-length': Buffer.byteLength(body) } };
     const request = (this.#url.protocol === 'https:' ? https : http).request(this.#url, options);
     const abort = (): void => void request.destroy(createAbortError(signal));
+    let late: Error | undefined;
+    using _deadline = this.#clock.after(seconds * 1000, () => request.destroy((late = new Error(`no answer within ${seconds} s`))));
     signal.addEventListener('abort', abort, { once: true });
     request.on('error', reject);
     request.on('response', (answer) => {
@@ -220,7 +231,7 @@ class JsonPoster implements Disposable {
     } catch (error) {
       request.destroy();
       signal.throwIfAborted();
-      throw error;
+      throw late ?? error;
     } finally {
       signal.removeEventListener('abort', abort);
     }

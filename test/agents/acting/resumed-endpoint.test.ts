@@ -1,4 +1,7 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { ConversationDigest } from '../../../src/agents/acting/model/conversation-digest.ts';
 import type { Completion, CompletionRequest, ModelEndpoint } from '../../../src/agents/acting/model/model-endpoint.ts';
 import { ResumedEndpoint } from '../../../src/agents/acting/model/resumed-endpoint.ts';
 import type { EpisodeTurns, StoredTurn } from '../../../src/agents/acting/model/stored-turns.ts';
@@ -63,8 +66,30 @@ it('an answer that cannot be stored ends the episode at the request after the ne
   const turns = new SlowTurns();
   await using endpoint = new ResumedEndpoint(new CountingModel(), turns, 'one');
   for (const seed of [1, 2]) await endpoint.complete(request(seed), signal);
+  turns.disk.promise.catch(() => undefined);
   turns.disk.reject(new InfrastructureError('store.full', 'the disk is full'));
   await expect(endpoint.complete(request(3), signal)).rejects.toThrow('the disk is full');
   await expect(endpoint.settle()).rejects.toThrow('the disk is full');
   await expect(endpoint.forget()).rejects.toThrow('the disk is full');
+});
+
+it('a request has the digest of its JSON, whether it continues the request before it or not', () => {
+  const message = fc.record({ role: fc.constant('user' as const), content: fc.string() });
+  const tools = [{ name: 'bash', description: 'runs "a"', parameters: { type: 'object' } }];
+  const kept = fc.record({ keeps: fc.nat(6), adds: fc.array(message, { maxLength: 3 }), seed: fc.nat() });
+  fc.assert(
+    fc.property(fc.array(kept, { minLength: 1, maxLength: 8 }), (requests) => {
+      const digest = new ConversationDigest();
+      const messages: CompletionRequest['messages'][number][] = [];
+      for (const { keeps, adds, seed } of requests) {
+        messages.length = Math.min(messages.length, keeps * 2);
+        messages.push(...adds);
+        const asked: CompletionRequest = { messages, tools, seed };
+        expect(digest.compute(asked)).toBe(createHash('sha256').update(JSON.stringify(asked)).digest('hex'));
+      }
+      const relayed = { body: { messages }, seed: 1 };
+      expect(digest.compute(relayed)).toBe(createHash('sha256').update(JSON.stringify(relayed)).digest('hex'));
+    }),
+    { numRuns: 30 },
+  );
 });

@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { ConversationDigest } from './conversation-digest.ts';
 import type { Answered, Completion, CompletionRequest, ModelEndpoint, RelayedRequest } from './model-endpoint.ts';
 import type { EpisodeTurns, StoredTurn } from './stored-turns.ts';
 
@@ -14,6 +15,7 @@ export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
   readonly #endpoint: ModelEndpoint;
   readonly #turns: EpisodeTurns;
   readonly #episode: string;
+  readonly #conversation = new ConversationDigest();
   #known: Promise<Map<string, Completion>> | undefined;
   #stored: Promise<unknown> = Promise.resolve();
   /** Of all answers but the last. */
@@ -28,7 +30,7 @@ export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
 
   async complete(request: CompletionRequest | RelayedRequest, signal: AbortSignal): Promise<Answered> {
     this.#known ??= this.#read();
-    const digest = createHash('sha256').update(JSON.stringify(request)).digest('hex');
+    const digest = this.#conversation.compute(request);
     const known = await this.#known;
     await this.#storedBefore;
     const stored = known.get(digest);
@@ -58,9 +60,15 @@ export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
 
   #store(turn: StoredTurn): void {
     this.#storedBefore = this.#stored;
-    this.#stored = Promise.all([this.#stored, this.#turns.add(this.#episode, turn)]);
+    this.#stored = Promise.all([this.#stored, this.#addLater(turn)]);
     // The request after the next one, or the end of the episode, reports the error.
     this.#stored.catch(() => undefined);
+  }
+
+  /** The caller acts on the answer first: writing it takes a processor that the action would wait for. */
+  async #addLater(turn: StoredTurn): Promise<void> {
+    await setImmediate();
+    await this.#turns.add(this.#episode, turn);
   }
 
   async #read(): Promise<Map<string, Completion>> {

@@ -1,0 +1,26 @@
+import { createHash, type Hash } from 'node:crypto';
+import type { ChatMessage, CompletionRequest, RelayedRequest } from './model-endpoint.ts';
+
+/** SHA-256 of the JSON of a conversation's requests. Each request repeats the one before it, so only new messages are written and hashed. */
+export class ConversationDigest {
+  #messages: readonly ChatMessage[] = [];
+  #hash = begin();
+
+  compute(request: CompletionRequest | RelayedRequest): string {
+    if ('body' in request) return createHash('sha256').update(JSON.stringify(request)).digest('hex');
+    const { messages, ...rest } = request;
+    if (!this.#messages.every((message, i) => message === messages[i])) [this.#messages, this.#hash] = [[], begin()];
+    const known = this.#messages.length;
+    for (const [i, message] of messages.slice(known).entries())
+      this.#hash.update(`${known + i === 0 ? '' : ','}${JSON.stringify(message)}`);
+    this.#messages = [...messages];
+    return this.#hash
+      .copy()
+      .update(`],${JSON.stringify(rest).slice(1)}`)
+      .digest('hex');
+  }
+}
+
+function begin(): Hash {
+  return createHash('sha256').update('{"messages":[');
+}
