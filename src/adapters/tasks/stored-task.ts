@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import type { LRUCache } from 'lru-cache';
 import type { TaskContent } from '../../agents/grading/grading-context.ts';
 import { readTask } from '../../agents/tasks/read-task.ts';
 import { isReadWhole, type TaskDirectory } from '../../agents/tasks/task-directory.ts';
@@ -17,10 +18,15 @@ export interface StoredTaskLocation {
   readonly executable: readonly string[];
 }
 
-/** Opens a task from the store, whose files all stay as they were stored. Later changes of its directory have no effect. */
+/**
+ * Opens a task from the store, whose files all stay as they were stored. Later changes of its directory have no effect.
+ *
+ * @param kept contents by their digests: each episode on a task reads the same files.
+ */
 export async function openStoredTask(
   stored: readonly StoredFile[],
   { directory, called, executable }: StoredTaskLocation,
+  kept: LRUCache<string, Buffer>,
 ): Promise<{ readonly task: Task; readonly content: TaskContent }> {
   const prefix = directory === '' ? '' : `${directory}/`;
   const own = new Map(stored.filter(({ path }) => path.startsWith(prefix)).map((file) => [file.path.slice(prefix.length), file]));
@@ -28,7 +34,9 @@ export async function openStoredTask(
     async read(path) {
       const file = own.get(path);
       if (file === undefined) throw new RangeError(`${path} is no file of the task`);
-      return await readStored(file);
+      const known = kept.get(file.digest) ?? (await readStored(file));
+      kept.set(file.digest, known);
+      return known;
     },
   };
   const modes = new Set(executable);

@@ -1,5 +1,6 @@
 import { isWeightsFile } from '../../policy-distribution/checkpoint.ts';
 import { readFile } from 'node:fs/promises';
+import { LRUCache } from 'lru-cache';
 import { openStoredTask } from '../../adapters/tasks/stored-task.ts';
 import { AGENT_BYTES, type Agent, hasModel, parseAgent } from '../../agents/acting/agent.ts';
 import type { EpisodeOffers } from '../../agents/acting/external/episode-offers.ts';
@@ -27,6 +28,8 @@ import type { OpenTask } from './task-grader.ts';
 /** The part of an agent's digest after "sha256:" that tells its trajectories from another's begins here. */
 const DIGEST_BEGIN = 7;
 const DIGEST_SHOWN = 12;
+/** Of files of tasks, for all episodes of a suite. Larger files are read again for each. */
+const KEPT = { maxSize: 32 * 2 ** 20, maxEntrySize: 2 ** 20, sizeCalculation: ({ length }: Buffer) => length + 1 };
 
 interface OpenAgent {
   readonly agent: Agent;
@@ -44,6 +47,7 @@ export class AgentEpisodes implements AgentStage {
   readonly #gateway: Gateway;
   readonly #computed = new ComputedCases();
   readonly #tasks = new Map<number, Promise<OpenTask>>();
+  readonly #kept = new LRUCache<string, Buffer>(KEPT);
 
   private constructor(played: Played, pools: GradingPools, agents: ReadonlyMap<string, OpenAgent>, gateway: Gateway) {
     this.#gateway = gateway;
@@ -149,7 +153,7 @@ export class AgentEpisodes implements AgentStage {
     const named = suite.tasks[position];
     const place = named && getAgentTask(named.environment);
     if (!place || !suiteFiles) throw new RangeError(`task ${position} of suite ${suite.name} is none for agents`);
-    const open = await openStoredTask(suiteFiles.files, place);
+    const open = await openStoredTask(suiteFiles.files, place, this.#kept);
     if (open.task.digest === place.digest) return open;
     throw new InfrastructureError(
       'store.task',

@@ -132,6 +132,7 @@ export class RolloutService {
       const { streams, audit } = this.#options;
       await audit.record({ principal: caller.principal, action: 'rollouts.cancel', target: known, details: {} });
       await streams.end(known, 'cancelled', undefined);
+      this.#runs.get(known)?.look();
       this.#changes.notify(known);
     }
     return await this.find(id, caller);
@@ -180,7 +181,7 @@ export class RolloutService {
       const number = parseGroupNumber(stream.id, group);
       answers.push(number === undefined ? 'unknown' : await this.#options.streams.acknowledge(stream.id, number, lease));
     }
-    this.#changes.notify(stream.id);
+    this.#runs.get(stream.id)?.look();
     return answers;
   }
 
@@ -196,7 +197,7 @@ export class RolloutService {
         `version: expected one after ${last?.version}, the last one reported of ${policy}; got ${version}. A training that begins anew gives its stream a policy of its own`,
       );
     }
-    this.#changes.notifyAll();
+    for (const run of this.#runs.values()) run.look();
     return reported;
   }
 

@@ -7,6 +7,7 @@ import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { OwnerId } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { ChangeListeners } from '../playing/change-listeners.ts';
+import { Listener } from '../playing/news.ts';
 import { MemberPlays } from './member-plays.ts';
 import { readRolloutOrder } from './rollout-order.ts';
 import type { OpenRollout, RolloutPlayer } from './rollout-player.ts';
@@ -18,10 +19,11 @@ export interface StreamRunParts {
   readonly log: Log;
   readonly holder: OwnerId;
   readonly holdMilliseconds: number;
+  /** Wakes trainers that wait: a group is ready, or the stream is over. */
   readonly changes: ChangeListeners<StreamId>;
 }
 
-/** Actions of trainers and other processes are not announced, so the run reads the store at this interval. */
+/** Actions of other processes are not announced, so the run reads the store at this interval. */
 const LOOK_AGAIN_MS = 1000;
 
 /**
@@ -36,6 +38,11 @@ export class StreamRun {
   /** The version when the stream began, and the one before that. */
   #reported: readonly ReportedVersion[] = [];
   #failure: { readonly error: unknown } | undefined;
+  #wake: () => void = () => undefined;
+  /** What was read of the store last. Members that act or end change nothing of it, so it is not read again for them. */
+  #looked: { readonly stream: StoredStream | undefined; readonly until: number } | undefined;
+  /** The store has changed since, or may have. */
+  #isOutdated = true;
   #held: { readonly hold: StreamHold; readonly renewAt: number } | undefined;
   /** Resolves when this process has stopped playing it. Never rejects. */
   readonly done: Promise<void>;
@@ -49,8 +56,13 @@ export class StreamRun {
   /** Stops, so that the next Muster continues from the store. */
   async close(): Promise<void> {
     this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
-    this.#parts.changes.notify(this.#stream.id);
     await this.done;
+  }
+
+  /** Something has changed in the store: groups were acknowledged, a version reported, or the stream ended. */
+  look(): void {
+    this.#isOutdated = true;
+    this.#wake();
   }
 
   async #run(): Promise<void> {
@@ -72,7 +84,10 @@ export class StreamRun {
   async #play(rollout: OpenRollout): Promise<void> {
     const { streams, clock, changes } = this.#parts;
     const { id } = this.#stream;
-    using changed = changes.listen(id);
+    using changed = new Listener((wake) => {
+      this.#wake = wake;
+      return () => undefined;
+    });
     const first = await this.#hold();
     if (first === undefined) return;
     await using plays = this.#openPlays(rollout, first);
@@ -85,7 +100,8 @@ export class StreamRun {
       if (stream === undefined) break;
       const actions = planStream(this.#view(stream, plays), stream.terms);
       for (const action of actions) await this.#apply(action, hold, rollout, plays);
-      if (actions.length > 0) changes.notify(id);
+      if (actions.some(({ kind }) => kind === 'accept' || kind === 'complete')) changes.notify(id);
+      if (actions.length > 0) this.#isOutdated = true;
       else await changed.next(clock, LOOK_AGAIN_MS, this.#closing.signal);
     }
     if (this.#closing.signal.aborted) await streams.release(first);
@@ -102,7 +118,7 @@ export class StreamRun {
   }
 
   #openPlays(rollout: OpenRollout, hold: StreamHold): MemberPlays {
-    const { streams, clock, log, changes } = this.#parts;
+    const { streams, clock, log } = this.#parts;
     const { id, terms } = this.#stream;
     return new MemberPlays({
       stream: id,
@@ -115,10 +131,10 @@ export class StreamRun {
         log.warn({ stream: id, error: detail }, 'a trajectory was lost');
         streams.note(hold, detail).catch(() => undefined);
       },
-      onChange: () => changes.notify(id),
+      onChange: () => this.#wake(),
       onFailure: (error) => {
         this.#failure ??= { error };
-        changes.notify(id);
+        this.#wake();
       },
     });
   }
@@ -142,13 +158,18 @@ export class StreamRun {
 
   /** Returns undefined when it is over. */
   async #look(hold: StreamHold): Promise<StoredStream | undefined> {
-    const { streams } = this.#parts;
+    const { streams, clock } = this.#parts;
     const { id, terms } = this.#stream;
+    if (!this.#isOutdated && this.#looked && clock.now() < this.#looked.until) return this.#looked.stream;
+    // Before it reads: what changes meanwhile is read again.
+    this.#isOutdated = false;
     await this.#readReported();
     const oldest = this.#sinceBegin().length - terms.maxStaleness;
-    if (oldest > 0 && (await streams.discardOld(hold, oldest)) > 0) this.#parts.changes.notify(id);
-    const stream = await streams.find(id);
-    return stream?.state === 'running' ? stream : undefined;
+    if (oldest > 0) await streams.discardOld(hold, oldest);
+    const found = await streams.find(id);
+    const stream = found?.state === 'running' ? found : undefined;
+    this.#looked = { stream, until: clock.now() + LOOK_AGAIN_MS };
+    return stream;
   }
 
   #sinceBegin(): readonly ReportedVersion[] {
