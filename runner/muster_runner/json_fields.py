@@ -73,9 +73,10 @@ def as_choice(value: Any, where: str, choices: Collection[str]) -> str:
     return value
 
 
-def required(document: Object, name: str, where: str) -> Any:
+def required(document: Object, name: str, where: str, expected: str | None = None) -> Any:
+    """@param expected: of a field that people write."""
     if name not in document:
-        raise FieldError(f'{where} has no "{name}"')
+        raise FieldError(f'{where} has no "{name}"' + ("" if expected is None else f", expected {expected}"))
     return document[name]
 
 

@@ -34,10 +34,10 @@ ActionKind = Discrete | Continuous
 def parse_action(value: Object, where: str) -> ActionKind:
     """@raises FieldError"""
     only(value, ("kind", "squash"), where)
-    kind = as_choice(required(value, "kind", where), f"{where}.kind", ("discrete", "continuous"))
+    kind = as_choice(required(value, "kind", where, '"discrete" or "continuous"'), f"{where}.kind", ("discrete", "continuous"))
     if kind == "discrete":
         return Discrete()
-    squash = as_choice(required(value, "squash", where), f"{where}.squash", SQUASHES)
+    squash = as_choice(required(value, "squash", where, " or ".join(f'"{squash}"' for squash in SQUASHES)), f"{where}.squash", SQUASHES)
     for known in ("tanh", "clip", "none"):
         if squash == known:
             return Continuous(known)

@@ -43,17 +43,18 @@ class Architecture:
 
 def parse_architecture(value: Object) -> Architecture:
     """@raises FieldError"""
-    as_choice(required(value, "format", "muster"), "muster.format", (FORMAT,))
+    as_choice(required(value, "format", "muster", f'"{FORMAT}"'), "muster.format", (FORMAT,))
     only(value, ("format", "layers", "activation", "action", "normalise"), "muster")
-    layers = as_list(required(value, "layers", "muster"), "muster.layers")
+    layers = as_list(required(value, "layers", "muster", "the names of the linear layers, from input to output"), "muster.layers")
     if not layers:
         raise FieldError("muster.layers is empty, expected at least one name")
-    activation = as_choice(required(value, "activation", "muster"), "muster.activation", ("tanh", "relu"))
+    activation = as_choice(required(value, "activation", "muster", '"tanh" or "relu"'), "muster.activation", ("tanh", "relu"))
+    action = required(value, "action", "muster", 'what the outputs mean, such as {"kind": "discrete"}')
     return Architecture(
         layers=tuple(as_text(layer, f"muster.layers[{i}]") for i, layer in enumerate(layers)),
         activation="tanh" if activation == "tanh" else "relu",
-        action=parse_action(as_object(required(value, "action", "muster"), "muster.action"), "muster.action"),
-        normalise=as_flag(required(value, "normalise", "muster"), "muster.normalise"),
+        action=parse_action(as_object(action, "muster.action"), "muster.action"),
+        normalise=as_flag(required(value, "normalise", "muster", "true or false"), "muster.normalise"),
     )
 
 

@@ -97,7 +97,7 @@ def test_a_safetensors_file_without_the_architecture(runner: RunnerProcess, tmp_
         ({"layers": ["l0", "l9"]}, 'there is no tensor "l9.weight"'),
         ({"normalise": 1}, "muster.normalise is 1, expected true or false"),
         ({"normalise": True}, 'there is no tensor "observation.mean"'),
-        ({"action": {"kind": "continuous"}}, 'muster.action has no "squash"'),
+        ({"action": {"kind": "continuous"}}, 'muster.action has no "squash", expected "tanh" or'),
         ({"action": {"kind": "discreet"}}, 'muster.action.kind is "discreet"'),
         ({"normalize": True}, 'unknown field "normalize"'),
     ],
@@ -107,6 +107,15 @@ def test_an_architecture_with_a_wrong_field(runner: RunnerProcess, tmp_path: Pat
     tensors = random_layers(4, 2)
     path.write_bytes(save(tensors, {"muster": json.dumps(architecture(tensors) | change)}))
     assert message in refusal(runner, (path, file_digest(path)))
+
+
+@pytest.mark.parametrize("field", ["format", "layers", "activation", "action", "normalise"])
+def test_an_architecture_that_lacks_a_field_says_what_belongs_there(runner: RunnerProcess, tmp_path: Path, field: str) -> None:
+    path = tmp_path / "p.safetensors"
+    tensors = random_layers(4, 2)
+    lacking = {name: value for name, value in architecture(tensors).items() if name != field}
+    path.write_bytes(save(tensors, {"muster": json.dumps(lacking)}))
+    assert f'muster has no "{field}", expected ' in refusal(runner, (path, file_digest(path)))
 
 
 @pytest.mark.parametrize(
