@@ -201,8 +201,8 @@ async function watchAndPrintRun(
   await print(process.stderr, formatNotice(`watching ${request.run}${request.once ? '' : ' (Ctrl-C ends it)'}`));
   try {
     const { settled } = await watchARun(request, hooks);
-    const known = settled.length === 0 ? 'it holds no checkpoint' : `its checkpoints, ${settled.length}, were evaluated or skipped before`;
-    if (printed.length === 0) printed.push(print(process.stderr, formatNotice(`nothing to do in ${request.run}: ${known}`)));
+    if (printed.length === 0)
+      printed.push(print(process.stderr, formatNotice(`nothing to do in ${request.run}: ${describeSettled(settled)}`)));
     await Promise.all(printed);
     return settled.some(({ outcome }) => outcome === 'refused') ? EXIT_CODES.badInput : EXIT_CODES.done;
   } catch (error) {
@@ -211,4 +211,11 @@ async function watchAndPrintRun(
     if (failed.exitCode !== EXIT_CODES.interrupted) await print(process.stderr, failed.report);
     return failed.exitCode;
   }
+}
+
+function describeSettled(settled: WatchRecord['settled']): string {
+  const skipped = settled.filter(({ outcome }) => outcome === 'skipped').length;
+  if (settled.length === 0) return 'it holds no checkpoint';
+  const known = `of its checkpoints, ${settled.length - skipped} were evaluated before`;
+  return skipped === 0 ? known : `${known}, and ${skipped} skipped for newer ones; --stale evaluate evaluates those, too`;
 }

@@ -85,7 +85,7 @@ export class RunWatch {
   static async run(terms: WatchTerms, ports: WatchPorts, signal: AbortSignal): Promise<WatchRecord> {
     await using _held = await ports.memory.hold();
     const record = await ports.memory.read();
-    const watch = new RunWatch(terms, ports, omitPassing(record));
+    const watch = new RunWatch(terms, ports, omitPassing(record, terms.stale === 'evaluate'));
     await using _begun = watch.#begun;
     await watch.#point(signal);
     while (!(await watch.#step(signal)));

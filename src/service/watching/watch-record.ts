@@ -74,10 +74,12 @@ export function addSettled(record: WatchRecord, { name, fingerprint }: FoundChec
 /**
  * Checkpoints that a new watch need not examine again. One that could not be played may have been corrected, and one that was skipped for it, or for
  * one that is gone, may be the newest.
+ *
+ * @param takesUpSkipped whether all that were skipped are examined again.
  */
-export function omitPassing(record: WatchRecord): WatchRecord {
+export function omitPassing(record: WatchRecord, takesUpSkipped: boolean): WatchRecord {
   const evaluated = record.settled.filter(({ outcome }) => outcome === 'evaluated');
-  const isOvertaken = (name: string): boolean => evaluated.some((newer) => compareNames(newer.name, name) > 0);
+  const isOvertaken = (name: string): boolean => !takesUpSkipped && evaluated.some((newer) => compareNames(newer.name, name) > 0);
   const settled = record.settled.filter(({ name, outcome }) => outcome === 'evaluated' || (outcome === 'skipped' && isOvertaken(name)));
   return { ...record, settled };
 }

@@ -55,6 +55,13 @@ describe('a watch of a run', () => {
     expect(fixture.evaluated).toEqual(['/run/step-1000.pt', '/run/step-200.pt', '/run/step-90.pt']);
   });
 
+  it('evaluates what an earlier watch skipped where older ones are evaluated as well', async () => {
+    const fixture = new WatchFixture();
+    for (const step of [90, 1000]) fixture.put(`step-${step}.pt`);
+    for (const stale of ['skip', 'skip', 'evaluate', 'evaluate'] as const) await fixture.start({ once: true, everyMs: 0, stale });
+    expect(fixture.evaluated).toEqual(['/run/step-1000.pt', '/run/step-90.pt']);
+  });
+
   it('turns to what has come meanwhile when an evaluation is over', async () => {
     const fixture = new WatchFixture();
     fixture.put('step-1.pt');
