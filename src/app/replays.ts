@@ -8,7 +8,6 @@ import { readRecordedOrder, type RecordedOrder } from '../orchestrator/results/r
 import { readRecordedEpisodes, type RecordedEpisode } from '../orchestrator/results/recorded-episodes.ts';
 import { buildReplayDocument, type ReplayDocument } from '../orchestrator/replay/replay-document.ts';
 import { replayEpisode } from '../orchestrator/replay/replay-episode.ts';
-import type { Checkpoint } from '../policy-distribution/checkpoint.ts';
 import { LOCAL_CALLER } from '../service/access/caller.ts';
 import { refuseGone } from './checkpoints/gone-content.ts';
 import type { Runtime } from './runtime.ts';
@@ -38,7 +37,7 @@ export async function replayRecorded(
   if (!checkpoint)
     throw new InputError('replay.arm', `--arm ${arm}: ${results} has ${kept.checkpoints.length} checkpoints, counted from 0 on`);
   const { checkpoints } = runtime;
-  const recorded = await findEpisode(path, kept, checkpoint, index);
+  const recorded = await findEpisode(path, kept, arm, index);
   const stored = await refuseGone(checkpoints.restore(checkpoint), checkpoint);
   const suiteFiles = kept.suiteFiles && (await refuseGone(checkpoints.restore(kept.suiteFiles), kept.suiteFiles));
   await using _held = await runtime.hold([stored, suiteFiles]);
@@ -66,18 +65,23 @@ async function readResults(path: string): Promise<RecordedOrder> {
 async function findEpisode(
   path: string,
   { suite, checkpoints }: RecordedOrder,
-  checkpoint: Checkpoint,
+  arm: number,
   index: number,
 ): Promise<{ readonly task: number; readonly outcome: RecordedEpisode['outcome'] }> {
   const episodesFile = join(path, 'episodes.ndjson');
-  const lines = { episodesFile, episodes: () => readLines(episodesFile, checkpoints.length > 1 ? checkpoint.digest : undefined) };
+  const lines = { episodesFile, episodes: () => readLines(episodesFile, checkpoints.length > 1 ? checkpoints[arm]?.digest : undefined) };
   let last = -1;
   for await (const episode of readRecordedEpisodes(lines, suite, suite.allocation)) {
     last = Math.max(last, episode.index);
     if (episode.index === index && episode.task !== undefined) return { task: episode.task, outcome: episode.outcome };
   }
-  const has = last < 0 ? 'has no episode of that checkpoint' : `has episodes from 0 to ${last}`;
-  throw new InputError('replay.index', `episode ${index}: ${episodesFile} ${has}`);
+  throw new InputError('replay.index', `episode ${index}: ${episodesFile} ${describeEpisodes(last, arm)}`);
+}
+
+function describeEpisodes(last: number, arm: number): string {
+  if (last >= 0) return `has episodes from 0 to ${last}`;
+  if (arm > 0) return `has no episode of --arm ${arm}`;
+  return 'has no episode of the baseline (--arm 0), which was played before; give the directory that keeps it, or --arm 1 for the first candidate';
 }
 
 /** @param checkpoint digest, to skip the episodes of others. */

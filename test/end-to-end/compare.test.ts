@@ -49,10 +49,13 @@ describe('muster compare', () => {
     await using stage = await Stage.open();
     const kept = stage.path('kept');
     await stage.call(['eval', CARTPOLE, '-c', MIDDLE ?? '', '--episodes', '100', '--out', kept, '-n', '2']);
-    const recorded = comparisonOf(await stage.call(compare('-b', kept, '-c', LATE, '--json', '-n', '2')));
+    const out = stage.path('comparison');
+    const recorded = comparisonOf(await stage.call(compare('-b', kept, '-c', LATE, '--json', '-n', '2', '--out', out)));
     const played = comparisonOf(await stage.call(compare('-b', MIDDLE, '-c', LATE, '--json', '-n', '1')));
     expect(recorded.baseline.recorded).toBe(true);
     expect(JSON.stringify(recorded.official)).toBe(JSON.stringify(played.official));
+    const replayed = await stage.call(['replay', out, '0']);
+    expect(replayed).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/no episode of the baseline .* or --arm 1 for/) });
   });
 
   it('refuses a baseline of another suite, and names both digests', async () => {
