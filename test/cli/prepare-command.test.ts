@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
-import type { Preparation } from '../../src/agents/preparation/preparation-report.ts';
+import type { Preparation, PreparedCandidate } from '../../src/agents/preparation/preparation-report.ts';
 import type { PrepareTerms } from '../../src/app/preparation/prepare-terms.ts';
+import { PreparationProgress } from '../../src/cli/commands/prepare/preparation-progress.ts';
 import { createPrepareCommand } from '../../src/cli/commands/prepare/prepare-command.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 
@@ -57,6 +58,38 @@ it('the flags of muster prepare become its terms', async () => {
   }
 });
 
+it('on a terminal the steps that candidates are in stand below those that are done; elsewhere only these are shown', () => {
+  const show = (isTTY: boolean): string => {
+    let written = '';
+    const stream = { isTTY, rows: 24, write: (text: string) => (written += text) };
+    {
+      using progress = new PreparationProgress(stream, false);
+      progress.onStart(2);
+      progress.onStep('a', 'bootstrap');
+      progress.onStep('b\x1b', 'gold');
+      progress.onStep('a', 'gold');
+      progress.onCandidate({ ...DONE, title: 'Mend', task: null, refusal: { step: 'derive', reason: 'no' } });
+    }
+    return written.replaceAll('\x1b[?7l', '').replaceAll('\x1b[?7h', '');
+  };
+  const [first, done] = ['2 candidates; a line follows when one is done, which takes minutes\n', '[1/2] a Mend: refused by derive: no\n'];
+  const other = '… b\\u001b: gold\n';
+  const [one, two] = ['\x1b[1A\x1b[J', '\x1b[2A\x1b[J'];
+  const steps = `… a: bootstrap\n${one}… a: bootstrap\n${other}${two}… a: gold\n${other}${two}`;
+  expect(show(true)).toBe(`${first}${steps}${done}${other}${one}`);
+  expect(show(false)).toBe(`${first}${done}`);
+});
+
+const DONE: PreparedCandidate = {
+  id: 'a',
+  kind: 'fix',
+  title: 'a',
+  refusal: null,
+  void: null,
+  task: { directory: 'sums-a', id: 'sums-a', digest: 'sha256:a' },
+  evidence: {},
+};
+
 const MADE: Preparation = {
   repository: 'sums',
   head: null,
@@ -65,17 +98,7 @@ const MADE: Preparation = {
   refusedBy: {},
   seconds: 1,
   proof: [],
-  candidates: [
-    {
-      id: 'a',
-      kind: 'fix',
-      title: 'a',
-      refusal: null,
-      void: null,
-      task: { directory: 'sums-a', id: 'sums-a', digest: 'sha256:a' },
-      evidence: {},
-    },
-  ],
+  candidates: [DONE],
 };
 
 const writeAtOnce: typeof process.stdout.write = (_: unknown, written?: BufferEncoding | (() => void)) => {

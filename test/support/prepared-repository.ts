@@ -21,6 +21,6 @@ export async function prepareFixture(made: RepositoryFixture, more: Partial<Prep
     ...counts,
     ...more,
   };
-  const silent = { onStart: () => undefined, onCandidate: () => undefined };
+  const silent = { onStart: () => undefined, onStep: () => undefined, onCandidate: () => undefined };
   return await prepare(made.config, terms, silent, AbortSignal.timeout(PATIENCE_MS));
 }

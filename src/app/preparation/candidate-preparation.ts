@@ -8,7 +8,7 @@ import { isCode, classifyPath } from '../../agents/preparation/source/path-kinds
 import type { CandidateEvidence } from '../../agents/preparation/preparation-report.ts';
 import { compareFiles, replaceFiles, type SourceFiles, readText } from '../../agents/preparation/source/source-files.ts';
 import { assertSteady, judgeSteadiness, type RepeatedRun, type RunTwist } from '../../agents/preparation/steadiness.ts';
-import { Refused } from '../../agents/preparation/source/steps.ts';
+import { type PreparationStep, Refused } from '../../agents/preparation/source/steps.ts';
 import { draftTripwires, keepTripwires, describeTripwire, wireTests } from '../../agents/preparation/wired-tests.ts';
 import { limitSuite } from '../../agents/preparation/time-scale.ts';
 import { emitTask, WORKDIR } from '../../agents/preparation/emitted-task.ts';
@@ -100,7 +100,8 @@ export class CandidatePreparation {
       .toSorted();
   }
 
-  #run(setup: TestSetup, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): Promise<TestRun> {
+  #run(setup: TestSetup, suite: SuiteCommand, step: PreparationStep, files: SourceFiles, more: Partial<RunRequest> = {}): Promise<TestRun> {
+    this.#context.onStep(this.#candidate.id, step);
     return this.#context.runs.run(this.#request(setup, suite, step, files, more), this.#signal);
   }
 

@@ -4,6 +4,7 @@ import type { SyntaxParser } from '../../adapters/preparation/syntax-parser.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { DetectedLanguage } from '../../agents/preparation/languages/language-table.ts';
 import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
+import type { PrepareListeners } from './prepare-terms.ts';
 import type { TestRuns } from './test-runs.ts';
 
 /** What a repository's tests need besides the repository, installed once and pinned. */
@@ -32,6 +33,7 @@ export interface PreparationContext {
   /** Words for the command that runs the tests. */
   readonly testArguments: readonly string[];
   readonly writer: WritesInstructions | undefined;
+  readonly onStep: PrepareListeners['onStep'];
   /** @throws Refused (`bootstrap`) when they cannot be installed. */
   readonly dependencies: (detected: DetectedLanguage, files: SourceFiles, signal: AbortSignal) => Promise<InstalledDependencies>;
 }

@@ -75,10 +75,12 @@ async function attemptCandidate(
     const states = await readStates(work, candidate, signal);
     preparation = new CandidatePreparation(work.context, await addIssues(work, candidate, signal), states, signal);
     const name = `${work.repository.name}-${base.id}`.slice(0, 120);
+    work.context.onStep(base.id, 'bootstrap');
     const written = await preparation.emit(name);
     const staged = join(work.staging, name);
     await rm(staged, { recursive: true, force: true });
     await writeTask(staged, written);
+    work.context.onStep(base.id, 'gate');
     const soundness = await gate(work, staged, signal);
     preparation.evidence.soundness = soundness;
     if (!soundness.isSound) throw new Refused('gate', explainUnsound(soundness));

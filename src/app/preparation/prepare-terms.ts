@@ -1,4 +1,5 @@
 import type { PreparedCandidate } from '../../agents/preparation/preparation-report.ts';
+import type { PreparationStep } from '../../agents/preparation/source/steps.ts';
 
 /** What `muster prepare` is asked for. */
 export interface PrepareTerms {
@@ -25,5 +26,7 @@ export interface PrepareTerms {
 
 export interface PrepareListeners {
   readonly onStart: (candidates: number) => void;
+  /** A candidate comes to a step; one that is kept is over at once. */
+  readonly onStep: (candidate: string, step: PreparationStep) => void;
   readonly onCandidate: (candidate: PreparedCandidate) => void;
 }

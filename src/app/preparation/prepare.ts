@@ -32,19 +32,19 @@ export async function prepare(config: Config, terms: PrepareTerms, listeners: Pr
   await using repository = await openRepository(terms.repository, join(scratch, 'clones'), signal);
   await using grader = new TaskGrader(config);
   await using bootstrap = new Bootstrap(grader.hostSandboxes, steps, terms.registries, { layers: join(scratch, 'layers') });
-  const sandboxes = grader.hostSandboxes;
   using models = new ModelServers(config.models, true, systemClock);
   const model = terms.writer === undefined ? undefined : await readWriter(terms.writer);
   const issues = terms.issues === undefined ? undefined : await openIssues(terms.issues, steps, systemClock);
   const context: PreparationContext = {
     repository: repository.name,
     history: repository.history,
-    sandboxes,
+    sandboxes: grader.hostSandboxes,
     steps,
     testSeconds: terms.testSeconds,
     testArguments: terms.testArguments,
-    runs: new TestRuns(sandboxes, steps),
+    runs: new TestRuns(grader.hostSandboxes, steps),
     parser: new SyntaxParser(),
+    onStep: listeners.onStep,
     writer: model && new InstructionWriter(model, models.getEndpoint(model), steps),
     dependencies: (detected, files, until) => bootstrap.install(detected, files, until),
   };

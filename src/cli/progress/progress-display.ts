@@ -35,7 +35,8 @@ export function openProgressDisplay<Shown extends Timed>(view: ProgressView<Show
   return stream.isTTY ? createLiveDisplay(view, stream) : createPlainDisplay(view, stream);
 }
 
-function createLiveDisplay<Shown>(view: ProgressView<Shown>, stream: DisplayStream): ProgressDisplay<Shown> {
+/** Shows the lines in place. Disposing it erases them; it may show others afterwards. */
+export function createLiveDisplay<Shown>(view: Pick<ProgressView<Shown>, 'lines'>, stream: DisplayStream): ProgressDisplay<Shown> {
   let drawn = 0;
   return {
     show(progress) {

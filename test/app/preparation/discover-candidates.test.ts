@@ -37,6 +37,7 @@ it.runIf(isFullForm)(
       testSeconds: 300,
       testArguments: [],
       writer: undefined,
+      onStep: () => undefined,
       parser: new SyntaxParser(),
     };
     const unused = 'package sums\n\n// Twice has no test.\nfunc Twice(a int) int {\n\treturn a * 2\n}\n';

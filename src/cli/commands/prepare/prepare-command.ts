@@ -2,9 +2,8 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { ALLOWED_LICENCES } from '../../../agents/preparation/licence.ts';
-import type { Preparation, PreparedCandidate, ProofOfTasks } from '../../../agents/preparation/preparation-report.ts';
+import type { Preparation, ProofOfTasks } from '../../../agents/preparation/preparation-report.ts';
 import type { PrepareListeners, PrepareTerms } from '../../../app/preparation/prepare-terms.ts';
-import { escapeUnprintableLine } from '../../../kernel/text/printable.ts';
 import { addNeededOption } from '../../flags/needed-option.ts';
 import { collect, parseWholeNumber, parseWholeNumberFromZero } from '../../flags/flag-values.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
@@ -12,6 +11,7 @@ import { formatNotice } from '../../terminal/error-report.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
 import { print, formatJson } from '../../terminal/output.ts';
 import { reportFile } from '../report-file.ts';
+import { PreparationProgress } from './preparation-progress.ts';
 
 /** What `muster prepare` needs from the composition root. */
 export type PrepareTasks = (
@@ -91,9 +91,8 @@ async function runPrepare(
   await mkdir(out, { recursive: true });
   const page = await reportFile(join(out, 'report.html'), '--out');
   const terms = readTerms(repository, flags);
-  const progress = new Progress(json === true);
   try {
-    const made = await prepare(terms, config, progress, interrupt.signal);
+    const made = await showPreparation(json === true, (progress) => prepare(terms, config, progress, interrupt.signal));
     const tasks = made.candidates.filter(({ task }) => task !== null).length;
     const suite = join(out, 'suite.yaml');
     if (tasks > 0) await writeWhole(suite, writeSuite(made));
@@ -108,6 +107,12 @@ async function runPrepare(
     await print(process.stderr, formatNotice('interrupted; the same command goes on from here'));
     return EXIT_CODES.interrupted;
   }
+}
+
+/** The display ends with the preparation, before anything else is printed. */
+async function showPreparation(isQuiet: boolean, work: (progress: PrepareListeners) => Promise<Preparation>): Promise<Preparation> {
+  using progress = new PreparationProgress(process.stderr, isQuiet);
+  return await work(progress);
 }
 
 function chooseExitCode(tasks: number, proof: ProofOfTasks): number {
@@ -141,33 +146,6 @@ function readTerms(repository: string, flags: PrepareFlags): PrepareTerms {
     writer,
     registries: registry,
   };
-}
-
-/** Lines on stderr: the number of candidates, and each candidate that is done. */
-class Progress implements PrepareListeners {
-  readonly #isQuiet: boolean;
-  #total = 0;
-  #done = 0;
-
-  constructor(isQuiet: boolean) {
-    this.#isQuiet = isQuiet;
-  }
-
-  readonly onStart = (candidates: number): void => {
-    this.#total = candidates;
-    this.#print(`${candidates} ${candidates === 1 ? 'candidate' : 'candidates'}; a line follows when one is done, which takes minutes`);
-  };
-
-  readonly onCandidate = ({ id, title, refusal, void: reason, task }: PreparedCandidate): void => {
-    this.#done += 1;
-    const refused = refusal === null ? `is void: ${reason ?? ''}` : `refused by ${refusal.step}: ${refusal.reason}`;
-    const end = task === null ? refused : 'is a task';
-    this.#print(`[${this.#done}/${this.#total}] ${escapeUnprintableLine(`${id} ${title}: ${end}`).slice(0, 300)}`);
-  };
-
-  #print(line: string): void {
-    if (!this.#isQuiet || process.stderr.isTTY) void print(process.stderr, `${line}\n`);
-  }
 }
 
 function summarise({ candidates, refusedBy, notices, seconds, proof }: Preparation, out: string): readonly string[] {
