@@ -62,7 +62,7 @@ def main() -> None:
 
 def _list_requirements() -> list[str]:
     found: list[str] = []
-    project = _read_toml("pyproject.toml")
+    project = _read_pyproject()
     declared = project.get("project", {})
     found += declared.get("dependencies", [])
     for group in TESTING:
@@ -102,7 +102,7 @@ def _name_own_package() -> str:
     """The repository's own package; empty where nothing names it."""
     config = ConfigParser(interpolation=None)
     config.read("setup.cfg", encoding="utf-8")
-    declared = _read_toml("pyproject.toml").get("project", {}).get("name", "") or config.get("metadata", "name", fallback="")
+    declared = _read_pyproject().get("project", {}).get("name", "") or config.get("metadata", "name", fallback="")
     return _parse_name(declared or _setup().get("name", "") or _released("Name: "))
 
 
@@ -154,7 +154,7 @@ def _describe_own(target: str) -> None:
     """Write the metadata of the repository's package, whose code is not installed: some packages look their own version up."""
     if not _name_own_package():
         return
-    version = _read_toml("pyproject.toml").get("project", {}).get("version", "") or _released("Version: ") or "0.0.0"
+    version = _read_pyproject().get("project", {}).get("version", "") or _released("Version: ") or "0.0.0"
     _write_version_files(os.path.dirname(target), version)
     place = os.path.join(target, f"{_name_own_package().replace('-', '_')}-{version}.dist-info")
     os.makedirs(place, exist_ok=True)
@@ -164,7 +164,7 @@ def _describe_own(target: str) -> None:
 
 def _write_version_files(top: str, version: str) -> None:
     """Write the modules that a build would write from git's tags, beside the code that imports them."""
-    tools = _read_toml("pyproject.toml").get("tool", {})
+    tools = _read_pyproject().get("tool", {})
     settings = [tools.get("setuptools_scm", {}), tools.get("pdm", {}).get("version", {})]
     settings.append(tools.get("hatch", {}).get("build", {}).get("hooks", {}).get("vcs", {}))
     named = {each.get(key) for each in settings for key in ("version_file", "write_to", "version-file")}
@@ -206,9 +206,9 @@ def _parse_name(requirement: str) -> str:
     return re.split(r"[^A-Za-z0-9._-]", requirement.strip(), maxsplit=1)[0].lower().replace("_", "-")
 
 
-def _read_toml(path: str) -> dict:  # type: ignore[type-arg]
+def _read_pyproject() -> dict:  # type: ignore[type-arg]
     try:
-        with open(path, "rb") as file:
+        with open("pyproject.toml", "rb") as file:
             return tomllib.load(file)
     except (OSError, ValueError):
         return {}

@@ -25,17 +25,17 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def test_every_section_is_committed() -> None:
+def test_every_section_of_golden_values_is_committed() -> None:
     assert list(COMMITTED) == list(SECTIONS)
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_a_section_is_current(section: str) -> None:
+def test_a_committed_section_equals_the_computed_one(section: str) -> None:
     assert same(SECTIONS[section](), COMMITTED[section]), "run .venv/bin/python scripts/golden/golden_values.py"
 
 
 # Figures that the statistics were specified with; the same as in golden.test.ts.
-def test_the_specified_figures_are_among_them() -> None:
+def test_the_specified_figures_are_among_the_golden_values() -> None:
     assert interval("clopperPearson") == pytest.approx((0.6830172860, 0.9876514728), abs=1e-9)
     assert COMMITTED["student"][0]["quantile"] == pytest.approx(2.3646242516, abs=1e-9)
     first = COMMITTED["asymptotic"][0]

@@ -33,7 +33,7 @@ TRAJECTORIES = 100 if os.environ.get("MUSTER_TEST_ALL") == "1" else 5
 TOLERANCE = 1e-4
 
 
-def test_the_gradient_is_what_differences_say_and_a_cache_changes_nothing() -> None:
+def test_the_gradient_equals_finite_differences_with_and_without_a_cache() -> None:
     rng = np.random.default_rng(1)
     model = Transformer.initialise(12, 9, rng)
     for at, weight in enumerate(model.parameters):
@@ -103,7 +103,7 @@ def played(started: float, graded: float, ended: float) -> RolloutTrajectory:
     return RolloutTrajectory("t", 1, 0, "completed", [], {"reward": 1, "timings": timings})
 
 
-def test_what_the_trainer_waits_for_follows_from_the_records() -> None:
+def test_the_waiting_time_of_the_trainer_follows_from_the_records() -> None:
     progress = Progress()
     # The first is graded while the second is played; for the last half second only grading is waited for. Then nothing waits.
     one, other = played(100, 101, 103), played(100, 102.5, 103.5)
@@ -120,7 +120,7 @@ def rollouts(client: Client, agent: Path, count: int) -> Iterator[RolloutTraject
         yield from group.trajectories
 
 
-def test_every_recorded_log_probability_is_the_one_that_the_model_gives_its_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_recorded_log_probability_equals_what_the_model_gives_for_its_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("MUSTER_")]:
         monkeypatch.delenv(name)
     versions = Drifting(thinking_model())

@@ -119,7 +119,7 @@ def test_random_play_stays_within_the_declared_bounds(example: Example) -> None:
 @pytest.mark.parametrize(
     "action", [[0, 0, 0, 0], [1, 1, 1, 1], [1, 0.03, 0.03, 0.03]], ids=["never", "always the most", "a lorry for one unit"]
 )
-def test_the_worst_order_rules_stay_within_the_bounds_too(demand: shop.Demand, action: list[float]) -> None:
+def test_the_worst_ordering_rules_also_stay_within_the_bounds(demand: shop.Demand, action: list[float]) -> None:
     returns = play(shop.make(demand), lambda _: np.array(action, np.float32), range(20)).returns
     assert shop.BOUNDS[0] <= returns.min()
     assert returns.max() <= shop.BOUNDS[1]
@@ -153,7 +153,7 @@ def test_a_seed_gives_the_same_episode_byte_for_byte_whatever_was_played_before(
 
 @every(EXAMPLE)
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
-def test_gymnasiums_checker_passes(example: Example) -> None:
+def test_the_checker_of_gymnasium_passes(example: Example) -> None:
     check_env(example.make().unwrapped, skip_render_check=True)
 
 
@@ -165,7 +165,7 @@ def test_the_last_info_has_every_metric_that_the_suite_names(example: Example) -
     assert all(np.isfinite(value) for value in played.metrics.values())
 
 
-def test_a_session_of_one_category_only_has_no_diversity_and_an_even_one_has_all_of_it() -> None:
+def test_a_session_of_one_category_has_diversity_0_and_an_even_one_has_1() -> None:
     patient = catalogue.make(patience=1000.0)
     assert play(patient, lambda _: 3, [1]).metrics["diversity"] == 0
     shown = iter(range(1000))
@@ -182,14 +182,14 @@ def test_a_shop_that_never_orders_sells_its_first_stock_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("action", [[0.5, 0.5, 0.5], [2, 0, 0, 0], [float("nan"), 0, 0, 0]], ids=["too short", "too large", "not a number"])
-def test_an_order_that_is_none_is_refused(action: list[float]) -> None:
+def test_an_invalid_order_is_refused(action: list[float]) -> None:
     environment = shop.make("steady")
     environment.reset(seed=0)
     with pytest.raises(ValueError, match="expected 4 numbers from 0 to 1"):
         environment.step(np.array(action, np.float32))
 
 
-def test_a_category_that_is_none_is_refused() -> None:
+def test_an_invalid_category_is_refused() -> None:
     environment = catalogue.make()
     environment.reset(seed=0)
     with pytest.raises(ValueError, match="expected a category from 0 to 7"):
@@ -213,7 +213,7 @@ def test_a_checkpoint_says_what_it_is_and_where_it_comes_from(example: Example, 
 
 
 @every(EXAMPLE)
-def test_the_versions_follow_the_training(example: Example) -> None:
+def test_the_checkpoint_versions_follow_the_training(example: Example) -> None:
     versions = [int(read_metadata(example.checkpoints / f"{moment}.safetensors")["version"]) for moment in MOMENTS]
     assert versions == sorted(set(versions))
 

@@ -89,7 +89,7 @@ def test_the_log_probability_is_that_of_the_definition(make: Callable[[np.random
     assert distribution.log_probability(outputs, actions) == pytest.approx(expected, rel=1e-5)
 
 
-def test_an_advantage_does_not_look_past_the_end_of_an_episode() -> None:
+def test_an_advantage_ignores_steps_after_the_end_of_the_episode() -> None:
     column = np.zeros((3, 1), np.float32)
     rewards = np.array([[1], [2], [4]], np.float32)
     ended = np.array([[0], [1], [0]], np.float32)

@@ -25,7 +25,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
         yield server
 
 
-def test_an_episode_is_played_forked_compared_and_graded(server: RealServer) -> None:
+def test_an_episode_can_be_played_forked_compared_and_graded(server: RealServer) -> None:
     with Client(server.url, retry=PATIENT) as muster:
         episode = muster.arena.start(TASK, agent="sync")
         assert "sort_records" in episode.observation
@@ -68,7 +68,7 @@ def test_environments_of_trl_have_actions_as_tools_and_are_graded_once_submitted
         assert [(each.state, each.outcome) for each in muster.arena.list(agent="left")] == [("open", None), ("closed", "void")]
 
 
-def test_the_same_with_asyncio_after_the_server_was_killed_in_between(server: RealServer) -> None:
+def test_an_asyncio_client_continues_an_episode_after_the_server_was_killed(server: RealServer) -> None:
     async def play() -> None:
         async with AsyncClient(server.url, retry=PATIENT) as muster:
             episode = await muster.arena.start(TASK, agent="async")

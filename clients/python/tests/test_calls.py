@@ -39,7 +39,7 @@ def test_both_clients_offer_the_same_calls_with_the_same_arguments() -> None:
     assert len(surface(Client)) == 20
 
 
-def test_an_evaluation_is_shown_as_it_is(muster: Client, fake: FakeMuster) -> None:
+def test_an_evaluation_is_shown_with_its_state_and_figures(muster: Client, fake: FakeMuster) -> None:
     fake.evaluations["ev-1"] = evaluation("ev-1", "running", running=figures(80), endedAt=None)
     found = muster.get("ev-1")
     assert (found.id, found.kind, found.state, found.is_over) == ("ev-1", "evaluation", "running", False)
@@ -51,7 +51,7 @@ def test_an_evaluation_is_shown_as_it_is(muster: Client, fake: FakeMuster) -> No
     assert (found.running.mean, found.running.half_width, found.running.seconds_left) == (490.5, 20.25, 2.0)
 
 
-def test_a_proxy_is_not_asked_for_a_server_of_this_machine(fake: FakeMuster, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_to_a_server_on_this_machine_bypass_the_proxy(fake: FakeMuster, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.delenv("NO_PROXY", raising=False)
     fake.evaluations["ev-1"] = evaluation("ev-1")
@@ -70,7 +70,7 @@ def test_a_list_is_read_page_by_page(muster: Client, fake: FakeMuster) -> None:
     ]
 
 
-def test_further_pages_are_asked_for_when_they_are_needed(muster: Client, fake: FakeMuster) -> None:
+def test_further_pages_are_requested_only_when_they_are_needed(muster: Client, fake: FakeMuster) -> None:
     fake.evaluations = {f"ev-{at}": evaluation(f"ev-{at}") for at in range(7)}
     items = muster.list(page_size=3)
     next(items)
@@ -90,7 +90,7 @@ def test_episodes_are_read_one_by_one(muster: Client, fake: FakeMuster) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 250, 251, 700, 1001])
-def test_a_stream_of_episodes_that_breaks_goes_on_where_it_broke(muster: Client, fake: FakeMuster, cut: int) -> None:
+def test_a_broken_stream_of_episodes_continues_where_it_broke(muster: Client, fake: FakeMuster, cut: int) -> None:
     fake.evaluations["ev-1"] = evaluation("ev-1")
     fake.episodes["ev-1"] = [episode(index) for index in range(6)]
     fake.break_down("GET", EPISODES, CutStream(after_bytes=cut), Drop())
@@ -112,7 +112,7 @@ def test_pools_are_shown_and_scaled(muster: Client, fake: FakeMuster) -> None:
     assert fake.asked[-1].json == {"max": 4, "draining": True}
 
 
-def test_another_principal_is_let_use_a_checkpoint_and_no_longer(muster: Client, fake: FakeMuster) -> None:
+def test_a_grant_lets_another_principal_use_a_checkpoint_until_it_is_revoked(muster: Client, fake: FakeMuster) -> None:
     path = f"/v1/checkpoints/{'a' * 64}/grants"
     given = muster.grant("sha256:" + "a" * 64, "auditor")
     assert (given.sha256, given.principal, given.granted_by, given.at.year) == ("a" * 64, "auditor", "local", 2026)
@@ -129,7 +129,7 @@ def test_scaling_a_pool_is_not_repeated(muster: Client, fake: FakeMuster) -> Non
     assert len(fake.asked) == 1
 
 
-def test_trouble_that_passes_is_waited_out(muster: Client, fake: FakeMuster) -> None:
+def test_a_temporary_failure_is_retried_until_it_is_over(muster: Client, fake: FakeMuster) -> None:
     fake.evaluations["ev-1"] = evaluation("ev-1")
     trouble = [Answer(status, problem(status, "service.draining", "about to end"), {"retry-after": "0"}) for status in (503, 502, 504, 429)]
     fake.break_down("GET", "/v1/evaluations/ev-1", *trouble, Drop(), Answer(503, {}))
@@ -141,20 +141,20 @@ def test_trouble_that_passes_is_waited_out(muster: Client, fake: FakeMuster) -> 
     ("status", "error"),
     [(401, Unauthorized), (403, Forbidden), (404, NotFound), (409, Conflict), (429, QuotaExceeded), (500, ServerError), (302, ServerError)],
 )
-def test_an_answer_that_stays_is_raised_at_once(muster: Client, fake: FakeMuster, status: int, error: type[MusterError]) -> None:
+def test_a_permanent_error_is_raised_at_once(muster: Client, fake: FakeMuster, status: int, error: type[MusterError]) -> None:
     fake.break_down("GET", ".*", Answer(status, problem(status, "some.code", "what was wrong")))
     with pytest.raises(error, match=r"what was wrong .*some\.code"):
         muster.get("ev-1")
     assert len(fake.asked) == 1
 
 
-def test_an_answer_without_a_body_is_told_by_its_header(muster: Client, fake: FakeMuster) -> None:
+def test_an_error_without_a_body_is_described_by_its_headers(muster: Client, fake: FakeMuster) -> None:
     fake.break_down("GET", ".*", Answer(401, None, {"www-authenticate": 'Bearer realm="muster", error_description="set MUSTER_TOKEN"'}))
     with pytest.raises(Unauthorized, match="set MUSTER_TOKEN"):
         muster.get("ev-1")
 
 
-def test_an_answer_that_is_not_of_muster_is_said_to_be_none(muster: Client, fake: FakeMuster) -> None:
+def test_an_answer_from_another_program_is_reported_as_not_from_muster(muster: Client, fake: FakeMuster) -> None:
     fake.break_down("GET", ".*", Answer(200, {"hello": "world"}), Answer(404, {"error": "no such page"}))
     with pytest.raises(ServerError, match=r"evaluation\.labels: expected an object, and the server sent nothing"):
         muster.get("ev-1")
@@ -162,7 +162,7 @@ def test_an_answer_that_is_not_of_muster_is_said_to_be_none(muster: Client, fake
         muster.get("ev-1")
 
 
-def test_ids_cannot_lead_elsewhere(muster: Client, fake: FakeMuster) -> None:
+def test_an_id_cannot_change_the_path_of_a_request(muster: Client, fake: FakeMuster) -> None:
     with pytest.raises(NotFound):
         muster.get("../pools?x=")
     assert fake.asked[0].path == "/v1/evaluations/..%2Fpools%3Fx%3D"
@@ -187,7 +187,7 @@ def test_the_address_and_the_token_may_come_from_the_environment(url: str, fake:
 @pytest.mark.parametrize(
     "given", [None, "", "muster.example.org", "ftp://muster.example.org", "http://user:word@example.org", "http://x/?a=b"]
 )
-def test_an_address_that_is_none_is_refused_without_repeating_it(given: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_address_is_refused_without_repeating_it(given: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MUSTER_URL", raising=False)
     with pytest.raises(InvalidArgument, match="url: expected") as caught:
         Client(given)
@@ -200,7 +200,7 @@ def test_a_token_with_a_line_break_is_refused_without_repeating_it() -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_a_token_does_not_travel_readably_unless_it_is_allowed_to() -> None:
+def test_a_token_is_not_sent_over_plain_http_unless_that_is_allowed() -> None:
     with pytest.raises(InvalidArgument, match="readable on its way"):
         Client("http://muster.example.org", token="muster_secret")
     for url in ("https://muster.example.org", "http://localhost:7677", "http://127.0.0.2", "http://[::1]:7677"):
@@ -214,6 +214,6 @@ def test_a_comparison_is_submitted_without_waiting(muster: Client, fake: FakeMus
     assert [asked.path for asked in fake.asked] == ["/v1/comparisons"]
 
 
-def test_what_was_submitted_can_be_waited_for_later(muster: Client) -> None:
+def test_a_submitted_evaluation_can_be_awaited_later(muster: Client) -> None:
     id = muster.submit(SUBJECT, "cartpole").id
     assert muster.wait(id).episodes == 240

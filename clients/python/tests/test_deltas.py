@@ -54,7 +54,7 @@ def local(path: Path) -> LocalFile:
     return LocalFile(path.name, path, path.stat().st_size, digest_of(path), path.stat().st_mtime_ns)
 
 
-def test_the_next_checkpoint_is_sent_as_what_differs_from_the_one_before(muster: Client, fake: FakeMuster, run: tuple[Path, Path]) -> None:
+def test_the_next_checkpoint_is_sent_as_a_delta_of_the_previous_one(muster: Client, fake: FakeMuster, run: tuple[Path, Path]) -> None:
     first, second = run
     muster.upload(first)
     taken = Answer(201, {"sha256": digest_of(second), "kind": "file", "bytes": 1, "files": []})
@@ -65,7 +65,7 @@ def test_the_next_checkpoint_is_sent_as_what_differs_from_the_one_before(muster:
     assert len(put.body) < 0.04 * second.stat().st_size
 
 
-def test_what_the_server_cannot_use_is_sent_whole(muster: Client, fake: FakeMuster, run: tuple[Path, Path]) -> None:
+def test_a_file_is_sent_whole_if_the_server_cannot_use_the_delta(muster: Client, fake: FakeMuster, run: tuple[Path, Path]) -> None:
     first, second = run
     muster.upload(first)
     fake.break_down("PUT", CHECKPOINTS, Answer(422, problem(422, "checkpoint.base", "it is not here any more")))
@@ -73,14 +73,14 @@ def test_what_the_server_cannot_use_is_sent_whole(muster: Client, fake: FakeMust
     assert fake.checkpoints[digest_of(second)] == second.read_bytes()
 
 
-def test_one_that_the_server_does_not_have_tells_nothing(muster: Client, fake: FakeMuster, run: tuple[Path, Path]) -> None:
+def test_no_delta_is_made_of_a_base_that_the_server_lacks(muster: Client, fake: FakeMuster, run: tuple[Path, Path]) -> None:
     first, second = run
     muster.submit(Checkpoint(path=second, base=first), "cartpole")
     assert fake.checkpoints == {digest_of(second): second.read_bytes()}
     assert all("kind" not in asked.query for asked in fake.requests("PUT", CHECKPOINTS))
 
 
-def test_one_that_is_another_file_by_now_tells_nothing(muster: Client, fake: FakeMuster, run: tuple[Path, Path]) -> None:
+def test_no_delta_is_made_of_a_base_that_has_changed(muster: Client, fake: FakeMuster, run: tuple[Path, Path]) -> None:
     first, second = run
     muster.upload(first)
     first.write_bytes(b"something else")
@@ -97,13 +97,13 @@ def test_without_the_extra_everything_is_sent_whole(
     assert fake.checkpoints == {digest_of(path): path.read_bytes() for path in run}
 
 
-def test_a_delta_that_is_not_smaller_is_none(tmp_path: Path) -> None:
+def test_a_delta_that_is_not_smaller_than_the_file_is_not_used(tmp_path: Path) -> None:
     random = np.random.default_rng(2)
     files = [safetensors(tmp_path / f"{i}.safetensors", {"w": random.integers(0, 2**16, NUMBERS, np.uint16)}) for i in range(2)]
     assert delta.difference(local(files[0]), local(files[1])) is None
 
 
-def test_a_header_that_lies_is_no_reason_to_fail(muster: Client, fake: FakeMuster, tmp_path: Path) -> None:
+def test_a_file_with_a_false_header_is_sent_whole(muster: Client, fake: FakeMuster, tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("a.safetensors", "b.safetensors")]
     for i, path in enumerate(files):
         path.write_bytes((2**60).to_bytes(8, "little") + bytes([i]) * uploads.PART_BYTES)
@@ -111,12 +111,12 @@ def test_a_header_that_lies_is_no_reason_to_fail(muster: Client, fake: FakeMuste
     assert fake.checkpoints.keys() == {digest_of(path) for path in files}
 
 
-def test_a_base_stands_beside_a_path() -> None:
+def test_a_base_without_a_path_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="beside path"):
         Checkpoint(sha256="0" * 64, base="step-1.safetensors")
 
 
-def test_a_delta_goes_on_with_what_of_it_has_come(muster: Client, fake: FakeMuster, run: tuple[Path, Path]) -> None:
+def test_an_interrupted_upload_of_a_delta_continues(muster: Client, fake: FakeMuster, run: tuple[Path, Path]) -> None:
     first, second = run
     muster.upload(first)
     fake.break_down("PUT", CHECKPOINTS, Answer(201, {"sha256": digest_of(second), "kind": "file", "bytes": 1, "files": []}))

@@ -27,7 +27,7 @@ from tests.samples import BASELINE, SUBJECT, comparison, evaluation, events_of, 
 EVENTS = r"/v1/evaluations/ev-1/events"
 
 
-def test_an_evaluation_is_submitted_followed_and_answered(muster: Client, fake: FakeMuster) -> None:
+def test_an_evaluation_is_submitted_and_followed_to_its_answer(muster: Client, fake: FakeMuster) -> None:
     answer = muster.evaluate(SUBJECT, "cartpole", run="ppo-1", version=4096)
 
     assert isinstance(answer, Summary)
@@ -45,13 +45,13 @@ def test_an_evaluation_is_submitted_followed_and_answered(muster: Client, fake: 
     ]
 
 
-def test_what_was_asked_before_is_answered_with_the_one_request(muster: Client, fake: FakeMuster) -> None:
+def test_a_repeated_evaluation_is_answered_by_the_first_request(muster: Client, fake: FakeMuster) -> None:
     fake.answers_at_once = True
     assert muster.evaluate(SUBJECT, "cartpole").official == summary()["official"]
     assert [asked.method + " " + asked.path for asked in fake.asked] == ["POST /v1/evaluations"]
 
 
-def test_a_submission_says_what_was_given_and_nothing_else(muster: Client, fake: FakeMuster) -> None:
+def test_a_submission_contains_only_the_given_arguments(muster: Client, fake: FakeMuster) -> None:
     muster.submit(SUBJECT, {"name": "mine"})
     muster.submit(
         Checkpoint(uri="s3://bucket/policy", version=7),
@@ -80,7 +80,7 @@ def test_a_submission_says_what_was_given_and_nothing_else(muster: Client, fake:
     }
 
 
-def test_requests_bear_the_token_and_submissions_a_key_of_their_own(muster: Client, fake: FakeMuster) -> None:
+def test_requests_carry_the_token_and_each_submission_its_own_key(muster: Client, fake: FakeMuster) -> None:
     muster.submit(SUBJECT, "cartpole")
     muster.submit(SUBJECT, "cartpole")
     muster.submit(SUBJECT, "cartpole", idempotency_key="step-4096")
@@ -90,7 +90,7 @@ def test_requests_bear_the_token_and_submissions_a_key_of_their_own(muster: Clie
     assert {asked.headers["authorization"] for asked in fake.asked} == {"Bearer muster_secret"}
 
 
-def test_asked_again_with_the_same_key_it_is_the_same_evaluation(muster: Client) -> None:
+def test_a_submission_repeated_with_its_key_is_the_same_evaluation(muster: Client) -> None:
     assert muster.submit(SUBJECT, "cartpole", idempotency_key="k").id == muster.submit(SUBJECT, "cartpole", idempotency_key="k").id
 
 
@@ -103,7 +103,7 @@ def test_a_submission_whose_answer_was_lost_is_accepted_once(muster: Client, fak
     assert len(fake.evaluations) == 1
 
 
-def test_a_stream_of_events_that_breaks_is_taken_up_without_a_gap_or_a_repetition(muster: Client, fake: FakeMuster) -> None:
+def test_a_broken_stream_of_events_resumes_without_a_gap_or_a_repetition(muster: Client, fake: FakeMuster) -> None:
     fake.break_down("GET", EVENTS, CutStream(after_bytes=300), CutStream(after_bytes=1), Drop(), EndStream(after_items=1))
     seen: list[Running] = []
     muster.evaluate(SUBJECT, "cartpole", progress=seen.append)
@@ -123,7 +123,7 @@ def test_wherever_a_stream_of_events_breaks_each_event_comes_once(muster: Client
     assert [event.sequence for event in muster.events(id)] == [1, 2, 3, 4, 5, 6]
 
 
-def test_events_are_followed_from_any_of_them_on(muster: Client) -> None:
+def test_events_can_be_followed_from_any_event_on(muster: Client) -> None:
     id = muster.submit(SUBJECT, "cartpole").id
     assert [(event.sequence, event.type) for event in muster.events(id, after=4)] == [(5, "progress"), (6, "state")]
     assert list(muster.events(id, after=6)) == []
@@ -152,7 +152,7 @@ def test_candidates_are_compared_with_a_baseline(muster: Client, fake: FakeMuste
     }
 
 
-def test_an_evaluation_that_fails_says_why_and_what_was_known(muster: Client, fake: FakeMuster) -> None:
+def test_a_failed_evaluation_reports_the_reason_and_its_partial_result(muster: Client, fake: FakeMuster) -> None:
     failure = {"code": "pool.exhausted", "message": "no sandbox could be made"}
     partial = summary(partial=True, ended="failed")
     fake.next_evaluation = lambda id: (evaluation(id, "failed", failure=failure, summary=partial), events_of(id, "failed"))
@@ -163,7 +163,7 @@ def test_an_evaluation_that_fails_says_why_and_what_was_known(muster: Client, fa
     assert caught.value.summary.partial
 
 
-def test_an_evaluation_that_somebody_cancelled_is_not_an_answer(muster: Client, fake: FakeMuster) -> None:
+def test_a_cancelled_evaluation_raises_instead_of_returning_an_answer(muster: Client, fake: FakeMuster) -> None:
     fake.next_evaluation = lambda id: (evaluation(id, "cancelled"), events_of(id, "cancelled"))
     with pytest.raises(EvaluationCancelled) as caught:
         muster.evaluate(SUBJECT, "cartpole")
@@ -186,7 +186,7 @@ def test_a_field_that_is_wrong_is_named(muster: Client, fake: FakeMuster) -> Non
     assert len(fake.asked) == 1
 
 
-def test_who_waits_only_so_long_is_told_and_the_evaluation_goes_on(muster: Client, fake: FakeMuster) -> None:
+def test_a_wait_that_times_out_raises_and_the_evaluation_continues(muster: Client, fake: FakeMuster) -> None:
     fake.next_evaluation = lambda id: (evaluation(id, "running"), events_of(id)[:2])
     with pytest.raises(Timeout) as caught:
         muster.evaluate(SUBJECT, "cartpole", timeout=1e-9)
@@ -223,7 +223,7 @@ def test_a_suite_in_a_file_is_sent_as_it_is_written(muster: Client, fake: FakeMu
         (SUBJECT, "cartpole", {"timeout": -1}, "timeout: expected a number of seconds, 0 or more"),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused_before_anything_is_sent(
+def test_invalid_arguments_are_refused_before_anything_is_sent(
     muster: Client, fake: FakeMuster, checkpoint: Any, suite: Any, options: Any, says: str
 ) -> None:
     with pytest.raises(InvalidArgument, match=says):
@@ -247,21 +247,21 @@ def test_filters_ids_and_settings_of_another_type_are_refused_before_anything_is
     assert fake.asked == []
 
 
-def test_a_deadline_may_be_so_much_time_from_now(muster: Client, fake: FakeMuster) -> None:
+def test_a_deadline_can_be_given_as_a_duration(muster: Client, fake: FakeMuster) -> None:
     before = datetime.now(UTC)
     muster.submit(SUBJECT, "cartpole", deadline=timedelta(minutes=5))
     sent = datetime.fromisoformat(fake.asked[0].json["deadline"])
     assert before + timedelta(minutes=4) < sent < datetime.now(UTC) + timedelta(minutes=6)
 
 
-def test_a_server_that_is_gone_is_named_when_patience_runs_out() -> None:
+def test_an_unreachable_server_is_named_when_patience_runs_out() -> None:
     from muster_client import Retry
 
     with Client("http://127.0.0.1:9", retry=Retry(patience_seconds=0)) as client, pytest.raises(ServerUnavailable, match=r"127\.0\.0\.1:9"):
         client.get("ev-1")
 
 
-def test_a_keyword_that_is_none_is_refused_before_anything_is_sent(muster: Client, fake: FakeMuster) -> None:
+def test_an_unknown_keyword_is_refused_before_anything_is_sent(muster: Client, fake: FakeMuster) -> None:
     slipped: Any = {"lables": {"a": "b"}}
     with pytest.raises(TypeError, match="'lables'; did you mean 'labels'"):
         muster.evaluate(SUBJECT, "cartpole", **slipped)
@@ -278,13 +278,13 @@ def test_a_keyword_that_is_none_is_refused_before_anything_is_sent(muster: Clien
     assert fake.asked == []
 
 
-def test_a_checkpoint_with_a_slip_in_its_name_is_refused_with_the_one_that_was_meant(muster: Client, tmp_path: Path) -> None:
+def test_a_mistyped_checkpoint_is_refused_with_the_nearest_name(muster: Client, tmp_path: Path) -> None:
     (tmp_path / "policy.safetensors").write_bytes(b"")
     with pytest.raises(InvalidArgument, match=r"did you mean .*/policy\.safetensors"):
         muster.evaluate(tmp_path / "polcy.safetensors", "cartpole")
 
 
-def test_a_suite_with_a_slip_in_its_name_is_refused_with_the_one_that_was_meant(muster: Client, tmp_path: Path) -> None:
+def test_a_mistyped_suite_is_refused_with_the_nearest_name(muster: Client, tmp_path: Path) -> None:
     (tmp_path / "cartpole.yaml").write_text("name: cartpole")
     with pytest.raises(InvalidArgument, match=r"did you mean .*/cartpole\.yaml"):
         muster.evaluate(SUBJECT, tmp_path / "cartpol.yaml")

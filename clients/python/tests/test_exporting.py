@@ -63,7 +63,7 @@ def test_a_network_acts_as_it_was_written_and_a_change_of_it_is_named(kind: str,
             assert_parity(path, known)
 
 
-def test_statistics_that_are_left_out_are_named(tmp_path: Path) -> None:
+def test_missing_normalisation_statistics_are_named(tmp_path: Path) -> None:
     written = network("normalised")
     known = reference(written)
     bare = replace(written, parts=(Part("", (3,), (), ()),))

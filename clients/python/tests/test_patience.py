@@ -58,7 +58,7 @@ def test_pauses_double_up_to_the_longest_and_are_drawn_at_random() -> None:
     assert fixture.pauses == [0.5, 1, 2, 3, 3]
 
 
-def test_a_server_that_says_when_to_come_back_is_taken_at_its_word() -> None:
+def test_a_retry_waits_as_long_as_the_server_asks_for() -> None:
     fixture = Fixture()
     fixture.play(call(fixture.settings, GET), [Response(503, {"retry-after": "5"}), Response(429, {"retry-after": "7"}), OK])
     assert fixture.pauses == [5, 7]
@@ -71,13 +71,13 @@ def test_patience_ends_and_the_last_failure_is_raised() -> None:
     assert fixture.pauses == [4, 4]
 
 
-def test_the_first_failure_is_told_while_more_is_tried(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_first_failure_is_reported_while_retries_continue(caplog: pytest.LogCaptureFixture) -> None:
     fixture = Fixture()
     fixture.play(call(fixture.settings, GET), [broken(), broken(), OK])
     assert caplog.messages == ["connection refused; trying again for 60 s"]
 
 
-def test_a_server_of_another_version_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_server_of_another_version_causes_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     fixture = Fixture()
     settings = fixture.settings
     same = ".".join([*VERSION.split(".")[:2], "99"])
@@ -88,7 +88,7 @@ def test_a_server_of_another_version_is_warned_of_once(caplog: pytest.LogCapture
     assert warning.endswith("pip install muster-eval==7.2.0")
 
 
-def test_a_pause_longer_than_patience_is_neither_begun_nor_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_pause_longer_than_patience_is_neither_begun_nor_reported(caplog: pytest.LogCaptureFixture) -> None:
     fixture = Fixture()
     with pytest.raises(QuotaExceeded) as caught:
         fixture.play(call(fixture.settings, GET), [Response(429, {"retry-after": "3600"})])
@@ -97,13 +97,13 @@ def test_a_pause_longer_than_patience_is_neither_begun_nor_told(caplog: pytest.L
     assert caplog.messages == []
 
 
-def test_a_date_to_come_back_at_is_as_good_as_none() -> None:
+def test_a_retry_after_header_with_a_date_is_ignored() -> None:
     fixture = Fixture()
     fixture.play(call(fixture.settings, GET), [Response(503, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}), OK])
     assert fixture.pauses == [0.5]
 
 
-def test_each_event_makes_patience_whole_again() -> None:
+def test_each_event_restores_the_whole_patience() -> None:
     """A server that starts anew every minute is waited for all night."""
     fixture = Fixture(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
     stream: list[Any] = []
@@ -122,7 +122,7 @@ def test_each_event_makes_patience_whole_again() -> None:
     assert seen == list(range(1, 20))
 
 
-def test_a_server_that_says_that_nothing_has_happened_is_well() -> None:
+def test_a_heartbeat_restores_the_whole_patience() -> None:
     """An evaluation may wait for its turn all night, behind a proxy that cuts every stream off."""
     fixture = Fixture(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
     heartbeat: list[Response | bytes | Exception] = [OK, b": still here\n\n", broken()]
@@ -130,7 +130,7 @@ def test_a_server_that_says_that_nothing_has_happened_is_well() -> None:
     assert fixture.pauses == [4] * 20
 
 
-def test_a_server_that_ends_every_stream_without_a_word_is_not() -> None:
+def test_streams_that_end_without_an_event_use_up_patience() -> None:
     fixture = Fixture(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
     with pytest.raises(ServerUnavailable, match="the stream of events ended before the evaluation did"):
         fixture.play(events(fixture.settings, "ev-1", 0, _no_deadline(fixture)), [OK, b""] * 3)
@@ -144,7 +144,7 @@ def test_no_pause_is_longer_than_the_time_that_is_left_to_wait() -> None:
     assert fixture.pauses == [0.5, 1, 1]
 
 
-def test_silence_is_not_listened_to_for_longer_than_the_time_that_is_left() -> None:
+def test_a_silent_stream_is_read_no_longer_than_the_time_that_is_left() -> None:
     fixture = Fixture()
     opened = resumed(events(fixture.settings, "ev-1", 0, Deadline(fixture.settings, 2.5, lambda seconds: Timeout("ev-1", seconds))))
     assert isinstance(opened, Open)

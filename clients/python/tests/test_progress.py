@@ -39,12 +39,12 @@ def test_nothing_is_shown_elsewhere_unless_it_is_asked_for(monkeypatch: pytest.M
     assert "evaluating" in shown("bar")
 
 
-def test_off_is_off_in_a_terminal_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disabled_progress_bar_is_not_shown_in_a_terminal_either(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert shown("off") == ""
 
 
-def test_before_there_are_figures_there_is_nothing_to_say() -> None:
+def test_nothing_is_shown_before_there_are_figures() -> None:
     running = read_running(Fields(figures(0) | {"mean": None, "halfWidth": None}, "running"))
     assert line(running) == ""
 

@@ -94,11 +94,11 @@ def test_a_comparison_has_its_verdict(client: Client) -> None:
     assert answer.candidates[0].interval.low > 0
 
 
-def test_a_suite_is_sent_as_it_stands_in_its_file(client: Client) -> None:
+def test_a_suite_is_sent_with_the_exact_text_of_its_file(client: Client) -> None:
     assert client.evaluate(LATE, GAME / "cartpole.yaml", stop={"rule": "fixed", "episodes": 4}).episodes == 4
 
 
-def test_what_is_wrong_is_named_as_the_server_names_it(client: Client) -> None:
+def test_an_invalid_field_is_named_as_the_server_names_it(client: Client) -> None:
     with pytest.raises(BadRequest) as field:
         client.evaluate(LATE, "cartpole", stop={"rule": "fixed", "episodes": -1})
     assert (field.value.code, field.value.path) == ("request.invalid", "body.stop.episodes")
@@ -110,7 +110,7 @@ def test_what_is_wrong_is_named_as_the_server_names_it(client: Client) -> None:
     assert missing.value.code == "evaluation.not-found"
 
 
-def test_an_evaluation_that_is_cancelled_is_over(client: Client) -> None:
+def test_a_cancelled_evaluation_has_ended(client: Client) -> None:
     with pytest.raises(Timeout) as late:
         client.evaluate(EARLY, "cartpole", stop={"rule": "fixed", "episodes": 100_000}, cache=False, timeout=0.1)
     client.cancel(late.value.evaluation_id)
@@ -118,7 +118,7 @@ def test_an_evaluation_that_is_cancelled_is_over(client: Client) -> None:
     assert last.data == {"state": "cancelled"}
 
 
-def test_an_evaluation_goes_on_through_a_server_that_is_killed_to_the_same_answer(server: RealServer, client: Client) -> None:
+def test_an_evaluation_has_the_same_answer_after_the_server_is_killed_and_restarted(server: RealServer, client: Client) -> None:
     kills: list[int] = []
 
     def kill_once(running: Running) -> None:
@@ -133,14 +133,14 @@ def test_an_evaluation_goes_on_through_a_server_that_is_killed_to_the_same_answe
     assert disturbed.official == client.evaluate(EARLY, "cartpole", stop=stop, cache=False).official
 
 
-def test_weights_travel_once(client: Client) -> None:
+def test_weights_are_sent_only_once(client: Client) -> None:
     path = CHECKPOINTS / "late.safetensors"
     digest = client.upload(path)
     assert client.evaluate(path, "cartpole", stop={"rule": "fixed", "episodes": 4}).checkpoint == f"sha256:{digest}"
 
 
 @pytest.mark.parametrize("loop", SAMPLE)
-def test_the_training_loop_is_told_how_it_goes(loop: Loop, server: RealServer, tmp_path: Path) -> None:
+def test_a_training_loop_receives_the_progress_of_its_evaluation(loop: Loop, server: RealServer, tmp_path: Path) -> None:
     done = run(loop, server.url, tmp_path, updates=2)
     assert done.returncode == 1, done.stderr
     assert done.stdout.count("episodes") == 2
@@ -155,7 +155,7 @@ def test_the_training_loop_is_told_how_it_goes(loop: Loop, server: RealServer, t
         ("some.bin", np.uint8, 0.0001),
     ],
 )
-def test_what_differs_makes_the_very_file_on_the_server(
+def test_a_delta_yields_the_identical_file_on_the_server(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, dtype: type, share: float
 ) -> None:
     """The server keeps nothing whose digest is not that of the whole."""

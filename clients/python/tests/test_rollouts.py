@@ -67,7 +67,7 @@ class Answering:
         return [json.loads(request.body) for request in self.asked if request.body is not None]
 
 
-def test_each_group_is_acknowledged_when_the_next_one_is_asked_for() -> None:
+def test_each_group_is_acknowledged_when_the_next_one_is_requested() -> None:
     server = Answering(answer(group(0)), acknowledged(0), answer(), answer(group(1, lease=4)), acknowledged(1), answer(state="completed"))
     groups = server.items(rollouts._groups(SETTINGS, "ro-1", 30))
     first = next(groups)
@@ -90,7 +90,7 @@ def test_a_batch_is_acknowledged_as_one_and_the_last_may_be_smaller() -> None:
         rollouts._deliver_batches(SETTINGS, "ro-1", 0, 600)
 
 
-def test_a_lost_lease_and_a_failed_stream_are_said() -> None:
+def test_a_lost_lease_and_a_failed_stream_are_raised() -> None:
     server = Answering(answer(group(0)), acknowledged(0, "late"), answer(state="failed", problem="the task is broken"))
     groups = server.items(rollouts._groups(SETTINGS, "ro-1", 600))
     next(groups)
@@ -100,7 +100,7 @@ def test_a_lost_lease_and_a_failed_stream_are_said() -> None:
         list(server.items(rollouts._groups(SETTINGS, "ro-1", 600)))
 
 
-def test_a_stream_is_begun_with_its_terms_told_of_versions_and_ended() -> None:
+def test_a_stream_is_started_with_its_terms_and_receives_versions_until_it_is_ended() -> None:
     server = Answering(STREAM, {"policy": "org/m", "version": 3, "ordinal": 1}, STREAM)
     options = {"group_size": 2, "concurrency": 4, "max_staleness": 1, "keep_filtered": True}
     stream = server.run(rollouts._start(SETTINGS, "0" * 64, "code", options))  # type: ignore[arg-type]

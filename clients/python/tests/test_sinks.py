@@ -71,7 +71,7 @@ class Broken:
         """Nothing is open."""
 
 
-def test_a_sink_that_fails_is_warned_of_once_and_the_others_go_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_sink_causes_one_warning_and_the_others_continue(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     sinks = open_sinks([Broken(), "csv"], tmp_path)
     for step, figures in LATE:
         sinks.log(step, figures)
@@ -84,7 +84,7 @@ def test_a_sink_that_fails_is_warned_of_once_and_the_others_go_on(tmp_path: Path
     assert read_csv(tmp_path) == replace(EXPECTED, documents={})
 
 
-def test_a_name_that_no_sink_has_is_refused() -> None:
+def test_an_unknown_sink_is_refused() -> None:
     from muster.sinks.named_sinks import assert_log
 
     given: Any = "tensorbord"

@@ -64,7 +64,9 @@ def run(loop: Loop, url: str, out: Path, updates: int) -> subprocess.CompletedPr
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_it_keeps_what_beat_the_best_and_ends_when_the_target_is_certified(loop: Loop, fake: FakeMuster, url: str, tmp_path: Path) -> None:
+def test_the_loop_keeps_each_new_best_checkpoint_and_ends_when_the_target_is_certified(
+    loop: Loop, fake: FakeMuster, url: str, tmp_path: Path
+) -> None:
     answers(fake, lows=[100, 200, 150, 460], verdicts=["promote", "regress", "promote"])
     done = run(loop, url, tmp_path, updates=5)
     assert done.returncode == 0, done.stderr
@@ -89,7 +91,7 @@ def test_it_keeps_what_beat_the_best_and_ends_when_the_target_is_certified(loop:
 
 
 @pytest.mark.parametrize("loop", SAMPLE)
-def test_it_says_by_its_exit_code_that_the_target_was_not_reached(loop: Loop, fake: FakeMuster, url: str, tmp_path: Path) -> None:
+def test_the_exit_code_says_that_the_target_was_not_reached(loop: Loop, fake: FakeMuster, url: str, tmp_path: Path) -> None:
     answers(fake, lows=[100], verdicts=[])
     done = run(loop, url, tmp_path, updates=1)
     assert done.returncode == 1, done.stderr
@@ -97,7 +99,7 @@ def test_it_says_by_its_exit_code_that_the_target_was_not_reached(loop: Loop, fa
 
 
 @pytest.mark.parametrize("loop", SAMPLE)
-def test_it_says_what_kept_it_from_evaluating(loop: Loop, fake: FakeMuster, url: str, tmp_path: Path) -> None:
+def test_the_loop_reports_why_it_could_not_evaluate(loop: Loop, fake: FakeMuster, url: str, tmp_path: Path) -> None:
     fake.break_down("POST", "/v1/evaluations", Answer(403, problem(403, "access.role", "the token is a viewer's; expected a submitter's")))
     done = run(loop, url, tmp_path, updates=1)
     assert (done.returncode, done.stdout) == (3, "")

@@ -51,7 +51,7 @@ def test_a_file_is_sent_in_parts_and_evaluated_by_its_digest(muster: Client, fak
     }
 
 
-def test_what_the_server_has_is_not_sent_again(muster: Client, fake: FakeMuster, weights: Path) -> None:
+def test_a_file_that_the_server_has_is_not_sent_again(muster: Client, fake: FakeMuster, weights: Path) -> None:
     assert muster.upload(weights) == digest_of(weights)
     asked = len(fake.asked)
     muster.submit(str(weights), "cartpole")
@@ -67,7 +67,7 @@ def test_a_small_file_travels_in_one_request(muster: Client, fake: FakeMuster, t
     assert all("content-range" not in asked.headers for asked in fake.asked)
 
 
-def test_an_upload_that_was_cut_at_40_percent_goes_on_from_there(muster: Client, fake: FakeMuster, weights: Path) -> None:
+def test_an_upload_interrupted_at_40_percent_continues_from_there(muster: Client, fake: FakeMuster, weights: Path) -> None:
     fake.break_down("PUT", CHECKPOINTS, Drop(after_bytes=PART), Drop(after_bytes=229))
     muster.upload(weights)
     assert fake.checkpoints == {digest_of(weights): weights.read_bytes()}
@@ -76,13 +76,13 @@ def test_an_upload_that_was_cut_at_40_percent_goes_on_from_there(muster: Client,
 
 
 @pytest.mark.parametrize("after_bytes", [0, 1, 999, 1000])
-def test_wherever_a_part_is_cut_the_whole_arrives(muster: Client, fake: FakeMuster, weights: Path, after_bytes: int) -> None:
+def test_an_upload_interrupted_anywhere_arrives_whole(muster: Client, fake: FakeMuster, weights: Path, after_bytes: int) -> None:
     fake.break_down("PUT", CHECKPOINTS, *[Drop(after_bytes=after_bytes)] * 3)
     muster.upload(weights)
     assert fake.checkpoints == {digest_of(weights): weights.read_bytes()}
 
 
-def test_an_answer_that_was_lost_after_the_last_part_is_found_out(muster: Client, fake: FakeMuster, tmp_path: Path) -> None:
+def test_a_lost_answer_to_the_last_part_is_found_by_asking_for_the_file(muster: Client, fake: FakeMuster, tmp_path: Path) -> None:
     small = tmp_path / "small.onnx"
     small.write_bytes(b"small")
     fake.break_down("PUT", CHECKPOINTS, Answer(503, problem(503, "store.unusable", "wait"), {"retry-after": "0"}))
@@ -93,7 +93,7 @@ def test_an_answer_that_was_lost_after_the_last_part_is_found_out(muster: Client
     assert len(fake.requests("HEAD", CHECKPOINTS)) == 2
 
 
-def test_what_had_come_whole_before_the_server_was_killed_is_not_sent_again(muster: Client, fake: FakeMuster, weights: Path) -> None:
+def test_a_file_that_was_complete_before_the_server_was_killed_is_not_sent_again(muster: Client, fake: FakeMuster, weights: Path) -> None:
     fake.uploads[digest_of(weights)] = Upload(weights.read_bytes())
     muster.upload(weights)
     (put,) = fake.requests("PUT", CHECKPOINTS)
@@ -101,7 +101,7 @@ def test_what_had_come_whole_before_the_server_was_killed_is_not_sent_again(must
     assert fake.checkpoints == {digest_of(weights): weights.read_bytes()}
 
 
-def test_an_upload_that_somebody_else_has_moved_on_is_taken_up_where_it_is(muster: Client, fake: FakeMuster, weights: Path) -> None:
+def test_an_upload_that_another_client_has_advanced_continues_from_there(muster: Client, fake: FakeMuster, weights: Path) -> None:
     fake.uploads[digest_of(weights)] = Upload(weights.read_bytes()[:500])
     fake.break_down("HEAD", CHECKPOINTS, Answer(404, {}, {"upload-offset": "700"}))
     muster.upload(weights)
@@ -148,7 +148,7 @@ def test_an_onnx_model_brings_the_weights_that_its_exporter_wrote_beside_it(must
     assert muster.upload(tmp_path / "other.onnx") == digest_of(tmp_path / "other.onnx")
 
 
-def test_a_file_that_changes_while_it_is_sent_is_not_passed_off_as_what_it_was(muster: Client, fake: FakeMuster, weights: Path) -> None:
+def test_a_file_that_changes_while_it_is_sent_is_refused(muster: Client, fake: FakeMuster, weights: Path) -> None:
     def overwrite() -> None:
         if fake.requests("PUT", CHECKPOINTS):
             weights.write_bytes(b"x" * 3072)
@@ -160,20 +160,20 @@ def test_a_file_that_changes_while_it_is_sent_is_not_passed_off_as_what_it_was(m
     assert fake.checkpoints == {}
 
 
-def test_a_file_that_shrinks_while_it_is_sent_is_named(muster: Client, fake: FakeMuster, weights: Path) -> None:
+def test_a_file_that_shrinks_while_it_is_sent_is_refused_by_name(muster: Client, fake: FakeMuster, weights: Path) -> None:
     fake.on_asked = lambda: os.truncate(weights, 10) if fake.requests("PUT", CHECKPOINTS) else None
     with pytest.raises(InvalidArgument, match=r"policy\.safetensors has become shorter"):
         muster.upload(weights)
 
 
-def test_a_quota_that_time_does_not_mend_is_said_at_once(muster: Client, fake: FakeMuster, weights: Path) -> None:
+def test_an_exceeded_storage_quota_is_raised_at_once(muster: Client, fake: FakeMuster, weights: Path) -> None:
     fake.break_down("PUT", CHECKPOINTS, Answer(429, problem(429, "quota.checkpoint-bytes", "3072 bytes more would come")))
     with pytest.raises(QuotaExceeded) as caught:
         muster.upload(weights)
     assert (caught.value.code, caught.value.retry_after) == ("quota.checkpoint-bytes", None)
 
 
-def test_an_upload_is_given_up_when_the_server_asks_for_more_patience_than_there_is(
+def test_an_upload_ends_when_the_server_asks_for_a_longer_wait_than_patience_allows(
     muster: Client, fake: FakeMuster, weights: Path
 ) -> None:
     fake.break_down("PUT", CHECKPOINTS, Answer(503, problem(503, "store.full", "no room"), {"retry-after": "31"}))

@@ -10,7 +10,7 @@ from rollout_values import GOLDEN_FILE, golden_values
 COMMITTED = json.loads(GOLDEN_FILE.read_text(encoding="utf-8"))
 
 
-def test_the_committed_advantages_are_what_the_formulas_give() -> None:
+def test_the_committed_advantages_equal_the_formulas() -> None:
     computed = golden_values()
     assert [(case["name"], case["terms"]) for case in computed] == [(case["name"], case["terms"]) for case in COMMITTED]
     for ours, theirs in zip(computed, COMMITTED, strict=True):

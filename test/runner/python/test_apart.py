@@ -74,7 +74,7 @@ def at_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_spaces_observations_and_actions_arrive_as_they_were(seed: int) -> None:
+def test_spaces_observations_and_actions_arrive_unchanged(seed: int) -> None:
     space = drawn_space(random.Random(seed))
     again = space_from_data(json.loads(json.dumps(write_space(space))))
     assert again == space
@@ -104,7 +104,7 @@ def test_spaces_observations_and_actions_arrive_as_they_were(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_bytes_come_for_actions_are_actions_or_none(seed: int) -> None:
+def test_any_bytes_decode_to_valid_actions_or_are_refused(seed: int) -> None:
     draw = random.Random(seed)
     actions = Actions(drawn_space(draw))
     count = draw.randrange(1, 5)
@@ -131,12 +131,12 @@ class Derived(spaces.Discrete):
 
 
 @pytest.mark.parametrize("space", [spaces.Text(3), Derived(2), spaces.Sequence(spaces.Discrete(2))])
-def test_a_space_that_could_mean_anything_is_not_sent(space: Space) -> None:
+def test_an_ambiguous_space_is_refused(space: Space) -> None:
     with pytest.raises(UnsentSpace):
         write_space(space)
 
 
-def test_an_observation_that_does_not_fit_is_the_environments_fault() -> None:
+def test_an_observation_that_does_not_fit_its_space_is_a_crash_of_the_environment() -> None:
     codec = Observations(spaces.Dict({"a": spaces.Box(0, 1, (2,)), "b": spaces.Discrete(2)}))
     for wrong in (
         {"a": np.zeros(2)},
@@ -150,7 +150,7 @@ def test_an_observation_that_does_not_fit_is_the_environments_fault() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_failed_rows_are_believed_when_they_make_sense_and_fail_all_rows_otherwise(
+def test_a_valid_report_of_failed_rows_fails_those_rows_and_an_invalid_one_fails_all_rows(
     seed: int,
 ) -> None:
     draw = random.Random(seed)

@@ -36,7 +36,7 @@ def makers(count: int) -> Any:
     return [Counted(i) for i in range(count)]
 
 
-def test_an_environment_that_was_given_back_is_taken_again() -> None:
+def test_an_environment_that_was_given_back_is_reused() -> None:
     (maker,) = made = makers(1)
     pool = EnvironmentPool(made, kept=2)
     first, second = pool.take(0), pool.take(0)
@@ -46,7 +46,7 @@ def test_an_environment_that_was_given_back_is_taken_again() -> None:
     assert len(maker.made) == 2
 
 
-def test_what_there_is_no_room_for_is_closed() -> None:
+def test_an_environment_beyond_the_capacity_is_closed() -> None:
     one, other = made = makers(2)
     pool = EnvironmentPool(made, kept=3)
     for environment in [pool.take(0) for _ in range(4)]:
@@ -61,7 +61,7 @@ def test_what_there_is_no_room_for_is_closed() -> None:
     assert not other.open()
 
 
-def test_making_one_does_not_move_the_generators_that_rows_share() -> None:
+def test_creating_an_environment_leaves_the_shared_random_generators_unchanged() -> None:
     random.seed(5)
     np.random.seed(5)
     expected = (random.random(), np.random.random())
@@ -71,7 +71,7 @@ def test_making_one_does_not_move_the_generators_that_rows_share() -> None:
     assert (random.random(), np.random.random()) == expected
 
 
-def test_vectors_are_kept_by_task_and_width_and_the_longest_unused_goes() -> None:
+def test_vectors_are_cached_by_task_and_width_and_the_least_recently_used_is_closed() -> None:
     one, other = made = makers(2)
     pool = VectorPool(made)
     for width in range(1, KEPT_VECTORS + 1):

@@ -97,7 +97,7 @@ def module(tests: Asker) -> Any:
     return tests.ask("import", "candidate_code")
 
 
-def test_plain_data_and_what_is_changed_in_it_passes_as_in_one_process(tmp_path: Path) -> None:
+def test_plain_data_and_changes_to_it_pass_as_within_one_process(tmp_path: Path) -> None:
     with crossing(tmp_path) as tests:
         code = module(tests)
         numbers = [3, 1, 2]
@@ -179,7 +179,7 @@ def test_exceptions_classes_and_objects_behave_as_they_are_declared(tmp_path: Pa
         assert code.limit() == [1, 2]
 
 
-def test_an_object_of_the_candidate_is_never_asked_how_it_compares(tmp_path: Path) -> None:
+def test_comparison_methods_of_candidate_objects_are_never_called(tmp_path: Path) -> None:
     with crossing(tmp_path) as tests, pytest.raises(NotPlain, match=r"gave a candidate_code\.Anything, which is no plain data"):
         module(tests).anything()
     with crossing(tmp_path, "candidate_code.Anything", "candidate_code.Item") as tests:
@@ -203,7 +203,7 @@ def test_an_object_of_the_candidate_is_never_asked_how_it_compares(tmp_path: Pat
                 claim()
 
 
-def test_what_cannot_pass_is_refused_by_its_name(tmp_path: Path) -> None:
+def test_a_value_that_cannot_pass_is_refused_by_name(tmp_path: Path) -> None:
     class Mine:
         pass
 
@@ -221,7 +221,7 @@ def test_what_cannot_pass_is_refused_by_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["leave", "nonsense", "endless"])
-def test_a_candidate_that_ends_or_says_nonsense_fails_every_test_that_asks_it(tmp_path: Path, way: str) -> None:
+def test_a_candidate_that_ends_or_answers_invalidly_fails_every_test_that_uses_it(tmp_path: Path, way: str) -> None:
     with crossing(tmp_path) as tests:
         code = module(tests)
         with pytest.raises(CandidateGone):

@@ -31,7 +31,7 @@ def brought() -> set[str]:
     return {name for name in sys.modules if "brought" in name}
 
 
-def test_what_a_visit_has_imported_is_forgotten_and_found_anew_elsewhere(tmp_path: Path) -> None:
+def test_modules_of_a_visit_are_forgotten_and_those_of_the_next_directory_are_found(tmp_path: Path) -> None:
     for number in (1, 2):
         directory = brings(tmp_path / str(number), number)
         visited = visit(directory)
@@ -42,7 +42,7 @@ def test_what_a_visit_has_imported_is_forgotten_and_found_anew_elsewhere(tmp_pat
         assert str(directory) not in sys.path
 
 
-def test_what_lies_elsewhere_stays(tmp_path: Path) -> None:
+def test_modules_of_other_directories_stay(tmp_path: Path) -> None:
     stays = visit(brings(tmp_path / "stays", 1))
     assert find("brought:number", stays.directory)() == 1
     goes = tmp_path / "goes"
@@ -54,7 +54,7 @@ def test_what_lies_elsewhere_stays(tmp_path: Path) -> None:
     assert brought() == {"brought"}
 
 
-def test_all_is_looked_through_when_what_was_there_before_is_gone_or_was_imported_again(tmp_path: Path) -> None:
+def test_all_modules_are_examined_when_an_earlier_one_has_gone_or_was_imported_again(tmp_path: Path) -> None:
     first = visit(brings(tmp_path / "first", 1))
     find("outer_brought:number", first.directory)
     other = tmp_path / "other"

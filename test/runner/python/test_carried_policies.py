@@ -75,7 +75,7 @@ def test_two_checkpoints_with_modules_of_the_same_name_are_kept_apart(runner: Ru
     assert runner.play(episodes(1))[0]["return"] == 4.0
 
 
-def test_a_directory_may_name_a_file_in_it(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_a_directory_can_name_a_file_in_it(runner: RunnerProcess, tmp_path: Path) -> None:
     directory = tmp_path / "checkpoint"
     directory.mkdir()
     write_mlp(directory / "model.safetensors", random_layers(1, 2))
@@ -93,7 +93,7 @@ def test_a_number_in_any_usual_form_is_a_discrete_action(runner: RunnerProcess, 
 
 
 @pytest.mark.parametrize("body", ["return 5", "return -1", "return 1.5", "return None", "return [1, 2]", "return 'left'"])
-def test_a_wrong_discrete_action_is_the_policys_crash(runner: RunnerProcess, tmp_path: Path, body: str) -> None:
+def test_a_wrong_discrete_action_is_a_crash_of_the_policy(runner: RunnerProcess, tmp_path: Path, body: str) -> None:
     runner.load(*policy_of(tmp_path, acting(body)), environment("toys:Chosen", actions=5))
     (outcome,) = runner.play(episodes(1))
     assert (outcome["type"], outcome["cause"]) == ("failed", "policy-crash")
@@ -101,7 +101,7 @@ def test_a_wrong_discrete_action_is_the_policys_crash(runner: RunnerProcess, tmp
 
 
 @pytest.mark.parametrize("body", ["return [1.0]", "return 0.5", "return ['a', 'b']", "return np.zeros((1, 2))", "return [1j, 0]"])
-def test_a_wrong_continuous_action_is_the_policys_crash(runner: RunnerProcess, tmp_path: Path, body: str) -> None:
+def test_a_wrong_continuous_action_is_a_crash_of_the_policy(runner: RunnerProcess, tmp_path: Path, body: str) -> None:
     runner.load(*policy_of(tmp_path, acting(body)), environment("toys:Moved", low=[0, 0], high=[1, 1]))
     assert runner.play(episodes(1))[0]["cause"] == "policy-crash"
 
@@ -111,7 +111,7 @@ def test_a_list_of_numbers_is_a_continuous_action(runner: RunnerProcess, tmp_pat
     assert runner.play(episodes(1))[0]["return"] == 0.5
 
 
-def test_what_the_policy_raises_is_its_crash_and_told_with_its_place(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_an_exception_of_the_policy_is_its_crash_and_is_reported_with_its_location(runner: RunnerProcess, tmp_path: Path) -> None:
     runner.load(*policy_of(tmp_path, acting("raise KeyError('lost')")), environment("toys:Toy"))
     (outcome,) = runner.play(episodes(1))
     assert outcome["cause"] == "policy-crash"
@@ -120,6 +120,6 @@ def test_what_the_policy_raises_is_its_crash_and_told_with_its_place(runner: Run
     assert "muster_runner" not in outcome["detail"]
 
 
-def test_a_policy_that_runs_out_of_memory(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_a_policy_that_runs_out_of_memory_is_reported_as_out_of_memory(runner: RunnerProcess, tmp_path: Path) -> None:
     runner.load(*policy_of(tmp_path, acting("raise MemoryError")), environment("toys:Toy"))
     assert runner.play(episodes(1))[0]["cause"] == "out-of-memory"

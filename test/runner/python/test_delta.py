@@ -22,13 +22,13 @@ def delta(index: dict[str, Any]) -> io.BytesIO:
     return io.BytesIO(MAGIC + packed + tail + MAGIC)
 
 
-def test_an_index_with_more_values_than_any_has_is_refused_before_they_are_made() -> None:
+def test_an_index_with_too_many_values_is_refused_before_they_are_created() -> None:
     many = delta({**INDEX, "segments": [], "others": [0] * MOST_VALUES})
     with pytest.raises(DeltaError, match="it has more than 2500000 values"):
         DeltaReader(many, io.BytesIO(BASE))
 
 
-def test_names_are_one_value_each_whatever_they_hold() -> None:
+def test_each_name_counts_as_one_value_whatever_it_contains() -> None:
     segment = {"name": '"' + "[," * MOST_VALUES + "\\", "size": 0, "wordBytes": 1, "from": None, "crc32": 0, "blocks": []}
     reader = DeltaReader(delta({**INDEX, "segments": [segment]}), io.BytesIO(BASE))
     assert list(reader.blocks()) == []
@@ -44,5 +44,5 @@ def test_names_are_one_value_each_whatever_they_hold() -> None:
         (b'"' + b'\\"' * 10**6, 1),
     ],
 )
-def test_values_are_counted_in_one_pass_over_what_need_not_be_json(text: bytes, values: int) -> None:
+def test_values_are_counted_in_one_pass_even_if_the_text_is_no_json(text: bytes, values: int) -> None:
     assert _count_values(text) == values

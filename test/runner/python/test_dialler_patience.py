@@ -49,10 +49,10 @@ def test_a_container_whose_muster_was_killed_ends_within_twenty_seconds(patience
     assert 15 < patience(repeat(ConnectionRefusedError("refused"))) < 20
 
 
-def test_one_whose_muster_does_not_answer_yet_waits_for_a_minute(patience: Callable[[Iterator[OSError]], float]) -> None:
+def test_a_container_whose_muster_does_not_answer_yet_waits_for_a_minute(patience: Callable[[Iterator[OSError]], float]) -> None:
     assert 60 < patience(repeat(TimeoutError("timed out"))) < 75
 
 
-def test_what_was_refused_before_an_answer_that_came_late_does_not_count(patience: Callable[[Iterator[OSError]], float]) -> None:
+def test_refusals_before_a_late_answer_do_not_count(patience: Callable[[Iterator[OSError]], float]) -> None:
     refused = [ConnectionRefusedError("refused")] * 5
     assert 15 < patience(chain(refused, [TimeoutError("timed out")], repeat(ConnectionRefusedError("refused")))) < 45

@@ -34,7 +34,7 @@ WORK = [(0, 0, 1, 0), (1, 0, 2, 0), (2, 0, 3, 0), (3, 0, 4, 0), (4, 0, 5, 0)]
         ("nan", "invalid-return", "the return is NaN, not a number, after 1 step, expected a finite number"),
     ],
 )
-def test_an_environment_that_breaks_is_made_anew(runner: RunnerProcess, any_policy: Policy, how: str, cause: str, detail: str) -> None:
+def test_an_environment_that_fails_is_created_again(runner: RunnerProcess, any_policy: Policy, how: str, cause: str, detail: str) -> None:
     runner.load(*any_policy, environment("toys:Broken", how=how))
     outcomes = runner.play(WORK)
     assert [outcome.get("cause", outcome.get("return")) for outcome in outcomes] == [1.0, cause, 1.0, cause, 1.0]
@@ -51,7 +51,7 @@ def test_an_environment_that_ends_the_process_leaves_the_outcomes_before_it(any_
         assert [(frame["type"], frame.get("index")) for frame in runner.rest()] == [("begin", None), ("completed", 0)]
 
 
-def test_an_environment_that_cannot_be_made_anew_fails_each_episode(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_an_environment_that_cannot_be_created_again_fails_each_episode(runner: RunnerProcess, any_policy: Policy) -> None:
     runner.load(*any_policy, environment("toys:CaughtTwice"))
     details = [outcome["detail"] for outcome in runner.play(WORK[:2])]
     assert details[0].startswith("RuntimeError: once")

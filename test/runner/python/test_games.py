@@ -41,7 +41,7 @@ def played(runner: RunnerProcess, policy: Policy, game: Frame, *agents: str) -> 
     return outcome
 
 
-def test_one_policy_acts_for_every_agent_that_is_there(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_one_policy_acts_for_every_agent_of_a_game(runner: RunnerProcess, tmp_path: Path) -> None:
     outcome = played(runner, choosing(tmp_path / "p.safetensors", 2), environment("parallel_toys:Race", runners=3), "runner_0", "runner_2")
     assert outcome["return"] == 2 * (3 + 2 + 1)
     assert outcome["length"] == 3
@@ -67,7 +67,7 @@ def refused(runner: RunnerProcess, policy: Policy, game: Frame, **changes: Any) 
     return str(answer["message"])
 
 
-def test_what_cannot_be_played_is_refused_with_the_way_that_remains(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_an_unplayable_game_is_refused_with_an_alternative(runner: RunnerProcess, tmp_path: Path) -> None:
     one = choosing(tmp_path / "one.safetensors", 0)
     mixed = refused(runner, one, environment("parallel_toys:Race", walkers=1))
     assert '(agent "walker_0"); agents with other spaces are played with a policy for each agent, a directory with muster.json' in mixed

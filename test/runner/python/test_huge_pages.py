@@ -26,7 +26,7 @@ def filled(size: int) -> mmap.mmap:
 
 
 @pytest.mark.skipif(not SETTING.exists() or "[never]" in SETTING.read_text(), reason="this kernel gives no huge pages")
-def test_what_is_filled_within_is_in_huge_pages_afterwards() -> None:
+def test_memory_that_is_filled_within_the_context_is_in_huge_pages_afterwards() -> None:
     before = in_huge_pages()
     with huge_pages():
         memory = filled(BYTES)
@@ -42,13 +42,13 @@ def test_a_small_region_is_left_as_it_is() -> None:
     memory.close()
 
 
-def test_whatever_happens_within_no_thread_is_left() -> None:
+def test_no_thread_is_left_whatever_happens_within_the_context() -> None:
     with pytest.raises(ValueError, match="no model"), huge_pages():
         raise ValueError("no model")
     assert threading.active_count() == 1
 
 
-def test_regions_are_told_by_where_they_begin_and_end() -> None:
+def test_regions_are_distinguished_by_their_start_and_end() -> None:
     memory = filled(BYTES)
     assert any(end - start >= BYTES for start, end in list_large_regions())
     memory.close()

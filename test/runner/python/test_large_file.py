@@ -100,7 +100,7 @@ def test_a_large_file_has_the_digest_that_it_would_have_if_it_were_small(tmp_pat
     assert compute_digest(path) == f"sha256:{expected}"
 
 
-def test_a_sandbox_that_reads_for_itself_has_no_thread_whose_memory_it_would_pay_for(
+def test_a_sandbox_that_reads_a_file_has_no_thread_that_would_use_its_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "policy.bin"

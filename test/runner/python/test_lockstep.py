@@ -45,7 +45,7 @@ def results(outcomes: list[Frame]) -> list[Any]:
 
 @pytest.mark.parametrize("actions", ["deterministic", "stochastic"])
 @pytest.mark.parametrize("name", ["early", "middle"])
-def test_on_cartpole_returns_are_those_of_single_play_to_the_last_bit(runner: RunnerProcess, name: str, actions: str) -> None:
+def test_on_cartpole_returns_equal_those_of_single_play_to_the_last_bit(runner: RunnerProcess, name: str, actions: str) -> None:
     path = CHECKPOINTS / f"{name}.safetensors"
     policy, task, episodes = (path, file_digest(path)), environment("gymnasium:CartPole-v1"), work(96)
     runner.load(*policy, task, actions=actions)
@@ -58,7 +58,7 @@ def test_on_cartpole_returns_are_those_of_single_play_to_the_last_bit(runner: Ru
 
 @pytest.mark.parametrize("squash", ["tanh", "clip", "none"])
 @pytest.mark.parametrize("actions", ["deterministic", "stochastic"])
-def test_continuous_actions_are_those_of_single_play(runner: RunnerProcess, tmp_path: Path, squash: str, actions: str) -> None:
+def test_continuous_actions_equal_those_of_single_play(runner: RunnerProcess, tmp_path: Path, squash: str, actions: str) -> None:
     """A linear layer of one number is not rounded otherwise in a batch, so that the draws can be compared to the last bit."""
     tensors = random_layers(1, 2) | {"action.log_std": np.array([-1.0, 0.5], np.float32)}
     policy = write_mlp(tmp_path / "p.safetensors", tensors, {"kind": "continuous", "squash": squash})
@@ -112,7 +112,7 @@ in the runner, which takes what the environment gives: row.observation, reward, 
     ],
 )
 @pytest.mark.parametrize("width", [2, 5])
-def test_an_environment_that_breaks_is_one_episodes_outcome(
+def test_a_failing_environment_fails_only_its_own_episode(
     runner: RunnerProcess, any_policy: Policy, width: int, how: str, cause: str, detail: str
 ) -> None:
     runner.load(*any_policy, environment("toys:Broken", how=how), batching=lockstep(width, 10))
@@ -121,13 +121,13 @@ def test_an_environment_that_breaks_is_one_episodes_outcome(
     assert outcomes[1]["detail"].startswith(detail)
 
 
-def test_an_environment_that_cannot_be_made_anew_fails_the_episodes_that_need_it(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_an_environment_that_cannot_be_created_again_fails_the_episodes_that_need_it(runner: RunnerProcess, any_policy: Policy) -> None:
     runner.load(*any_policy, environment("toys:CaughtTwice"), batching=lockstep(2))
     details = [outcome["detail"] for outcome in runner.play(work(2))]
     assert [detail.partition("\n")[0] for detail in details] == ["RuntimeError: once", "RuntimeError: there can be only one"]
 
 
-def test_an_environment_that_ends_the_process_takes_the_block_with_it(any_policy: Policy) -> None:
+def test_an_environment_that_ends_the_process_ends_the_block(any_policy: Policy) -> None:
     with RunnerProcess() as runner:
         runner.ready().load(*any_policy, environment("toys:Broken", how="_exit"), batching=lockstep(2))
         runner.send_play([(0, 0, 1, 0), (1, 0, 3, 0), (2, 0, 5, 0), (3, 0, 6, 0)])
@@ -135,7 +135,7 @@ def test_an_environment_that_ends_the_process_takes_the_block_with_it(any_policy
         assert [(frame["type"], frame.get("index")) for frame in runner.rest()] == [("begin", None), ("completed", 0), ("completed", 1)]
 
 
-def test_an_episode_that_takes_too_long_of_its_rows_time_is_a_timeout(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_an_episode_that_exceeds_the_time_of_its_row_is_a_timeout(runner: RunnerProcess, any_policy: Policy) -> None:
     """The others go on, and so does the row."""
     runner.load(*any_policy, environment("toys:Endless"), batching=lockstep(2, 4, seconds=LIMIT))
     outcomes = runner.play(ONE_IS_EVEN)
@@ -144,20 +144,20 @@ def test_an_episode_that_takes_too_long_of_its_rows_time_is_a_timeout(runner: Ru
 
 
 @pytest.mark.parametrize("where", ["step", "reset"])
-def test_an_environment_that_does_not_come_back_is_a_timeout_of_its_episode(runner: RunnerProcess, any_policy: Policy, where: str) -> None:
+def test_an_environment_that_does_not_return_is_a_timeout_of_its_episode(runner: RunnerProcess, any_policy: Policy, where: str) -> None:
     runner.load(*any_policy, environment("toys:Hanging", where=where), batching=lockstep(2, 4, seconds=LIMIT))
     outcomes = runner.play(ONE_IS_EVEN)
     assert results(outcomes) == [1.0, "timeout", 1.0, 1.0]
     assert f"did not come back within {LIMIT} s" in outcomes[1]["detail"]
 
 
-def test_who_has_the_alarm_keeps_it(any_policy: Policy) -> None:
+def test_an_environment_that_sets_an_alarm_keeps_it(any_policy: Policy) -> None:
     with RunnerProcess() as runner:
         runner.ready().load(*any_policy, environment("toys:Alarmed"), batching=lockstep(3, 6))
         assert results(runner.play(work(6))) == [1.0] * 6
 
 
-def test_rows_of_one_block_may_be_of_tasks_with_other_spaces(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_rows_of_one_block_can_have_tasks_with_different_spaces(runner: RunnerProcess, tmp_path: Path) -> None:
     """A network fits observations of one size only; which number it sees is another one in each task."""
     code = (
         "class P:\n"
@@ -188,7 +188,7 @@ def test_a_block_shares_its_time_among_its_episodes(runner: RunnerProcess, any_p
     assert all(0 < outcome["forward"] <= outcome["seconds"] for outcome in outcomes)
 
 
-def test_an_observation_of_one_row_that_does_not_fit_fails_that_episode(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_an_observation_that_does_not_fit_fails_only_the_episode_of_its_row(runner: RunnerProcess, tmp_path: Path) -> None:
     """A network's forward pass is asked row by row then."""
     policy = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
     runner.load(*policy, environment("toys:Misshapen"), batching=lockstep(4, 8))
@@ -225,14 +225,14 @@ def test_a_policy_that_fails_for_all_rows_at_once_fails_the_episodes_that_are_be
         [],
     ],
 )
-def test_batching_that_muster_never_should_send_ends_the_runner(any_policy: Policy, batching: Any) -> None:
+def test_an_invalid_batching_frame_ends_the_runner(any_policy: Policy, batching: Any) -> None:
     with RunnerProcess() as runner:
         runner.ready().send_load(*any_policy, environment("toys:Toy"), batching=batching)
         assert runner.exit_code() == 70
         assert "batching" in runner.stderr
 
 
-def test_a_range_that_is_not_of_whole_blocks_ends_the_runner(any_policy: Policy) -> None:
+def test_a_range_that_does_not_consist_of_whole_blocks_ends_the_runner(any_policy: Policy) -> None:
     with RunnerProcess() as runner:
         runner.ready().load(*any_policy, environment("toys:Toy"), batching=lockstep(2, 4))
         runner.send_play(work(6))

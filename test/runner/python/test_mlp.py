@@ -43,7 +43,7 @@ def test_the_deterministic_action_is_the_one_with_the_greatest_logit(
 
 @pytest.mark.parametrize("given", [[0.5], [0.5, 0.5, 0.5, 0.5, 0.5], 0.5, [[0.5, 0.5], [0.5, 0.5]]])
 @pytest.mark.parametrize("batching", [None, {"form": "lockstep", "width": 2, "episodes": 4, "episodeSeconds": 60}])
-def test_an_observation_of_another_shape_than_declared_is_the_environments_fault(
+def test_an_observation_of_another_shape_than_declared_is_a_crash_of_the_environment(
     runner: RunnerProcess, tmp_path: Path, batching: dict[str, Any] | None, given: Any
 ) -> None:
     """Also one that NumPy would repeat until it fits."""
@@ -57,7 +57,7 @@ def test_an_observation_of_another_shape_than_declared_is_the_environments_fault
 
 @pytest.mark.parametrize("observation", [[0.5] * 4, [0.5, math.nan, 0.5, 0.5]])
 @pytest.mark.parametrize("batching", [None, {"form": "lockstep", "width": 2, "episodes": 4, "episodeSeconds": 60}])
-def test_an_observation_that_holds_nan_is_remarked_on(
+def test_an_observation_with_nan_causes_a_warning(
     runner: RunnerProcess, tmp_path: Path, batching: dict[str, Any] | None, observation: list[float]
 ) -> None:
     policy = write_mlp(tmp_path / "p.safetensors", random_layers(4, 8, 2))
@@ -92,7 +92,7 @@ def test_the_policy_seed_alone_decides_the_stochastic_actions(runner: RunnerProc
         ("none", [9.0, -9.0], [9.0, -9.0]),
     ],
 )
-def test_continuous_actions_are_brought_into_the_box(
+def test_continuous_actions_are_clipped_to_the_box(
     runner: RunnerProcess, tmp_path: Path, squash: str, outputs: list[float], expected: list[float]
 ) -> None:
     policy = write_mlp(tmp_path / "p.safetensors", constant_layer(1, outputs), {"kind": "continuous", "squash": squash})
@@ -111,7 +111,7 @@ def test_stochastic_continuous_actions_have_the_checkpoints_spread(runner: Runne
     assert drawn.std(axis=0) == pytest.approx([0.5, 3.0], rel=4 / math.sqrt(4000))
 
 
-def test_observations_are_normalised_and_cut_off(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_observations_are_normalised_and_clipped(runner: RunnerProcess, tmp_path: Path) -> None:
     tensors = {"l0.weight": np.eye(2, dtype=np.float32), "l0.bias": np.zeros(2, np.float32)}
     tensors |= {"observation.mean": np.array([3.0, 0.0], np.float32), "observation.variance": np.array([4.0, 0.0], np.float32)}
     policy = write_mlp(tmp_path / "p.safetensors", tensors, {"kind": "continuous", "squash": "none"}, normalise=True)
@@ -128,7 +128,7 @@ def test_discrete_observations_are_one_hot(runner: RunnerProcess, tmp_path: Path
 
 
 @pytest.mark.parametrize("actions", ["deterministic", "stochastic"])
-def test_several_choices_have_their_logits_one_after_the_other(runner: RunnerProcess, tmp_path: Path, actions: str) -> None:
+def test_several_discrete_choices_take_their_logits_in_order(runner: RunnerProcess, tmp_path: Path, actions: str) -> None:
     """The logits leave one option of each choice, so that drawing them gives the same."""
     policy = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 0.0, 900.0, 0.0, 900.0]))
     runner.load(*policy, environment("toys:Switched", choices=[3, 2], first=[10, 0]), actions=actions)
@@ -160,7 +160,7 @@ def test_kwargs_reach_a_registered_environment(runner: RunnerProcess, tmp_path: 
         (random_layers(4, 2), {"kind": "continuous", "squash": "clip"}, "the policy's actions are continuous"),
     ],
 )
-def test_a_policy_that_does_not_fit_any_one_task_is_refused(
+def test_a_policy_that_fits_none_of_the_tasks_is_refused(
     runner: RunnerProcess, tmp_path: Path, tensors: Any, action: dict[str, str], message: str
 ) -> None:
     policy = write_mlp(tmp_path / "p.safetensors", tensors, action)

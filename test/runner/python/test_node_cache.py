@@ -89,7 +89,7 @@ def test_a_checkpoint_is_fetched_once_however_many_ask_for_it(node: Node) -> Non
     assert node.holds() == {"muster-1", "muster-2"}
 
 
-def test_what_sandboxes_see_cannot_be_listed_or_written_by_them(node: Node) -> None:
+def test_sandboxes_can_neither_list_nor_write_the_cache(node: Node) -> None:
     node.hold(weights(1))
     modes = {path.name: path.stat().st_mode & 0o777 for path in node.root.iterdir() if path.is_dir()}
     assert modes == {"checkpoints": 0o711, "records": 0o700, "holds": 0o700, "incoming": 0o700, "locks": 0o700}
@@ -97,7 +97,7 @@ def test_what_sandboxes_see_cannot_be_listed_or_written_by_them(node: Node) -> N
     assert next((node.root / "checkpoints").glob("*/*")).stat().st_mode & 0o777 == 0o444
 
 
-def test_eight_at_once_have_it_fetched_once(node: Node) -> None:
+def test_eight_simultaneous_requests_fetch_a_checkpoint_once(node: Node) -> None:
     content = weights(1, 4 * MEBIBYTE)
     node.server.content = content
     processes = [node.start(node.order(content, f"muster-{i}")) for i in range(8)]
@@ -111,7 +111,7 @@ def test_eight_at_once_have_it_fetched_once(node: Node) -> None:
     assert len(node.server.asked) == 1
 
 
-def test_room_is_made_by_what_was_least_recently_used(tmp_path: Path, server: WeightsServer) -> None:
+def test_the_least_recently_used_checkpoint_makes_room(tmp_path: Path, server: WeightsServer) -> None:
     node = Node(tmp_path, server, most_bytes=3 * MEBIBYTE)
     for i in range(3):
         node.hold(weights(i), until=1)
@@ -121,7 +121,7 @@ def test_room_is_made_by_what_was_least_recently_used(tmp_path: Path, server: We
     assert [node.has(weights(i)) for i in range(4)] == [True, False, True, True]
 
 
-def test_what_is_in_use_stays_and_the_cache_says_that_it_is_full(tmp_path: Path, server: WeightsServer) -> None:
+def test_a_checkpoint_in_use_stays_and_the_cache_reports_that_it_is_full(tmp_path: Path, server: WeightsServer) -> None:
     node = Node(tmp_path, server, most_bytes=2 * MEBIBYTE)
     node.hold(weights(1))
     node.hold(weights(2))
@@ -132,7 +132,7 @@ def test_what_is_in_use_stays_and_the_cache_says_that_it_is_full(tmp_path: Path,
     assert "muster-9" not in node.holds()
 
 
-def test_what_is_released_makes_room(tmp_path: Path, server: WeightsServer) -> None:
+def test_a_released_checkpoint_makes_room(tmp_path: Path, server: WeightsServer) -> None:
     node = Node(tmp_path, server, most_bytes=2 * MEBIBYTE)
     node.hold(weights(1))
     node.hold(weights(2))
@@ -140,7 +140,7 @@ def test_what_is_released_makes_room(tmp_path: Path, server: WeightsServer) -> N
     assert [node.has(weights(i)) for i in (1, 2, 3)] == [False, True, True]
 
 
-def test_one_that_was_killed_in_mid_fetch_is_taken_over_and_its_room_is_free_again(tmp_path: Path, server: WeightsServer) -> None:
+def test_an_interrupted_fetch_is_taken_over_and_its_room_is_freed(tmp_path: Path, server: WeightsServer) -> None:
     node = Node(tmp_path, server, most_bytes=2 * MEBIBYTE)
     # A server that says nothing more: each request waits.
     server.content = weights(1)
@@ -161,7 +161,7 @@ def test_one_that_was_killed_in_mid_fetch_is_taken_over_and_its_room_is_free_aga
     assert not node.has(weights(1))
 
 
-def test_what_was_damaged_in_size_is_fetched_anew(node: Node) -> None:
+def test_a_file_of_the_wrong_size_is_fetched_again(node: Node) -> None:
     node.hold(weights(1))
     path = next((node.root / "checkpoints").glob("*/*"))
     path.chmod(0o644)
@@ -170,14 +170,14 @@ def test_what_was_damaged_in_size_is_fetched_anew(node: Node) -> None:
     assert node.has(weights(1))
 
 
-def test_a_record_that_cannot_be_read_has_the_checkpoint_fetched_anew(node: Node) -> None:
+def test_a_checkpoint_with_an_unreadable_record_is_fetched_again(node: Node) -> None:
     node.hold(weights(1))
     next((node.root / "records").iterdir()).write_text("[{")
     assert node.hold(weights(1))["received"] == MEBIBYTE
     assert node.has(weights(1))
 
 
-def test_what_fails_leaves_nothing_and_holds_nothing(node: Node) -> None:
+def test_a_failed_fetch_leaves_nothing_and_holds_no_room(node: Node) -> None:
     node.server.script = lambda _number, _range: Answered(flip=5)
     assert node.hold(weights(1))["code"] == "digest"
     assert not node.has(weights(1))
@@ -185,14 +185,14 @@ def test_what_fails_leaves_nothing_and_holds_nothing(node: Node) -> None:
     assert list((node.root / "incoming").iterdir()) == []
 
 
-def test_a_container_that_is_no_cache_says_what_is_missing(node: Node) -> None:
+def test_a_container_without_a_cache_reports_what_is_missing(node: Node) -> None:
     node.environment = {}
     answer = node.hold(weights(1))
     assert answer["code"] == "settings"
     assert DIRECTORY in answer["message"]
 
 
-def test_an_order_that_makes_no_sense_is_refused_with_its_field(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_order_is_refused_with_its_field(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = (({"holder": "../up"}, "order.holder"), ({"releases": ["x"]}, "order.releases[0]"), ({"until": -1}, "order.until"))
     for changes, part in wrong:
         text = json.dumps(node.order(weights(1), **changes)).encode()

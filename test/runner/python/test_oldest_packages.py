@@ -38,5 +38,5 @@ def test_every_module_of_the_runner_can_be_imported() -> None:
     assert {"muster_runner.session", "muster_runner.blocks.vector_run", "muster_runner.rehearsal"} <= set(imported)
 
 
-def test_rows_of_a_vector_environment_that_says_nothing_begin_anew_in_the_next_step() -> None:
+def test_rows_of_a_vector_environment_without_a_declared_autoreset_mode_reset_in_the_next_step() -> None:
     assert said_without_new_parts(UNSAID_MODE).split() == ["NEXT_STEP", "DISABLED"]

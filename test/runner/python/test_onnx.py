@@ -71,7 +71,7 @@ BLOCKS: list[dict[str, Any] | None] = [None, {"form": "lockstep", "width": 2, "e
 
 
 @pytest.mark.parametrize("batching", BLOCKS, ids=["single", "lockstep"])
-def test_images_reach_a_model_for_bytes_as_they_are(runner: RunnerProcess, tmp_path: Path, batching: dict[str, Any] | None) -> None:
+def test_images_reach_a_model_that_takes_bytes_unchanged(runner: RunnerProcess, tmp_path: Path, batching: dict[str, Any] | None) -> None:
     """The model finds the first pixel's value among 256 options."""
     changes = {} if batching is None else {"batching": batching}
     answer = runner.load(*write_image_model(tmp_path / "p.onnx"), *(environment("toys:Picture", bright=b) for b in (7, 255)), **changes)
@@ -102,7 +102,7 @@ def write_image_model(path: Path, muster: dict[str, Any] | None = None) -> tuple
     return path, file_digest(path)
 
 
-def test_a_model_for_bytes_is_refused_where_observations_are_none(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_a_model_that_takes_bytes_is_refused_for_other_observations(runner: RunnerProcess, tmp_path: Path) -> None:
     assert "the model takes uint8, and the environment gives Box" in refusal(runner, write_image_model(tmp_path / "p.onnx"))
 
 

@@ -54,14 +54,16 @@ def is_mapped(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("name", ["", "x", "xx", "xxx"])
-def test_they_compute_the_same_to_the_bit_wherever_they_lie(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_computes_the_same_bits_with_weights_inside_or_beside_it(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write_model(tmp_path / "p.onnx", LARGE, name)
     mapped = outputs_of(path)
     monkeypatch.setattr(onnx_model, "map_weights", lambda _path: None)
     assert mapped == outputs_of(path)
 
 
-def test_they_are_in_memory_as_the_file_is(tmp_path: Path) -> None:
+def test_weights_in_memory_equal_the_file(tmp_path: Path) -> None:
     path = write_scale(tmp_path / "p.onnx")
     checkpoint: Checkpoint = read_onnx(path)
     assert is_mapped(path)
@@ -69,11 +71,11 @@ def test_they_are_in_memory_as_the_file_is(tmp_path: Path) -> None:
     assert not is_mapped(path)
 
 
-def test_small_ones_stay_in_the_model(tmp_path: Path) -> None:
+def test_small_weights_stay_in_the_model(tmp_path: Path) -> None:
     assert map_weights(write_model(tmp_path / "p.onnx", LARGE - 1)) is None
 
 
-def test_nothing_but_the_weights_is_another(tmp_path: Path) -> None:
+def test_a_model_without_its_weights_is_otherwise_unchanged(tmp_path: Path) -> None:
     path = write_model(tmp_path / "p.onnx", LARGE, "a note")
     content = map_weights(path)
     assert content is not None and len(content) < WORTH_MAPPING
@@ -85,7 +87,7 @@ def test_nothing_but_the_weights_is_another(tmp_path: Path) -> None:
     assert external == onnx.load(path)
 
 
-def test_those_that_lie_beside_a_model_stay_there(tmp_path: Path) -> None:
+def test_weights_beside_a_model_stay_there(tmp_path: Path) -> None:
     path = write_model(tmp_path / "p.onnx", LARGE)
     expected = outputs_of(path)
     onnx.save(onnx.load(path), tmp_path / "beside.onnx", save_as_external_data=True, location="weights")
@@ -93,7 +95,7 @@ def test_those_that_lie_beside_a_model_stay_there(tmp_path: Path) -> None:
     assert outputs_of(tmp_path / "beside.onnx") == expected
 
 
-def test_a_directory_of_a_model_and_its_weights_alone_is_that_model(tmp_path: Path) -> None:
+def test_a_directory_with_only_a_model_and_its_weights_is_that_model(tmp_path: Path) -> None:
     path = write_model(tmp_path / "p.onnx", LARGE)
     (tmp_path / "pair").mkdir()
     onnx.save(onnx.load(path), tmp_path / "pair" / "p.onnx", save_as_external_data=True, location="p.onnx.data")
@@ -101,7 +103,7 @@ def test_a_directory_of_a_model_and_its_weights_alone_is_that_model(tmp_path: Pa
     assert outputs_of(tmp_path / "pair" / "p.onnx") == outputs_of(path)
 
 
-def test_a_model_whose_weights_did_not_come_with_it_is_told_how_they_do(tmp_path: Path) -> None:
+def test_a_model_whose_weights_are_missing_is_refused_with_the_remedy(tmp_path: Path) -> None:
     onnx.save(
         onnx.load(write_model(tmp_path / "p.onnx", LARGE)), tmp_path / "apart.onnx", save_as_external_data=True, location="elsewhere"
     )
@@ -111,7 +113,7 @@ def test_a_model_whose_weights_did_not_come_with_it_is_told_how_they_do(tmp_path
 
 
 @pytest.mark.parametrize("kept", [0, 1, 7, 100, WORTH_MAPPING // 2])
-def test_a_model_that_is_cut_off_is_refused(tmp_path: Path, kept: int) -> None:
+def test_a_truncated_model_is_refused(tmp_path: Path, kept: int) -> None:
     path = write_model(tmp_path / "p.onnx", LARGE)
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(PolicyRefusal, match="not an intact ONNX model"):
@@ -119,7 +121,7 @@ def test_a_model_that_is_cut_off_is_refused(tmp_path: Path, kept: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_no_model_is_left_to_onnx_runtime(tmp_path: Path, seed: int) -> None:
+def test_an_invalid_model_is_left_to_onnx_runtime(tmp_path: Path, seed: int) -> None:
     random = np.random.default_rng(seed)
     path = write_model(tmp_path / "p.onnx", LARGE)
     content = bytearray(path.read_bytes())

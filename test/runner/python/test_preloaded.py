@@ -60,14 +60,14 @@ def test_a_policy_is_found_by_its_digest_and_plays(tmp_path: Path) -> None:
     assert find_preloaded(digest.replace(digest[-1], "0" if digest[-1] != "0" else "1")) is None
 
 
-def test_what_it_took_is_told(tmp_path: Path) -> None:
+def test_a_preload_reports_its_memory_and_time(tmp_path: Path) -> None:
     path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
     cost = preload_policy(path, digest, trusted=False)
     assert 0 < cost.seconds < 60
     assert cost.own_bytes >= 0
 
 
-def test_memory_that_it_took_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preload_reports_the_memory_that_it_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
     kept: list[bytes] = []
     read = preloaded.read_checkpoint
@@ -80,7 +80,9 @@ def test_memory_that_it_took_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert preload_policy(path, digest, trusted=False).own_bytes > 60 << 20
 
 
-def test_data_that_takes_far_more_than_its_size_is_left_to_the_sandboxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_that_takes_far_more_memory_than_its_size_is_left_to_the_sandboxes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
     read = preloaded.read_checkpoint
     limits = [resource.getrlimit(limit) for limit in (resource.RLIMIT_DATA, resource.RLIMIT_CPU)]
@@ -96,7 +98,7 @@ def test_data_that_takes_far_more_than_its_size_is_left_to_the_sandboxes(tmp_pat
     assert [resource.getrlimit(limit) for limit in (resource.RLIMIT_DATA, resource.RLIMIT_CPU)] == limits
 
 
-def test_data_that_never_gets_loaded_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_that_does_not_finish_loading_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
     monkeypatch.setattr(loading_bounds, "_PROCESSOR_SECONDS", 1)
     monkeypatch.setattr(preloaded, "read_checkpoint", lambda _path: sum(iter(int, 1)))
@@ -110,11 +112,11 @@ def test_data_that_never_gets_loaded_ends_its_process(tmp_path: Path, monkeypatc
     assert os.WTERMSIG(status) == signal.SIGXCPU
 
 
-def test_in_a_process_that_has_loaded_nothing_nothing_is_found() -> None:
+def test_a_process_that_has_preloaded_nothing_finds_no_policy() -> None:
     assert find_preloaded("sha256:any") is None
 
 
-def test_a_policy_that_is_not_what_it_is_called_is_refused(tmp_path: Path) -> None:
+def test_a_policy_with_another_digest_than_its_name_is_refused(tmp_path: Path) -> None:
     path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
     path.write_bytes(path.read_bytes() + b"\0")
     with pytest.raises(PolicyRefusal, match="it changed or was not copied whole"):
@@ -122,7 +124,7 @@ def test_a_policy_that_is_not_what_it_is_called_is_refused(tmp_path: Path) -> No
     assert find_preloaded(digest) is None
 
 
-def test_what_cannot_be_read_is_told_to_be_something_else_when_it_is(tmp_path: Path) -> None:
+def test_an_unreadable_file_with_another_digest_is_reported_as_another_file(tmp_path: Path) -> None:
     path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(PolicyRefusal, match="it changed or was not copied whole"):
@@ -131,7 +133,7 @@ def test_what_cannot_be_read_is_told_to_be_something_else_when_it_is(tmp_path: P
         preload_policy(path, file_digest(path), trusted=False)
 
 
-def test_a_verification_that_fails_in_another_way_verifies_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_verification_that_fails_otherwise_verifies_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
 
     def broken(_path: Path) -> str:
@@ -144,14 +146,14 @@ def test_a_verification_that_fails_in_another_way_verifies_nothing(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["policy.pt", "policy.ts", "policy.py", "policy"])
-def test_a_file_that_is_not_data_alone_is_refused_unless_it_is_trusted(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_not_only_data_is_refused_unless_it_is_trusted(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"whatever")
     with pytest.raises(PolicyRefusal, match=f"{name} is not held as data alone"):
         preload_policy(path, file_digest(path), trusted=False)
 
 
-def test_a_directory_is_data_when_what_it_describes_is(tmp_path: Path) -> None:
+def test_a_directory_counts_as_data_if_it_describes_only_data(tmp_path: Path) -> None:
     path, digest = write_directory(tmp_path / "d", {"muster.json": describing("p.safetensors"), "p.safetensors": mlp_bytes(tmp_path)})
     preload_policy(path, digest, trusted=False)
     assert find_preloaded(digest) is not None
@@ -160,7 +162,7 @@ def test_a_directory_is_data_when_what_it_describes_is(tmp_path: Path) -> None:
 CARRIED = {"muster.json": '{"policy": {"entry": "brought:make"}}', "brought.py": LEAVES_A_MARK + "def make(**_): ..."}
 
 
-def test_a_directory_that_brings_its_policys_code_is_refused_unless_it_is_trusted(tmp_path: Path) -> None:
+def test_a_directory_with_code_of_a_policy_is_refused_unless_it_is_trusted(tmp_path: Path) -> None:
     path, digest = write_directory(tmp_path / "d", dict(CARRIED))
     with pytest.raises(PolicyRefusal, match="not held as data alone"):
         preload_policy(path, digest, trusted=False)
@@ -176,7 +178,7 @@ def test_a_directory_that_brings_its_policys_code_is_refused_unless_it_is_truste
 
 
 @pytest.mark.parametrize("name", ["onnxruntime", "safetensors", "numpy"])
-def test_code_that_lies_beside_data_is_not_run_in_place_of_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_code_beside_data_does_not_replace_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The libraries that read the data are imported when it is read: they must not be looked for in the checkpoint."""
     monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
     files: dict[str, str | bytes] = {"muster.json": describing("p.onnx"), "p.onnx": b"no model", f"{name}.py": LEAVES_A_MARK}
@@ -187,7 +189,7 @@ def test_code_that_lies_beside_data_is_not_run_in_place_of_a_library(tmp_path: P
     assert str(path) not in sys.path
 
 
-def test_code_of_a_suite_is_imported_and_found_again_by_the_first_who_visits_it(tmp_path: Path) -> None:
+def test_preloaded_code_of_a_suite_is_found_by_the_first_visit(tmp_path: Path) -> None:
     write_directory(tmp_path, {"maze.py": LEAVES_A_MARK + "from maze_walls import WALLS", "maze_walls.py": "WALLS = 4"})
     preload_code(tmp_path, ["maze"])
     assert code_has_run()
@@ -204,7 +206,7 @@ def test_code_of_a_suite_is_imported_and_found_again_by_the_first_who_visits_it(
         forget(visited)
 
 
-def test_code_of_a_suite_does_not_take_the_place_of_a_module_that_has_come_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_of_a_suite_does_not_replace_a_module_that_was_imported_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_directory(tmp_path, {"maze.py": "WALLS = 4"})
     preload_code(tmp_path, ["maze"])
     installed = ModuleType("maze")
@@ -215,7 +217,7 @@ def test_code_of_a_suite_does_not_take_the_place_of_a_module_that_has_come_betwe
     assert sys.modules["maze"] is installed
 
 
-def test_code_of_a_suite_is_not_found_by_another(tmp_path: Path) -> None:
+def test_code_of_a_suite_is_not_found_by_another_suite(tmp_path: Path) -> None:
     write_directory(tmp_path / "one", {"maze.py": "WALLS = 4"})
     write_directory(tmp_path / "other", {"maze.py": "WALLS = 5"})
     preload_code(tmp_path / "one", ["maze"])
@@ -228,7 +230,7 @@ def test_code_of_a_suite_is_not_found_by_another(tmp_path: Path) -> None:
     assert str(tmp_path / "one") not in sys.path
 
 
-def test_code_of_a_suite_that_cannot_be_imported_says_why(tmp_path: Path) -> None:
+def test_code_of_a_suite_that_cannot_be_imported_reports_the_reason(tmp_path: Path) -> None:
     write_directory(tmp_path, {"maze.py": "raise ValueError('no exit')"})
     with pytest.raises(ValueError, match="no exit"):
         preload_code(tmp_path, ["maze"])

@@ -40,7 +40,7 @@ def _write_wheel(
         )
 
 
-def test_a_release_of_the_package_itself_that_a_dependency_brings_is_taken_away(
+def test_an_installed_release_of_the_package_itself_is_removed(
     tmp_path: Path,
 ) -> None:
     """It may hold the fix. What says the version of the repository stays, as some packages look their own up."""
@@ -97,7 +97,7 @@ class _Limit:
         return _Limit.looks == 3
 
 
-def test_a_package_manager_is_ended_when_its_time_is_over_besides_what_it_waits(
+def test_a_package_manager_ends_when_its_time_without_waits_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert installing.run_manager(["true"], dict(os.environ), "/") is None
@@ -110,7 +110,7 @@ def test_a_package_manager_is_ended_when_its_time_is_over_besides_what_it_waits(
     assert (_Limit.made, _Limit.looks) == ((900, 1800), 3)
 
 
-def test_modules_that_a_build_writes_from_tags_are_there(tmp_path: Path) -> None:
+def test_modules_that_a_build_writes_from_tags_are_created(tmp_path: Path) -> None:
     """Code imports its version from them, and a copy of a repository has no tags."""
     (tmp_path / "pyproject.toml").write_text(
         '[project]\nname = "sums"\ndynamic = ["version"]\n'
@@ -167,7 +167,7 @@ def test_a_test_that_a_class_inherits_is_reported_with_the_file_of_that_class(
         ("", 1000.0),
     ],
 )
-def test_the_time_in_which_tests_are_repeated_leaves_waiting_out(
+def test_the_time_for_repeated_tests_leaves_out_waiting(
     schedstat: str, expected: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Up to a bound, and where the kernel tells."""
@@ -231,7 +231,7 @@ def test_a_fix_is_found_in_copies_archives_and_patches_and_nowhere_else(
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_an_archive_is_looked_into_as_far_as_it_may_be_unpacked(
+def test_an_archive_is_searched_up_to_the_size_that_may_be_unpacked(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a small archive of gigabytes would fill the sandbox."""
@@ -250,7 +250,7 @@ def test_an_archive_is_looked_into_as_far_as_it_may_be_unpacked(
     assert find() == []
 
 
-def test_what_builds_checks_or_releases_a_package_is_not_installed() -> None:
+def test_tools_that_build_check_or_release_a_package_are_not_installed() -> None:
     """A name that only begins like a tool's is one that tests may need."""
     left_out = {
         "@babel/cli",

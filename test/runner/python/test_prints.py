@@ -34,7 +34,7 @@ def test_the_input_of_the_environment_is_empty(runner: RunnerProcess, any_policy
     assert [runner.receive()["log"] for _ in range(2)] == ["read '' and b''\n"] * 2
 
 
-def test_of_a_long_print_both_ends_are_kept(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_a_long_print_keeps_its_beginning_and_its_end(runner: RunnerProcess, any_policy: Policy) -> None:
     text = "".join(f"{i:09}\n" for i in range(100_000))
     runner.load(*any_policy, environment("toys:Loud", how="no newline", text=text[:100_000]), environment("toys:Toy"))
     loud, quiet = runner.play([(0, 0, 0, 0), (1, 1, 0, 0)])
@@ -50,7 +50,7 @@ def test_a_frame_stays_within_64_kib_whatever_is_printed(runner: RunnerProcess, 
     assert len(runner.line()) <= 64 * 1024
 
 
-def test_what_is_printed_while_loading_belongs_to_no_episode(runner: RunnerProcess, any_policy: Policy, tmp_path: Path) -> None:
+def test_prints_while_loading_belong_to_no_episode(runner: RunnerProcess, any_policy: Policy, tmp_path: Path) -> None:
     (tmp_path / "noisy.py").write_text("from gymnasium.envs.classic_control import CartPoleEnv\nprint('loading')\nclass Noisy: pass\n")
     answer = runner.load(*any_policy, environment("noisy:Noisy"), code=str(tmp_path))
     assert answer["type"] == "refused"
@@ -59,7 +59,7 @@ def test_what_is_printed_while_loading_belongs_to_no_episode(runner: RunnerProce
     assert "loading" in runner.stderr
 
 
-def test_what_is_poured_together_reads_as_if_it_had_been_printed_in_one_place() -> None:
+def test_prints_of_several_sources_read_as_one_output() -> None:
     """However much each row prints between two steps, also more than is kept."""
     random = np.random.default_rng(2)
     for _ in range(50):

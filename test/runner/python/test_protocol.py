@@ -9,14 +9,14 @@ from runner_process import SUITE_CODE, RunnerProcess, environment, episodes, wit
 Policy = tuple[Path, str]
 
 
-def test_the_first_line_says_which_protocol_is_spoken() -> None:
+def test_the_first_line_names_the_protocol() -> None:
     with RunnerProcess("--import", "gymnasium", "--import", "json") as runner:
         assert runner.receive() == {"type": "ready", "protocol": 2, "runner": "muster-python/1.1"}
         assert runner.end_input() == 0
         assert runner.rest() == []
 
 
-def test_what_is_verified_is_not_read_for_its_digest(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_a_verified_checkpoint_is_not_read_for_its_digest(runner: RunnerProcess, any_policy: Policy) -> None:
     path, _digest = any_policy
     other = f"sha256:{64 * '0'}"
     assert runner.load(path, other, environment("toys:Toy"))["type"] == "refused"
@@ -27,7 +27,7 @@ def test_what_is_verified_is_not_read_for_its_digest(runner: RunnerProcess, any_
     assert runner.receive() == {"type": "loaded", "load": 2, "digest": other}
 
 
-def test_a_load_is_answered_and_a_range_begins_before_its_outcomes(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_a_load_is_answered_and_a_range_reports_its_start_before_its_outcomes(runner: RunnerProcess, any_policy: Policy) -> None:
     path, digest = any_policy
     answer = runner.load(path, digest, environment("toys:Toy", steps=3), metrics=["played", "array", "absent", "name", "infinite"])
     assert answer == {"type": "loaded", "load": 1, "digest": digest}
@@ -43,7 +43,7 @@ def test_a_load_is_answered_and_a_range_begins_before_its_outcomes(runner: Runne
     }
 
 
-def test_ranges_that_are_sent_ahead_are_played_in_their_order(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_ranges_that_are_sent_in_advance_are_played_in_their_order(runner: RunnerProcess, any_policy: Policy) -> None:
     runner.load(*any_policy, environment("toys:Toy"))
     first = runner.send_play([(9, 0, 0, 0), (3, 0, 0, 0)])
     second = runner.send_play([(4, 0, 0, 0)])
@@ -57,7 +57,7 @@ def test_ranges_that_are_sent_ahead_are_played_in_their_order(runner: RunnerProc
     ]
 
 
-def test_a_range_says_which_policy_it_is_played_with(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_a_range_reports_the_policy_that_plays_it(runner: RunnerProcess, any_policy: Policy) -> None:
     _path, digest = any_policy
     runner.load(*any_policy, environment("toys:Toy"))
     runner.send_play([(0, 0, 0, 0)])
@@ -79,7 +79,7 @@ def test_an_idle_runner_answers_a_ping(runner: RunnerProcess) -> None:
     assert runner.receive() == {"type": "pong", "ping": 3}
 
 
-def test_a_line_may_be_nearly_a_megabyte_long_and_arrive_in_pieces(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_a_line_can_be_nearly_a_megabyte_long_and_arrive_in_pieces(runner: RunnerProcess, any_policy: Policy) -> None:
     runner.load(*any_policy, environment("toys:Toy"))
     line = json.dumps({"type": "ping", "ping": 1}).encode()
     runner.send_bytes(line[:5])
@@ -93,7 +93,7 @@ def test_a_second_load_replaces_the_first(runner: RunnerProcess, any_policy: Pol
     assert [outcome["length"] for outcome in runner.play([(0, 0, 1, 1), (1, 1, 1, 1)])] == [4, 5]
 
 
-def test_the_environments_of_very_many_tasks_are_not_all_kept(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_the_number_of_cached_environments_is_bounded(runner: RunnerProcess, any_policy: Policy) -> None:
     runner.load(*any_policy, *(environment("toys:Toy", steps=1 + i) for i in range(70)))
     outcomes = runner.play([(0, 69, 0, 0), (1, 0, 0, 0), (2, 69, 0, 0)])
     assert [outcome["length"] for outcome in outcomes] == [70, 1, 70]
@@ -132,7 +132,7 @@ def test_the_end_of_the_input_ends_the_runner_at_the_next_episode(runner: Runner
     ],
     ids=lambda line: line[:50].decode(),
 )
-def test_a_frame_that_muster_never_should_send_ends_the_runner(runner: RunnerProcess, line: bytes) -> None:
+def test_an_invalid_frame_ends_the_runner(runner: RunnerProcess, line: bytes) -> None:
     runner.send_bytes(line + b"\n")
     assert runner.exit_code() == 70
     assert runner.stderr.startswith("protocol error: ")
@@ -158,7 +158,7 @@ def test_a_wrong_option_ends_the_runner_with_its_usage() -> None:
         assert "usage" in runner.stderr
 
 
-def test_a_runner_whose_output_nobody_reads_any_more_ends(any_policy: Policy) -> None:
+def test_a_runner_ends_when_its_output_is_closed(any_policy: Policy) -> None:
     with RunnerProcess() as runner:
         runner.ready()
         runner.load(*any_policy, environment("toys:Toy"))
@@ -167,7 +167,7 @@ def test_a_runner_whose_output_nobody_reads_any_more_ends(any_policy: Policy) ->
         assert runner.exit_code() == 74
 
 
-def test_outcomes_are_the_same_however_the_ranges_are_cut(any_policy: Policy) -> None:
+def test_outcomes_are_the_same_for_any_division_into_ranges(any_policy: Policy) -> None:
     """Also in another process, after other episodes, and with generators and hash seeds that are the process's own."""
     tasks = (environment("toys:Careless", steps=3), environment("toys:DrawnOnce"))
     work = [(i, i % 2, 100 + i, i) for i in range(24)]

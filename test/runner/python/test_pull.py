@@ -48,7 +48,7 @@ def refusal(into: Path, url: str, **changes: Any) -> PullError:
     return caught.value
 
 
-def test_a_file_appears_in_its_directory_and_cannot_be_written(tmp_path: Path, server: WeightsServer) -> None:
+def test_a_fetched_file_appears_read_only_in_its_directory(tmp_path: Path, server: WeightsServer) -> None:
     assert pull(order(tmp_path / "checkpoint", server.url)) == FetchedFiles(received=len(WEIGHTS), deltas=0)
     file = tmp_path / "checkpoint" / "policy.safetensors"
     assert file.read_bytes() == WEIGHTS
@@ -56,13 +56,13 @@ def test_a_file_appears_in_its_directory_and_cannot_be_written(tmp_path: Path, s
     assert [each.name for each in tmp_path.iterdir()] == ["checkpoint"]
 
 
-def test_what_is_there_is_not_fetched_again(tmp_path: Path, server: WeightsServer) -> None:
+def test_an_existing_file_is_not_fetched_again(tmp_path: Path, server: WeightsServer) -> None:
     pull(order(tmp_path / "checkpoint", server.url))
     assert pull(order(tmp_path / "checkpoint", server.url)) == FetchedFiles(received=0, deltas=0)
     assert len(server.asked) == 1
 
 
-def test_a_directory_of_files_appears_as_it_is_and_so_does_an_empty_file(tmp_path: Path, server: WeightsServer) -> None:
+def test_a_directory_appears_with_all_its_files_and_an_empty_file_as_well(tmp_path: Path, server: WeightsServer) -> None:
     files = [
         {"path": path, "size": len(content), "sha256": hashlib.sha256(content).hexdigest(), "url": server.url}
         for path, content in (("a/weights.bin", WEIGHTS), ("b/weights.bin", WEIGHTS), ("empty", b""))
@@ -73,7 +73,7 @@ def test_a_directory_of_files_appears_as_it_is_and_so_does_an_empty_file(tmp_pat
 
 
 @pytest.mark.parametrize("tenth", range(1, 10))
-def test_a_connection_that_breaks_is_gone_on_with_where_it_broke(tmp_path: Path, server: WeightsServer, tenth: int) -> None:
+def test_a_broken_connection_resumes_where_it_broke(tmp_path: Path, server: WeightsServer, tenth: int) -> None:
     cut = len(WEIGHTS) * tenth // 10
     server.script = lambda number, _range: Answered(cut_after=cut) if number == 0 else Answered()
     assert pull(order(tmp_path / "checkpoint", server.url)).received == len(WEIGHTS)
@@ -94,7 +94,7 @@ def test_a_flipped_bit_has_the_file_fetched_once_more(tmp_path: Path, server: We
     assert (tmp_path / "checkpoint" / "policy.safetensors").read_bytes() == WEIGHTS
 
 
-def test_bits_that_flip_each_time_leave_nothing_and_name_the_file(tmp_path: Path, server: WeightsServer) -> None:
+def test_a_file_that_is_damaged_each_time_leaves_nothing_and_is_named(tmp_path: Path, server: WeightsServer) -> None:
     server.script = lambda number, _range: Answered(flip=number)
     error = refusal(tmp_path / "checkpoint", server.url)
     assert error.code == "digest"
@@ -102,13 +102,13 @@ def test_bits_that_flip_each_time_leave_nothing_and_name_the_file(tmp_path: Path
     assert hashlib.sha256(WEIGHTS).hexdigest() in str(error)
 
 
-def test_a_server_that_has_another_size_is_told_of_before_anything_is_read(tmp_path: Path, server: WeightsServer) -> None:
+def test_a_file_of_another_size_is_reported_before_it_is_read(tmp_path: Path, server: WeightsServer) -> None:
     error = refusal(tmp_path / "checkpoint", server.url, size=len(WEIGHTS) + 1)
     assert error.code == "size"
     assert f"the server has {len(WEIGHTS)} bytes, expected {len(WEIGHTS) + 1}" in str(error)
 
 
-def test_a_length_that_is_not_kept_to_is_a_broken_connection(tmp_path: Path, server: WeightsServer) -> None:
+def test_an_answer_shorter_than_announced_is_a_broken_connection(tmp_path: Path, server: WeightsServer) -> None:
     server.script = lambda _number, asked: Answered(body=b"short", said_length=len(WEIGHTS)) if not asked else Answered(status=500)
     assert refusal(tmp_path / "checkpoint", server.url).code == "unreachable"
 
@@ -120,7 +120,7 @@ def test_a_range_that_begins_elsewhere_is_refused(tmp_path: Path, server: Weight
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_a_link_that_is_not_good_is_not_asked_for_again(tmp_path: Path, server: WeightsServer, status: int) -> None:
+def test_a_refused_link_is_not_requested_again(tmp_path: Path, server: WeightsServer, status: int) -> None:
     server.script = lambda _number, _range: Answered(status=status, body=b"the link has expired\n")
     error = refusal(tmp_path / "checkpoint", server.url)
     assert error.code == "refused"
@@ -129,20 +129,20 @@ def test_a_link_that_is_not_good_is_not_asked_for_again(tmp_path: Path, server: 
     assert len(server.asked) == 1
 
 
-def test_a_server_that_is_busy_is_asked_for_as_long_as_there_is_time(tmp_path: Path, server: WeightsServer) -> None:
+def test_a_busy_server_is_retried_as_long_as_there_is_time(tmp_path: Path, server: WeightsServer) -> None:
     busy = Answered(status=503, headers={"Retry-After": "1"})
     server.script = lambda number, _range: busy if number < 30 else Answered()
     pull(order(tmp_path / "checkpoint", server.url))
     assert len(server.asked) == 31
 
 
-def test_a_server_that_fails_again_and_again_is_given_up(tmp_path: Path, server: WeightsServer) -> None:
+def test_a_server_that_fails_repeatedly_is_given_up(tmp_path: Path, server: WeightsServer) -> None:
     server.script = lambda _number, _range: Answered(status=500)
     assert refusal(tmp_path / "checkpoint", server.url).code == "unreachable"
     assert len(server.asked) == 8
 
 
-def test_nobody_at_the_address_is_told_with_it(tmp_path: Path) -> None:
+def test_an_unreachable_address_is_reported_by_name(tmp_path: Path) -> None:
     with WeightsServer(b"").running() as gone:
         url = gone.url
     error = refusal(tmp_path / "checkpoint", url)
@@ -151,7 +151,7 @@ def test_nobody_at_the_address_is_told_with_it(tmp_path: Path) -> None:
     assert "secret" not in str(error)
 
 
-def test_a_disk_without_room_is_found_before_anything_is_fetched(
+def test_a_full_disk_is_detected_before_anything_is_fetched(
     tmp_path: Path, server: WeightsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -164,7 +164,7 @@ def test_a_disk_without_room_is_found_before_anything_is_fetched(
     assert server.asked == []
 
 
-def test_a_disk_that_fills_meanwhile_leaves_nothing(tmp_path: Path, server: WeightsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fills_during_a_fetch_leaves_nothing(tmp_path: Path, server: WeightsServer, monkeypatch: pytest.MonkeyPatch) -> None:
     def allocates_nothing(*_: object) -> None:
         raise OSError(errno.EOPNOTSUPP, "Operation not supported")
 
@@ -180,7 +180,7 @@ def test_a_disk_that_fills_meanwhile_leaves_nothing(tmp_path: Path, server: Weig
     assert refusal(tmp_path / "checkpoint", server.url).code == "disk-full"
 
 
-def test_two_at_once_have_one_of_them_placed(tmp_path: Path, server: WeightsServer) -> None:
+def test_two_simultaneous_fetches_place_a_file_once(tmp_path: Path, server: WeightsServer) -> None:
     program = [sys.executable, "-I", str(RUNNER / "pull.py")]
     wanted = order(tmp_path / "checkpoint", server.url).files[0]
     file = {"path": str(wanted.path), "size": wanted.size, "sha256": wanted.sha256, "url": wanted.url}
@@ -204,7 +204,7 @@ def test_two_at_once_have_one_of_them_placed(tmp_path: Path, server: WeightsServ
         ({"more": 1}, 'unknown field "more"'),
     ],
 )
-def test_an_order_that_makes_no_sense_is_refused_with_its_field(
+def test_an_invalid_order_is_refused_with_its_field(
     changes: dict[str, Any], part: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = {"kind": "pull", "into": "/tmp/x", "files": [{"path": "a", "size": 1, "sha256": "0" * 64, "url": "http://x"}], "seconds": 1}
@@ -213,7 +213,7 @@ def test_an_order_that_makes_no_sense_is_refused_with_its_field(
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://host/x", "http:///x", "http://[::1"])
-def test_only_the_web_is_fetched_from(tmp_path: Path, url: str) -> None:
+def test_only_http_and_https_links_are_fetched(tmp_path: Path, url: str) -> None:
     assert refusal(tmp_path / "checkpoint", url).code == "url"
 
 
@@ -223,14 +223,14 @@ def bucket() -> Iterator[WeightsServer]:
         yield running
 
 
-def test_what_came_from_a_bucket_is_fetched_from_there(tmp_path: Path, server: WeightsServer, bucket: WeightsServer) -> None:
+def test_a_checkpoint_of_a_bucket_is_fetched_from_the_bucket(tmp_path: Path, server: WeightsServer, bucket: WeightsServer) -> None:
     fetched = pull(order(tmp_path / "checkpoint", server.url, bucketUrl=bucket.url))
     assert fetched == FetchedFiles(received=len(WEIGHTS), deltas=0, from_buckets=1)
     assert (tmp_path / "checkpoint" / "policy.safetensors").read_bytes() == WEIGHTS
     assert server.asked == []
 
 
-def test_a_connection_to_a_bucket_that_breaks_is_gone_on_with_there(tmp_path: Path, server: WeightsServer, bucket: WeightsServer) -> None:
+def test_a_broken_connection_to_a_bucket_resumes_at_the_bucket(tmp_path: Path, server: WeightsServer, bucket: WeightsServer) -> None:
     bucket.script = lambda number, _range: Answered(cut_after=1000) if number == 0 else Answered()
     assert pull(order(tmp_path / "checkpoint", server.url, bucketUrl=bucket.url)).from_buckets == 1
     assert bucket.asked[1]["range"] == "bytes=1000-"
@@ -248,7 +248,7 @@ def test_a_connection_to_a_bucket_that_breaks_is_gone_on_with_there(tmp_path: Pa
         ("it breaks off before the first byte", Answered(cut_after=0)),
     ],
 )
-def test_what_a_bucket_does_not_give_muster_does(
+def test_muster_sends_a_file_that_the_bucket_refuses(
     tmp_path: Path, server: WeightsServer, bucket: WeightsServer, what: str, answered: Answered
 ) -> None:
     bucket.script = lambda _number, _range: answered
@@ -258,18 +258,20 @@ def test_what_a_bucket_does_not_give_muster_does(
     assert len(bucket.asked) == 1
 
 
-def test_a_bucket_out_of_reach_is_left_at_once(tmp_path: Path, server: WeightsServer) -> None:
+def test_an_unreachable_bucket_is_left_at_once(tmp_path: Path, server: WeightsServer) -> None:
     pull(order(tmp_path / "checkpoint", server.url, bucketUrl="http://127.0.0.1:1/absent"))
     assert (tmp_path / "checkpoint" / "policy.safetensors").read_bytes() == WEIGHTS
 
 
-def test_what_muster_does_not_give_either_leaves_nothing_and_says_so(tmp_path: Path, server: WeightsServer, bucket: WeightsServer) -> None:
+def test_a_file_that_muster_refuses_as_well_leaves_nothing_and_is_reported(
+    tmp_path: Path, server: WeightsServer, bucket: WeightsServer
+) -> None:
     bucket.script = server.script = lambda _number, _range: Answered(status=403, body=b"expired")
     assert refusal(tmp_path / "checkpoint", server.url, bucketUrl=bucket.url).code == "refused"
     assert [len(server.asked), len(bucket.asked)] == [1, 1]
 
 
-def test_where_a_file_is_alike_muster_is_asked_for_a_delta_or_nothing_and_then_the_bucket(
+def test_with_a_similar_file_muster_is_asked_for_a_delta_before_the_bucket_is(
     tmp_path: Path, server: WeightsServer, bucket: WeightsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large = WEIGHTS * 2

@@ -81,7 +81,7 @@ def pixels(png: bytes) -> NDArray[np.uint8]:
 
 
 @pytest.mark.parametrize("batching", [{}, {"batching": {"form": "lockstep", "width": 2, "episodes": 8, "episodeSeconds": 60}}])
-def test_the_episode_of_the_seed_is_recorded_and_no_other(runner: RunnerProcess, any_policy: Policy, batching: Frame) -> None:
+def test_only_the_episode_of_the_seed_is_recorded(runner: RunnerProcess, any_policy: Policy, batching: Frame) -> None:
     played = play(runner, any_policy, environment("toys:Drawn", steps=5), **batching)
     assert played.rewards == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert {step: int(picture[0, 0, 0]) for step, picture in played.pictures.items()} == {step: step for step in range(6)}
@@ -91,7 +91,7 @@ def test_the_episode_of_the_seed_is_recorded_and_no_other(runner: RunnerProcess,
         assert played.place == RECORDED
 
 
-def test_outcomes_are_those_without_a_recording(runner: RunnerProcess) -> None:
+def test_a_recording_does_not_change_outcomes(runner: RunnerProcess) -> None:
     path = REPOSITORY / "examples" / "game" / "checkpoints" / "middle.safetensors"
     policy, task = (path, file_digest(path)), environment("gymnasium:CartPole-v1")
     runner.load(*policy, task, actions="stochastic")
@@ -102,7 +102,7 @@ def test_outcomes_are_those_without_a_recording(runner: RunnerProcess) -> None:
     assert sum(filter(None, played.rewards)) == expected[RECORDED]
 
 
-def test_a_long_episode_keeps_a_picture_every_so_many_steps(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_a_long_episode_keeps_pictures_at_regular_steps(runner: RunnerProcess, any_policy: Policy) -> None:
     played = play(runner, any_policy, environment("toys:Drawn", steps=5000), count=4)
     assert len(played.rewards) == 5000
     steps = list(played.pictures)
@@ -110,7 +110,7 @@ def test_a_long_episode_keeps_a_picture_every_so_many_steps(runner: RunnerProces
     assert {after - before for before, after in itertools.pairwise(steps)} == {64}
 
 
-def test_a_picture_that_is_too_large_for_a_frame_is_made_coarser(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_a_picture_that_is_too_large_for_a_frame_is_scaled_down(runner: RunnerProcess, any_policy: Policy) -> None:
     played = play(runner, any_policy, environment("toys:Drawn", steps=1, height=500, width=900, draws="noise"), count=4)
     assert [picture.shape[1] > picture.shape[0] > 50 for picture in played.pictures.values()] == [True, True]
 
@@ -127,7 +127,7 @@ def test_a_picture_that_is_too_large_for_a_frame_is_made_coarser(runner: RunnerP
         (environment("toys:Toy", steps=3), "render"),
     ],
 )
-def test_what_cannot_be_drawn_is_said_once_and_rewards_are_recorded(
+def test_an_environment_without_pictures_is_reported_once_and_its_rewards_are_recorded(
     runner: RunnerProcess, any_policy: Policy, task: Frame, expected: str
 ) -> None:
     played = play(runner, any_policy, task)
@@ -137,7 +137,7 @@ def test_what_cannot_be_drawn_is_said_once_and_rewards_are_recorded(
     assert not played.pictures
 
 
-def test_what_was_seen_before_the_environment_broke_is_recorded(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_pictures_before_a_crash_of_the_environment_are_recorded(runner: RunnerProcess, any_policy: Policy) -> None:
     played = play(runner, any_policy, environment("toys:Drawn", steps=5, breaks=3))
     assert played.rewards == [1.0, 2.0]
     assert list(played.pictures) == [0, 1, 2]

@@ -87,21 +87,21 @@ def counted(runner: RunnerProcess, policy: Policy, batching: Frame | None) -> Fr
 
 
 @pytest.mark.parametrize("batching", [None, LOCKSTEP, VECTOR], ids=["single", "lockstep", "vector"])
-def test_each_row_remembers_its_own_episode_and_nothing_of_the_one_before(
+def test_each_row_keeps_the_state_of_its_own_episode_only(
     runner: RunnerProcess, tmp_path: Path, batching: Frame | None
 ) -> None:
     assert "warnings" not in counted(runner, write_counter(tmp_path / "p.onnx", [1, "batch", 1]), batching)
 
 
 @pytest.mark.parametrize("batching", [None, LOCKSTEP], ids=["single", "lockstep"])
-def test_the_metadata_names_what_is_remembered_where_the_names_do_not_say(
+def test_metadata_names_the_state_if_tensor_names_do_not(
     runner: RunnerProcess, tmp_path: Path, batching: Frame | None
 ) -> None:
     muster = {"state": {"h": "next"}, "action": {"kind": "discrete"}}
     counted(runner, write_counter(tmp_path / "p.onnx", [1, "batch", 1], ("h", "next"), muster), batching)
 
 
-def test_a_model_that_remembers_one_row_plays_them_one_by_one(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_a_recurrent_model_for_one_row_plays_rows_one_by_one(runner: RunnerProcess, tmp_path: Path) -> None:
     answer = counted(runner, write_counter(tmp_path / "p.onnx", [1, 1, 1]), LOCKSTEP)
     (warning,) = answer["warnings"]
     assert warning.startswith("the model takes one observation at a time")
@@ -118,7 +118,7 @@ def test_a_model_that_remembers_one_row_plays_them_one_by_one(runner: RunnerProc
         ({"grows": True}, "the model takes a state of shape (1, 1) and gives one of (1, 2), expected the same"),
     ],
 )
-def test_what_cannot_be_remembered_is_refused(runner: RunnerProcess, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_an_unsupported_state_is_refused(runner: RunnerProcess, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     policy = write_counter(tmp_path / "p.onnx", **({"state": [1, "batch", 1]} | changes))
     answer = runner.load(*policy, environment("toys:Remembered"))
     assert (answer["type"], answer["part"]) == ("refused", "policy")
@@ -148,14 +148,14 @@ def write_script(torch_scripts: TorchScripts, path: Path, shape: str) -> Policy:
 
 @needs_torch
 @pytest.mark.parametrize("batching", [None, LOCKSTEP], ids=["single", "lockstep"])
-def test_a_torchscript_model_says_what_it_begins_with(
+def test_a_torchscript_model_gives_its_initial_state(
     torch_runner: RunnerProcess, torch_scripts: TorchScripts, tmp_path: Path, batching: Frame | None
 ) -> None:
     assert "warnings" not in counted(torch_runner, write_script(torch_scripts, tmp_path / "p.pt", "1, rows, 1"), batching)
 
 
 @needs_torch
-def test_a_torchscript_model_whose_state_knows_no_rows_is_refused(
+def test_a_torchscript_model_whose_state_has_no_rows_is_refused(
     torch_runner: RunnerProcess, torch_scripts: TorchScripts, tmp_path: Path
 ) -> None:
     answer = torch_runner.load(*write_script(torch_scripts, tmp_path / "p.pt", "1, 1, 1"), environment("toys:Remembered"))

@@ -40,7 +40,7 @@ def raw(path: Path, header: object, data: bytes = b"") -> Policy:
     return path, file_digest(path)
 
 
-def test_a_truncated_safetensors_file(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_a_truncated_safetensors_file_is_refused(runner: RunnerProcess, tmp_path: Path) -> None:
     path, _ = write_mlp(tmp_path / "p.safetensors", random_layers(4, 2))
     path.write_bytes(path.read_bytes()[:-3])
     assert "p.safetensors is not an intact safetensors file" in refusal(runner, (path, file_digest(path)))
@@ -66,23 +66,23 @@ LIES: dict[str, tuple[object, bytes]] = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_safetensors_header_that_lies(runner: RunnerProcess, tmp_path: Path, lie: str) -> None:
+def test_a_safetensors_file_with_a_false_header_is_refused(runner: RunnerProcess, tmp_path: Path, lie: str) -> None:
     assert "not an intact safetensors file" in refusal(runner, raw(tmp_path / "p.safetensors", *LIES[lie]))
 
 
-def test_a_safetensors_header_that_is_longer_than_the_file(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_a_safetensors_header_longer_than_the_file_is_refused(runner: RunnerProcess, tmp_path: Path) -> None:
     path = tmp_path / "p.safetensors"
     path.write_bytes((1 << 60).to_bytes(8, "little") + b"{}")
     assert "not an intact safetensors file" in refusal(runner, (path, file_digest(path)))
 
 
-def test_an_empty_safetensors_file(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_an_empty_safetensors_file_is_refused(runner: RunnerProcess, tmp_path: Path) -> None:
     path = tmp_path / "p.safetensors"
     path.touch()
     assert "not an intact safetensors file" in refusal(runner, (path, file_digest(path)))
 
 
-def test_a_safetensors_file_without_the_architecture(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_a_safetensors_file_without_the_architecture_is_refused(runner: RunnerProcess, tmp_path: Path) -> None:
     path = tmp_path / "p.safetensors"
     path.write_bytes(save(random_layers(4, 2)))
     assert 'the metadata has no "muster"' in refusal(runner, (path, file_digest(path)))
@@ -102,7 +102,7 @@ def test_a_safetensors_file_without_the_architecture(runner: RunnerProcess, tmp_
         ({"normalize": True}, 'unknown field "normalize"'),
     ],
 )
-def test_an_architecture_with_a_wrong_field(runner: RunnerProcess, tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_an_architecture_with_a_wrong_field_is_refused(runner: RunnerProcess, tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = tmp_path / "p.safetensors"
     tensors = random_layers(4, 2)
     path.write_bytes(save(tensors, {"muster": json.dumps(architecture(tensors) | change)}))
@@ -129,28 +129,28 @@ def test_an_architecture_that_lacks_a_field_says_what_belongs_there(runner: Runn
         ({"l0.bias": np.full(8, np.nan, np.float32)}, 'tensor "l0.bias" holds numbers that are not finite'),
     ],
 )
-def test_tensors_that_do_not_go_together(runner: RunnerProcess, tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_tensors_of_mismatched_shapes_are_refused(runner: RunnerProcess, tmp_path: Path, change: dict[str, Any], message: str) -> None:
     policy = write_mlp(tmp_path / "p.safetensors", random_layers(4, 8, 2) | change)
     assert message in refusal(runner, policy)
 
 
-def test_a_checkpoint_with_another_digest(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_a_checkpoint_with_another_digest_is_refused(runner: RunnerProcess, tmp_path: Path) -> None:
     path, digest = write_mlp(tmp_path / "p.safetensors", random_layers(4, 2))
     wrong = "sha256:" + "0" * 64
     assert refusal(runner, (path, wrong)).startswith(f"the checkpoint's digest is {digest}, expected {wrong}")
 
 
-def test_a_checkpoint_that_is_not_there(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_a_missing_checkpoint_is_refused(runner: RunnerProcess, tmp_path: Path) -> None:
     assert "there is no checkpoint at" in refusal(runner, (tmp_path / "absent.onnx", "sha256:0"))
 
 
-def test_a_checkpoint_of_an_unknown_kind(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_a_checkpoint_of_an_unknown_kind_is_refused(runner: RunnerProcess, tmp_path: Path) -> None:
     path = tmp_path / "policy.pkl"
     path.write_bytes(b"x")
     assert "policy.pkl is of no known kind" in refusal(runner, (path, file_digest(path)))
 
 
-def test_a_directory_that_holds_a_link(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_a_directory_with_a_link_is_refused(runner: RunnerProcess, tmp_path: Path) -> None:
     directory, digest = write_directory(tmp_path / "d", {"muster.json": "{}"})
     (directory / "elsewhere").symlink_to("/etc")
     assert "symbolic link, elsewhere" in refusal(runner, (directory, digest))
@@ -180,7 +180,7 @@ def test_a_directory_that_holds_a_link(runner: RunnerProcess, tmp_path: Path) ->
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_directory_that_is_no_policy(runner: RunnerProcess, tmp_path: Path, files: dict[str, str], message: str) -> None:
+def test_a_directory_without_a_policy_is_refused(runner: RunnerProcess, tmp_path: Path, files: dict[str, str], message: str) -> None:
     directory = write_directory(tmp_path / "checkpoint", dict(files))
     assert message in refusal(runner, directory)
 
@@ -197,17 +197,17 @@ def test_a_directory_that_is_no_policy(runner: RunnerProcess, tmp_path: Path, fi
         ("toys:not_an_environment", "makes an object of type int without reset"),
     ],
 )
-def test_an_environment_that_cannot_be_made(runner: RunnerProcess, any_policy: Policy, entry: str, message: str) -> None:
+def test_an_environment_that_cannot_be_created_is_refused(runner: RunnerProcess, any_policy: Policy, entry: str, message: str) -> None:
     found = refusal(runner, any_policy, environment(entry), part="environment")
     assert found.startswith('task "task-0"')
     assert message in found
 
 
-def test_an_environment_with_wrong_arguments(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_an_environment_with_wrong_arguments_is_refused(runner: RunnerProcess, any_policy: Policy) -> None:
     assert "unexpected keyword" in refusal(runner, any_policy, environment("toys:Toy", colour="red"), part="environment")
 
 
-def test_a_suite_without_code_of_its_own_has_no_modules(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_a_module_of_a_suite_without_code_is_refused(runner: RunnerProcess, any_policy: Policy) -> None:
     message = refusal(runner, any_policy, environment("toys:Toy"), part="environment", code=None)
     assert f'there is no module "toys": it is not installed for {sys.executable}' in message
 
@@ -242,7 +242,7 @@ INSTALL_ABSENT = f"install it there: {sys.executable} -m pip install absent"
     ids=["syntax", "indentation", "syntax of another", "missing package", "circle", "missing name", "factory"],
 )
 @pytest.mark.parametrize("part", ["environment", "policy"])
-def test_what_is_wrong_with_a_module_that_travels_along_is_told_with_file_line_and_text(
+def test_an_error_in_a_module_of_a_suite_names_file_line_and_text(
     runner: RunnerProcess, any_policy: Policy, tmp_path: Path, part: str, files: dict[str, str], expected: list[str]
 ) -> None:
     directory = tmp_path / "brought"
@@ -257,7 +257,7 @@ def test_what_is_wrong_with_a_module_that_travels_along_is_told_with_file_line_a
 
 
 @pytest.mark.parametrize(("name", "expected"), [("p.zip", "expected the zip that model.save() of"), ("p.keras", "not an intact archive")])
-def test_a_file_that_is_no_archive_is_refused_before_what_would_read_one_is_asked_for(
+def test_a_file_that_is_no_archive_is_refused_before_its_library_is_required(
     runner: RunnerProcess, tmp_path: Path, name: str, expected: str
 ) -> None:
     path = tmp_path / name

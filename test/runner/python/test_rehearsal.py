@@ -7,14 +7,14 @@ from muster_runner import rehearsal
 from muster_runner.digest import compute_digest
 
 
-def test_leaves_no_environment_registered_and_nothing_loaded(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_rehearsal_leaves_no_environment_registered_and_nothing_loaded(capfd: pytest.CaptureFixture[str]) -> None:
     before = set(gymnasium.registry)
     rehearsal.rehearse()
     assert set(gymnasium.registry) == before
     assert capfd.readouterr() == ("", "")
 
 
-def test_says_what_went_otherwise_than_it_should(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_rehearsal_reports_what_went_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_arguments: object, **_keywords: object) -> None:
         raise ValueError("no such hand")
 
@@ -24,7 +24,7 @@ def test_says_what_went_otherwise_than_it_should(monkeypatch: pytest.MonkeyPatch
     assert rehearsal.NAME not in gymnasium.registry
 
 
-def test_goes_through_a_checkpoint_that_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rehearsal_verifies_its_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rehearsal, "compute_digest", lambda path: compute_digest(path)[:-1] + "x")
     with pytest.raises(RuntimeError, match="the checkpoint's digest is"):
         rehearsal.rehearse()

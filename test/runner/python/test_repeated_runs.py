@@ -59,7 +59,7 @@ def decide(directory: Path, source: str) -> bool:
 
 
 @pytest.mark.parametrize("source", HARMLESS)
-def test_a_program_of_known_parts_leaves_nothing(tmp_path: Path, source: str) -> None:
+def test_a_program_of_only_listed_parts_is_harmless(tmp_path: Path, source: str) -> None:
     assert decide(tmp_path, source)
 
 
@@ -68,5 +68,5 @@ def test_any_other_program_has_a_process_for_each_run(tmp_path: Path, source: st
     assert not decide(tmp_path, source)
 
 
-def test_so_has_one_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_program_has_a_process_for_each_run(tmp_path: Path) -> None:
     assert not leaves_nothing(str(tmp_path / "program.py"))

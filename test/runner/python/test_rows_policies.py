@@ -55,7 +55,7 @@ def plain(actions: Any) -> list[Any]:
 
 @pytest.mark.parametrize("space", OBSERVATIONS, ids=str)
 @pytest.mark.parametrize("is_normalised", [False, True])
-def test_observations_of_many_rows_are_those_of_each(space: spaces.Space[Any], is_normalised: bool) -> None:
+def test_observations_of_many_rows_equal_those_of_each_row(space: spaces.Space[Any], is_normalised: bool) -> None:
     size = spaces.flatdim(space)
     normalisation = Normalisation(np.linspace(-1, 1, size), np.linspace(0, 2, size)) if is_normalised else None
     values = drawn(space)
@@ -68,7 +68,7 @@ def test_observations_of_many_rows_are_those_of_each(space: spaces.Space[Any], i
 
 
 @pytest.mark.parametrize(("draw", "count"), [(uniform, 1), (uniform, 3), (normal, 2)])
-def test_a_row_draws_what_it_would_draw_alone(draw: Any, count: int) -> None:
+def test_a_row_draws_the_same_random_numbers_as_alone(draw: Any, count: int) -> None:
     """Whenever it began, and whatever the other rows do."""
     dice, alone = RowDice(3, count, draw), [Dice() for _ in range(3)]
     rng = np.random.default_rng(5)
@@ -97,7 +97,7 @@ def box_of(low: float, high: float) -> spaces.Box:
     ids=str,
 )
 @pytest.mark.parametrize("form", ["mlp", "onnx", "onnx of one"])
-def test_actions_of_many_rows_are_those_of_each(
+def test_actions_of_many_rows_equal_those_of_each_row(
     tmp_path: Path, form: str, action_space: Any, action: dict[str, str], deterministic: bool
 ) -> None:
     checkpoint = network(tmp_path, form, action)
@@ -205,7 +205,7 @@ MAKE = "\ndef make(**_):\n    return Remembers()\n"
 
 @pytest.mark.parametrize("code", [REMEMBERS + MAKE, REMEMBERS + TOGETHER + MAKE], ids=["row by row", "together"])
 @pytest.mark.parametrize("form", ["lockstep", "vector"])
-def test_what_a_policy_remembers_is_kept_and_forgotten_by_row(tmp_path: Path, code: str, form: str) -> None:
+def test_recurrent_state_is_kept_and_reset_by_row(tmp_path: Path, code: str, form: str) -> None:
     policy = write_carried(tmp_path / "p", code)
     work = [(i, 0, i, 50 + i) for i in range(12)]
     width, episodes = (3, 6) if form == "lockstep" else (6, 6)
@@ -260,7 +260,7 @@ def test_only_the_rows_whose_action_does_not_fit_fail(tmp_path: Path, body: str,
 
 
 @pytest.mark.parametrize("body", ["return rows[1:]", "return rows + 0.5", "return None", "return rows[:, None]", "raise KeyError(1)"])
-def test_actions_that_cannot_be_told_apart_fail_every_row(tmp_path: Path, body: str) -> None:
+def test_actions_without_rows_fail_every_row(tmp_path: Path, body: str) -> None:
     policy = fitted(tmp_path, body, spaces.Discrete(5))
     with pytest.raises((ValueError, KeyError)):
         policy.act_rows(np.arange(WIDTH), drawn(BOX))
@@ -275,7 +275,7 @@ def test_a_policy_that_resets_but_cannot_reset_a_row_is_refused(tmp_path: Path) 
     assert "with act_rows and reset, but without reset_row(row, seed)" in answer["message"]
 
 
-def test_a_policy_that_takes_rows_alone_cannot_be_played_singly(tmp_path: Path) -> None:
+def test_a_policy_that_takes_only_rows_cannot_play_single_observations(tmp_path: Path) -> None:
     checkpoint = carried(tmp_path, "return rows")
     visited = visit(tmp_path / "p")
     try:

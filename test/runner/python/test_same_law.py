@@ -62,7 +62,7 @@ def p_value(one: Returns, other: Returns) -> float:
     return float(min(stats.ks_2samp(one, other).pvalue, stats.ttest_ind(one, other, equal_var=False).pvalue)) * 2
 
 
-def test_a_vectors_returns_have_the_distribution_of_single_plays(runner: RunnerProcess, actions: str, single: Returns) -> None:
+def test_returns_of_a_vector_have_the_distribution_of_single_plays(runner: RunnerProcess, actions: str, single: Returns) -> None:
     found = play(runner, actions, base=2_000_000, batching=batching("vector", WIDTH, WIDTH))
     assert p_value(single, found) > LEVEL
 
@@ -80,7 +80,7 @@ def test_lockstep_returns_have_the_distribution_of_single_plays(runner: RunnerPr
     assert p_value(single, found) > LEVEL
 
 
-def test_counting_whichever_rows_end_first_is_found_out(deterministic: Returns) -> None:
+def test_counting_the_rows_that_end_first_is_detected_as_biased(deterministic: Returns) -> None:
     """The mistake that loops over vector environments make: it favours short episodes, and these tests see it."""
     biased = np.concatenate([first_finished(WIDTH, seed) for seed in range(EPISODES // WIDTH)])
     assert biased.mean() < deterministic.mean()

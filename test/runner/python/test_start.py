@@ -14,7 +14,7 @@ def test_modules_are_imported_in_the_order_in_which_they_are_named(arguments: li
     assert parse_arguments(arguments) == Arguments(modules)
 
 
-def test_a_program_is_told_where_its_line_to_the_other_is() -> None:
+def test_a_program_receives_the_descriptor_of_its_line_to_the_other_program() -> None:
     assert parse_arguments(["--import", "json", "--policy-line", "3"]) == Arguments(["json"], policy_line=3)
     assert parse_arguments(["--serve-policy", "4"]) == Arguments([], serve_policy=4)
 
@@ -31,6 +31,6 @@ def test_a_program_is_told_where_its_line_to_the_other_is() -> None:
         ["--policy-line", "3", "--serve-policy", "4"],
     ],
 )
-def test_other_arguments_are_told_how_it_is_used(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments_print_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert start(arguments) == EXIT_USAGE
     assert capsys.readouterr().err.startswith("usage: runner [--import MODULE]")

@@ -46,7 +46,7 @@ def write(torch_scripts: TorchScripts) -> Write:
 
 @pytest.mark.parametrize("name", ["p.pth", "p.pt"])
 @pytest.mark.parametrize("with_torch", [True, False])
-def test_a_whole_module_is_refused_as_one_whether_there_is_torch_or_not(
+def test_a_pickled_module_is_refused_as_such_with_and_without_torch(
     runner: RunnerProcess, torch_runner: RunnerProcess, write: Write, tmp_path: Path, name: str, with_torch: bool
 ) -> None:
     policy = write(tmp_path / name, "torch.nn.Sequential(torch.nn.Linear(4, 2))", random_layers(4, 2))
@@ -66,7 +66,7 @@ def test_a_whole_module_is_refused_as_one_whether_there_is_torch_or_not(
         '{**tensors, "muster": json.dumps(architecture)}',
     ],
 )
-def test_it_is_played_as_the_same_network_is(
+def test_a_state_dict_acts_as_the_same_network_in_safetensors(
     torch_runner: RunnerProcess, write: Write, tmp_path: Path, name: str, dtype: Any, saved: str
 ) -> None:
     tensors = random_layers(4, 32, 5, dtype=dtype)
@@ -79,7 +79,7 @@ def test_it_is_played_as_the_same_network_is(
     assert [outcome["return"] for outcome in torch_runner.play([(i, i, 0, 0) for i in range(20)])] == expected
 
 
-def test_pickled_code_is_refused_and_does_not_run(torch_runner: RunnerProcess, write: Write, tmp_path: Path) -> None:
+def test_pickled_code_is_refused_and_is_not_run(torch_runner: RunnerProcess, write: Write, tmp_path: Path) -> None:
     path, digest = write(tmp_path / "p.pth", '{**tensors, "muster": architecture, "more": Evil(path)}', random_layers(1, 2))
     answer = torch_runner.load(path, digest, environment("toys:Toy"))
     assert (answer["type"], answer["part"]) == ("refused", "policy")
@@ -101,7 +101,9 @@ def test_pickled_code_is_refused_and_does_not_run(torch_runner: RunnerProcess, w
         ("[1, 2]", "what torch.save has saved is"),
     ],
 )
-def test_what_is_wrong_with_it_is_named(torch_runner: RunnerProcess, write: Write, tmp_path: Path, saved: str, message: str) -> None:
+def test_an_invalid_state_dict_is_refused_with_the_reason(
+    torch_runner: RunnerProcess, write: Write, tmp_path: Path, saved: str, message: str
+) -> None:
     policy = write(tmp_path / "p.pth", saved, random_layers(4, 2))
     answer = torch_runner.load(*policy, environment("gymnasium:CartPole-v1"))
     assert (answer["type"], answer["part"]) == ("refused", "policy")
@@ -118,7 +120,7 @@ def test_a_damaged_file_is_refused(torch_runner: RunnerProcess, write: Write, tm
     assert torch_runner.load(path, file_digest(path), environment("toys:Toy"))["type"] == "refused"
 
 
-def test_it_gives_the_same_returns_as_the_same_tensors_in_safetensors(torch_runner: RunnerProcess, write: Write, tmp_path: Path) -> None:
+def test_a_state_dict_has_the_same_returns_as_its_tensors_in_safetensors(torch_runner: RunnerProcess, write: Write, tmp_path: Path) -> None:
     from checkpoints import write_mlp
 
     tensors = random_layers(4, 16, 2)
@@ -150,7 +152,7 @@ print(json.dumps([observations.tolist(), policy(normalised).argmax(1).tolist()])
 
 @pytest.mark.parametrize("name", ["p.pth", "p.safetensors"])
 @pytest.mark.parametrize("statistics", ["tensors", "arrays", "lists"])
-def test_what_save_policy_saves_is_played_as_torch_computes_it(
+def test_a_policy_of_save_policy_acts_as_torch_computes(
     torch_runner: RunnerProcess, torch_scripts: TorchScripts, tmp_path: Path, name: str, statistics: str
 ) -> None:
     path = tmp_path / name

@@ -50,14 +50,14 @@ def is_over(limit: TimeLimit, machine: Machine, now: float, waited: float, used:
     return limit.is_over()
 
 
-def test_a_command_ends_at_its_time_where_nothing_waits(machine: Machine) -> None:
+def test_a_command_ends_at_its_time_limit_if_nothing_waits(machine: Machine) -> None:
     limit = TimeLimit(machine.now, 5, Accounts())
     assert not is_over(limit, machine, 104.9, 7)
     # Others have waited before it began.
     assert is_over(limit, machine, 105, 7)
 
 
-def test_a_command_gets_back_what_it_waits_however_busy_the_machine_is(
+def test_a_command_gets_back_its_waits_for_a_processor_however_busy_the_machine_is(
     machine: Machine,
 ) -> None:
     limit = TimeLimit(machine.now, 5, Accounts())
@@ -69,7 +69,7 @@ def test_a_command_gets_back_what_it_waits_however_busy_the_machine_is(
     assert limit.waited_seconds == 87
 
 
-def test_a_command_gets_back_what_processes_waited_that_have_ended(
+def test_a_command_gets_back_the_waits_of_processes_that_have_ended(
     machine: Machine,
 ) -> None:
     limit = TimeLimit(machine.now, 5, Accounts())
@@ -79,7 +79,7 @@ def test_a_command_gets_back_what_processes_waited_that_have_ended(
     assert limit.waited_seconds == 6
 
 
-def test_a_command_gets_back_a_wait_that_goes_on_once(machine: Machine) -> None:
+def test_a_command_gets_back_a_long_wait_only_once(machine: Machine) -> None:
     limit = TimeLimit(machine.now, 5, Accounts(), alone=True)
     ready = Thread(0.0, (b"5", b"1"), is_ready=True)
     machine.threads = {"2000000/task/1": ready._replace(ran=(b"0", b"0"))}
@@ -97,7 +97,7 @@ def test_a_command_gets_back_a_wait_that_goes_on_once(machine: Machine) -> None:
     assert limit.waited_seconds == 21
 
 
-def test_the_waits_of_what_starts_commands_count_from_the_first_look_on(machine: Machine) -> None:
+def test_waits_of_the_starting_process_count_from_the_first_sample_on(machine: Machine) -> None:
     limit = TimeLimit(machine.now, 5, Accounts(but=1000), alone=True)
     machine.threads = {"1000/task/1000": resting(50), f"{os.getpid()}/task/1": resting(60)}
     machine.now = limit.deadline
@@ -108,7 +108,7 @@ def test_the_waits_of_what_starts_commands_count_from_the_first_look_on(machine:
     assert limit.waited_seconds == 3
 
 
-def test_a_first_look_that_comes_late_tells_what_the_looking_process_has_waited(machine: Machine) -> None:
+def test_a_late_first_sample_uses_the_waits_of_the_sampling_process(machine: Machine) -> None:
     limit = TimeLimit(machine.now, 5, Accounts(but=1000), alone=True)
     # The command may have ended long ago: what would say so waits for a processor, too.
     machine.threads = {"1000/task/1000": resting(50), f"{os.getpid()}/task/1": resting(60)}
@@ -126,13 +126,13 @@ def test_no_command_gets_back_more_than_five_minutes(machine: Machine) -> None:
     assert is_over(limit, machine, 1000, 3000)
 
 
-def test_what_may_wait_for_longer_gets_more_back(machine: Machine) -> None:
+def test_a_command_with_a_longer_bound_gets_more_back(machine: Machine) -> None:
     limit = TimeLimit(machine.now, 600, Accounts(), most_waiting=1800)
     assert not is_over(limit, machine, 2499, 3000)
     assert is_over(limit, machine, 2500, 4000)
 
 
-def test_a_command_that_makes_itself_wait_ends_by_what_its_processes_use(
+def test_a_command_that_makes_itself_wait_ends_by_the_processor_time_of_its_processes(
     machine: Machine,
 ) -> None:
     limit = TimeLimit(machine.now, 5, Accounts())
@@ -142,7 +142,7 @@ def test_a_command_that_makes_itself_wait_ends_by_what_its_processes_use(
     assert is_over(limit, machine, 106, 5000, used=13)
 
 
-def test_what_ended_processes_have_used_counts(machine: Machine) -> None:
+def test_the_processor_time_of_ended_processes_counts(machine: Machine) -> None:
     accounts = Accounts()
     limit = TimeLimit(machine.now, 5, accounts)
     accounts.add(10, 0, 9.9, 0)
@@ -151,7 +151,7 @@ def test_what_ended_processes_have_used_counts(machine: Machine) -> None:
     assert is_over(limit, machine, 107, 5000)
 
 
-def test_a_command_that_is_hung_up_on_gets_nothing_for_what_it_waited_before(
+def test_a_command_after_a_hang_up_gets_nothing_back_for_earlier_waits(
     machine: Machine,
 ) -> None:
     limit = TimeLimit(machine.now, 600, Accounts())
@@ -161,7 +161,7 @@ def test_a_command_that_is_hung_up_on_gets_nothing_for_what_it_waited_before(
     assert is_over(limit, machine, 152, 200)
 
 
-def test_a_command_past_its_time_that_is_hung_up_on_ends_by_the_hang_up(
+def test_a_command_past_its_time_ends_by_the_hang_up(
     machine: Machine,
 ) -> None:
     limit = TimeLimit(machine.now, 10, Accounts())
@@ -199,7 +199,7 @@ def crowd_on_one_processor(size: int, cpu_seconds: float) -> Iterator[list[int]]
             os.waitpid(pid, 0)
 
 
-def test_what_real_processes_wait_for_a_processor_is_given_back(
+def test_real_waits_for_a_processor_are_given_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     machine = Machine()
@@ -218,7 +218,7 @@ def test_what_real_processes_wait_for_a_processor_is_given_back(
         assert limit.is_over()
 
 
-def test_what_real_processes_use_ends_them_that_make_themselves_wait(
+def test_real_processes_that_make_themselves_wait_end_by_their_processor_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     machine = Machine()

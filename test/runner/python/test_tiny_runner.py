@@ -15,7 +15,7 @@ def tiny() -> Iterator[RunnerProcess]:
         yield process.ready()
 
 
-def test_it_loads_and_plays_ranges_sent_ahead_and_answers_pings(tiny: RunnerProcess) -> None:
+def test_a_tiny_runner_loads_plays_ranges_and_answers_pings(tiny: RunnerProcess) -> None:
     assert tiny.load(Path("/any"), "sha256:0", environment("any:thing")) == {"type": "loaded", "load": 1, "digest": "sha256:0"}
     assert [outcome["return"] for outcome in tiny.play([(0, 0, 1234, 9), (1, 0, 4294967295, 9), (2, 0, 500, 9)])] == [0.34, 0.95, 0]
     tiny.send({"type": "ping", "ping": 8})
@@ -23,6 +23,6 @@ def test_it_loads_and_plays_ranges_sent_ahead_and_answers_pings(tiny: RunnerProc
     assert tiny.end_input() == 0
 
 
-def test_it_ends_on_a_frame_that_muster_never_should_send(tiny: RunnerProcess) -> None:
+def test_a_tiny_runner_ends_on_an_invalid_frame(tiny: RunnerProcess) -> None:
     tiny.send({"type": "hello"})
     assert tiny.exit_code() == 70

@@ -95,7 +95,7 @@ def test_rows_are_computed_together(torch_runner: RunnerProcess, torch_scripts: 
 
 
 @needs_torch
-def test_a_model_that_takes_one_row_only_takes_them_one_by_one(
+def test_a_model_for_one_row_takes_rows_one_by_one(
     torch_runner: RunnerProcess, torch_scripts: TorchScripts, tmp_path: Path
 ) -> None:
     policy = write_torchscript(torch_scripts, tmp_path / "p.pt", [0.1, 0.5, 0.2], one_row=True)

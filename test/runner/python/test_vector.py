@@ -34,7 +34,7 @@ def results(outcomes: list[Frame]) -> list[Any]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_each_rows_first_episode_counts_however_rows_begin_anew(runner: RunnerProcess, any_policy: Policy, mode: str) -> None:
+def test_the_first_episode_of_each_row_counts_in_every_autoreset_mode(runner: RunnerProcess, any_policy: Policy, mode: str) -> None:
     """Steps between two episodes are worth 1,000: none of them is in a return, and the metrics are those of the last step."""
     runner.load(*any_policy, environment("vector_toys:Rows", mode=mode), batching=vector(6), metrics=["played", "absent"])
     for _ in range(2):
@@ -44,12 +44,12 @@ def test_each_rows_first_episode_counts_however_rows_begin_anew(runner: RunnerPr
         assert [outcome["metrics"] for outcome in outcomes] == [{"played": float(i)} for i in range(1, 7)]
 
 
-def test_observations_that_hold_nan_are_remarked_on(runner: RunnerProcess, any_policy: Policy) -> None:
+def test_observations_with_nan_cause_a_warning(runner: RunnerProcess, any_policy: Policy) -> None:
     runner.load(*any_policy, environment("vector_toys:Rows", blind=True), batching=vector(3))
     assert ["hold NaN" in outcome["warnings"][0] for outcome in runner.play(work(3))] == [True] * 3
 
 
-def test_gymnasiums_own_vector_form_plays_whole_episodes(runner: RunnerProcess) -> None:
+def test_the_vector_form_of_gymnasium_plays_whole_episodes(runner: RunnerProcess) -> None:
     policy = (MIDDLE, file_digest(MIDDLE))
     runner.load(*policy, environment("gymnasium:CartPole-v1"), batching=vector(64))
     outcomes = runner.play(work(128))
@@ -85,7 +85,7 @@ def test_a_wrapper_is_called_with_the_vector_environment(runner: RunnerProcess, 
     assert results(runner.play(work(3))) == [0.5, 1.0, 1.5]
 
 
-def test_dictionaries_and_several_choices_go_to_a_policy_of_its_own(runner: RunnerProcess, tmp_path: Path) -> None:
+def test_dictionaries_and_several_choices_reach_a_policy_with_code(runner: RunnerProcess, tmp_path: Path) -> None:
     code = (
         "import numpy as np\n"
         "class P:\n"
@@ -132,7 +132,7 @@ def test_what_a_policy_raises_is_the_outcome_of_the_whole_vector(runner: RunnerP
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_rows_that_are_waited_for_no_more_are_not_asked_for_long(runner: RunnerProcess, tmp_path: Path, mode: str) -> None:
+def test_rows_after_their_first_episode_are_not_played_for_long(runner: RunnerProcess, tmp_path: Path, mode: str) -> None:
     """Row r ends after r + 1 steps; its reward tells of how many rows the policy was asked, and that each kept what is its own."""
     code = (
         "import numpy as np\n"
@@ -168,7 +168,7 @@ def test_a_row_that_does_not_end_is_a_timeout_and_the_others_keep_their_outcomes
         ("vector_toys:Absent", {}, 'module "vector_toys" has no "Absent"'),
     ],
 )
-def test_what_is_no_vector_environment_is_refused(
+def test_an_object_that_is_no_vector_environment_is_refused(
     runner: RunnerProcess, any_policy: Policy, entry: str, kwargs: Frame, message: str
 ) -> None:
     answer = runner.load(*any_policy, environment(entry, **kwargs), batching=vector(4))

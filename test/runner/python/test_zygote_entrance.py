@@ -36,7 +36,7 @@ def open_files() -> set[str]:
     ("host_network", "names"),
     [(False, ["pid", "mnt", "ipc", "uts", "net", "user"]), (True, ["pid", "mnt", "ipc", "uts", "user"])],
 )
-def test_every_namespace_has_a_file_processes_first_and_users_last(host_network: bool, names: list[str]) -> None:
+def test_every_namespace_has_a_descriptor_with_processes_first_and_users_last(host_network: bool, names: list[str]) -> None:
     descriptors = open_entrance(os.getpid(), settings(host_network))
     try:
         opened = [Path(f"/proc/self/fd/{descriptor}").readlink() for descriptor in descriptors]
@@ -47,7 +47,7 @@ def test_every_namespace_has_a_file_processes_first_and_users_last(host_network:
     assert list_namespaces(settings(host_network))[-1] == Namespace.USER
 
 
-def test_a_process_that_has_ended_has_none_and_nothing_stays_open() -> None:
+def test_a_process_that_has_ended_has_no_namespaces_and_nothing_stays_open() -> None:
     pid = os.fork()
     if pid == 0:
         os._exit(0)

@@ -34,7 +34,7 @@ def pipe_with(text: bytes) -> int:
     return reading
 
 
-def test_messages_keep_their_bounds_and_their_descriptors(channel: Pair) -> None:
+def test_messages_arrive_whole_and_with_their_descriptors(channel: Pair) -> None:
     ours, theirs = channel
     first, second = pipe_with(b"first"), pipe_with(b"second")
     send(ours, {"type": "fork", "sandbox": "ü"}, [first, second])
@@ -49,7 +49,7 @@ def test_messages_keep_their_bounds_and_their_descriptors(channel: Pair) -> None
         os.close(descriptor)
 
 
-def test_the_end_of_the_other_side_is_the_end_of_the_conversation(channel: Pair) -> None:
+def test_receiving_ends_when_the_other_side_closes(channel: Pair) -> None:
     ours, theirs = channel
     send(ours, {"type": "last"})
     ours.close()
@@ -88,7 +88,7 @@ def test_an_outbox_closes_descriptors_once_they_are_sent(channel: Pair) -> None:
     os.close(received[1][0])
 
 
-def test_what_fits_arrives_whole(channel: Pair) -> None:
+def test_a_message_that_fits_arrives_whole(channel: Pair) -> None:
     ours, theirs = channel
     message = {"text": "x" * (MAX_BYTES - len('{"text": ""}'))}
     assert fits(message)

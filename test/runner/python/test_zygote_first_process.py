@@ -59,7 +59,7 @@ def started(calls: list[Call], word: str = "", serial: int = 7) -> Iterator[tupl
 
 @pytest.mark.usefixtures("machine")
 class TestFirstProcess:
-    def test_makes_the_calls_and_reports_once(self, tmp_path: Path) -> None:
+    def test_a_first_process_makes_its_calls_and_reports_once(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
         calls = [change_directory(str(tmp_path)), make_directory("made"), *write_file("file", "written", FREE)]
         with started(calls, serial=12_345_678) as (_pid, report):
@@ -67,7 +67,7 @@ class TestFirstProcess:
             assert (tmp_path / "file").read_text() == "written"
             assert (tmp_path / "made").is_dir()
 
-    def test_then_sleeps_with_nothing_open(self, machine: str) -> None:
+    def test_a_first_process_then_sleeps_with_nothing_open(self, machine: str) -> None:
         own = Path("/proc/self/exe").stat()
         with started([ignore_signal(signal.SIGCHLD), name_process("walls")]) as (pid, _report):
             deadline = time.monotonic() + DEADLINE_SECONDS
@@ -79,7 +79,7 @@ class TestFirstProcess:
             (ignored,) = (line for line in status(pid).splitlines() if line.startswith("SigIgn:"))
             assert int(ignored.split()[1], 16) >> (signal.SIGCHLD - 1) & 1
 
-    def test_makes_none_behind_the_one_that_fails_and_reports_which(self, tmp_path: Path) -> None:
+    def test_a_first_process_stops_at_the_call_that_fails_and_reports_it(self, tmp_path: Path) -> None:
         calls = [open_file(str(tmp_path / "missing" / "file"), os.O_RDONLY), make_directory(str(tmp_path / "never"))]
         with started(calls) as (pid, report):
             assert report == Report(7, f"open {tmp_path}/missing/file: No such file or directory")
@@ -88,14 +88,14 @@ class TestFirstProcess:
             assert (ended.si_code, ended.si_status) == (os.CLD_EXITED, 1)
             assert list(tmp_path.iterdir()) == []
 
-    def test_is_given_a_word_for_each_start(self, tmp_path: Path) -> None:
+    def test_each_start_passes_its_own_word(self, tmp_path: Path) -> None:
         make_it = make_directory("")._replace(arguments=(Argument(1), 0o755))
         for name in ("one", "another"):
             with started([make_it], str(tmp_path / name)) as (_pid, report):
                 assert report.problem is None
         assert {path.name for path in tmp_path.iterdir()} == {"one", "another"}
 
-    def test_reports_of_several_come_apart(self) -> None:
+    def test_reports_of_several_first_processes_are_separate(self) -> None:
         processes = FirstProcesses((close_others(FREE), change_directory("/")))
         pids = [processes.start(serial, "") for serial in range(40)]
         heard: list[Report] = []
@@ -110,7 +110,7 @@ class TestFirstProcess:
             processes.close()
         assert sorted(heard, key=lambda report: report.serial) == [Report(serial, None) for serial in range(len(pids))]
 
-    def test_reports_what_the_kernel_refuses(self) -> None:
+    def test_a_refusal_of_the_kernel_is_reported(self) -> None:
         with started([mount("nothing", "/proc/self/missing", "tmpfs", MountFlag.READ_ONLY)]) as (_pid, report):
             assert report.problem is not None
             assert report.problem.startswith("mount /proc/self/missing: ")
@@ -124,12 +124,12 @@ class TestWhereMemoryCannotBeExecuted:
 
         monkeypatch.setattr(first_process.os, "posix_spawn", posix_spawn)
 
-    def test_it_is_forked(self, tmp_path: Path) -> None:
+    def test_a_machine_that_cannot_spawn_the_program_forks_it(self, tmp_path: Path) -> None:
         with started([make_directory(str(tmp_path / "made"))]) as (_pid, report):
             assert report == Report(7, None)
             assert (tmp_path / "made").is_dir()
 
-    def test_the_reason_is_told_without_the_place(self) -> None:
+    def test_the_reason_is_reported_without_the_path_in_proc(self) -> None:
         reading, writing = os.pipe()
         spawned = first_process.Spawned((close_others(FREE),), writing)
         try:
@@ -143,7 +143,7 @@ class TestWhereMemoryCannotBeExecuted:
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="there are no instructions for this machine's processor")
-def test_a_call_that_the_kernel_does_not_know_has_it_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_lacks_a_call_has_first_processes_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert first_process.can_spawn()
     monkeypatch.setitem(native_program._NUMBERS, "close_range", 9_999)
     assert not first_process.can_spawn()
@@ -163,6 +163,6 @@ def test_calls_are_made_in_turn_up_to_the_first_that_fails(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["first"]
 
 
-def test_what_a_call_raises_passes_through() -> None:
+def test_an_error_of_a_call_is_raised_to_the_caller() -> None:
     with pytest.raises(ZeroDivisionError):
         make(Call(lambda: 1 // 0, (), "divide"))

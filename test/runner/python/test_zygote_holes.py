@@ -50,7 +50,7 @@ def in_old_pages(fill: bool) -> list[int]:
     return [int(count) for count in done.stdout.strip("[]\n").split(",")]
 
 
-def test_what_is_allocated_afterwards_lies_on_pages_of_its_own() -> None:
+def test_later_allocations_are_on_pages_of_their_own() -> None:
     assert in_old_pages(fill=False) == [1000] * 5
     # The last page of all is begun already.
     assert max(in_old_pages(fill=True)) < 20

@@ -48,7 +48,7 @@ def test_orders_that_arrive_in_one_read_are_taken_one_by_one_and_in_order() -> N
     assert messages == [{"orders": [{"n": 1}, {"n": 2}, {"n": 3}]}]
 
 
-def test_what_comes_behind_the_first_order_is_left_where_it_is() -> None:
+def test_bytes_after_the_first_order_stay_in_the_pipe() -> None:
     program = ASK + "ask(); tell_all([orders.first()]); tell_all([os.read(orders.descriptor, 100).decode()])"
     messages, _ = run(program, b'{"n": 1}\n{"token": "secret"}\n')
     assert messages == [{"orders": [{"n": 1}]}, {"orders": ['{"token": "secret"}\n']}]
@@ -60,13 +60,13 @@ def test_an_order_that_arrives_in_pieces_is_taken_when_it_is_whole() -> None:
     assert messages == [{"orders": [{"n": 1}]}, {"orders": []}, {"orders": [{"n": "ü"}]}]
 
 
-def test_the_first_order_is_waited_for_across_reads() -> None:
+def test_the_first_order_can_arrive_in_several_reads() -> None:
     program = ASK + "ask(); ask(); tell_all([orders.first()])"
     messages, _ = run(program, b'{"n', b'": 1}\n')
     assert messages == [{"orders": [{"n": 1}]}]
 
 
-def test_more_than_one_read_can_hold_is_no_trouble() -> None:
+def test_orders_longer_than_one_read_arrive_whole() -> None:
     program = "\nfound = []\nwhile not orders.ended: found += orders.arrived()\ntell_all([len(found), len(found[0]['long'])])"
     with subprocess.Popen([sys.executable, "-I", "-c", BEGINNING + program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         out, _ = process.communicate(json.dumps({"long": "x" * 1_000_000}).encode() + b"\n" + b'{"n": 1}\n' * 1000)
@@ -79,14 +79,14 @@ def test_an_input_that_ends_before_the_first_order_is_an_error_of_its_own() -> N
 
 
 @pytest.mark.parametrize("line", [b"nonsense", b"[1]", b'"text"', b"{", b""])
-def test_what_is_no_order_is_refused(line: bytes) -> None:
+def test_an_invalid_order_is_refused(line: bytes) -> None:
     program = ASK + "ask()\ntry:\n    orders.first()\nexcept FieldError as error:\n    orders.send({'said': str(error)})"
     messages, _ = run(program, line + b"\n")
     assert messages == [{"said": messages[0]["said"]}]
     assert "the order is" in messages[0]["said"]
 
 
-def test_what_anything_else_prints_is_no_report() -> None:
+def test_prints_of_other_code_are_not_reports() -> None:
     program = "print('printed'); os.write(1, b'written'); sys.stdout.flush(); orders.send({'messages': True}); sys.stdin.read()"
     messages, said = run(program)
     assert messages == [{"messages": True}]

@@ -26,7 +26,7 @@ def test_a_site_that_cannot_be_made_leaves_no_descriptor_open(broken: str | int,
     assert open_descriptors() == before
 
 
-def test_a_control_file_that_the_kernel_lacks_is_missed_only_when_it_has_to_be_there(tmp_path: Path) -> None:
+def test_a_missing_control_file_is_an_error_only_if_it_is_required(tmp_path: Path) -> None:
     directory = os.open(tmp_path, os.O_RDONLY)
     try:
         optional = Hierarchy(directory, (LimitFile("memory.swap.max", "0", is_optional=True),))

@@ -23,7 +23,7 @@ def called(place: Path, *targets: str) -> list[str]:
     return [call.what.replace(str(place), "PLACE") for call in (*within.opened(), *within.mounted_again())]
 
 
-def test_what_is_mounted_in_tmp_is_opened_first_and_mounted_again_where_it_was(place: Path) -> None:
+def test_a_mount_in_tmp_is_opened_first_and_mounted_again_in_its_place(place: Path) -> None:
     (place / "data" / "deep").mkdir(parents=True)
     assert called(place, "data/deep") == [
         "open PLACE/data/deep",
@@ -35,19 +35,19 @@ def test_what_is_mounted_in_tmp_is_opened_first_and_mounted_again_where_it_was(p
     ]
 
 
-def test_a_file_has_an_empty_one_to_be_mounted_on(place: Path) -> None:
+def test_a_mounted_file_gets_an_empty_file_as_its_mount_point(place: Path) -> None:
     (place / "file").touch()
     assert called(place, "file") == ["open PLACE/file", "mkdir PLACE", "open PLACE/file", "close 2", "mount PLACE/file", "close 1"]
 
 
-def test_directories_that_several_lie_in_are_made_once(place: Path) -> None:
+def test_shared_parent_directories_are_created_once(place: Path) -> None:
     (place / "one").mkdir()
     (place / "two").mkdir()
     made = [what for what in called(place, "one", "two") if what.startswith("mkdir")]
     assert made == ["mkdir PLACE", "mkdir PLACE/one", "mkdir PLACE/two"]
 
 
-def test_a_mount_within_another_finds_its_place_there(place: Path) -> None:
+def test_a_mount_within_another_mount_has_its_mount_point_there(place: Path) -> None:
     (place / "outer" / "inner").mkdir(parents=True)
     (place / "outer" / "file").touch()
     assert called(place, "outer", "outer/inner", "outer/file") == [
@@ -60,7 +60,7 @@ def test_a_mount_within_another_finds_its_place_there(place: Path) -> None:
 
 @pytest.mark.parametrize("own_user", [False, True])
 @pytest.mark.parametrize("host_network", [False, True])
-def test_all_that_is_to_be_done_can_be_made_into_a_program(place: Path, host_network: bool, own_user: bool) -> None:
+def test_all_calls_can_be_compiled_into_a_native_program(place: Path, host_network: bool, own_user: bool) -> None:
     (place / "file").touch()
     settings = Settings(
         imports=(),
@@ -82,5 +82,5 @@ def test_all_that_is_to_be_done_can_be_made_into_a_program(place: Path, host_net
     assert any(call.what == "raise lo" for call in calls) is not host_network
 
 
-def test_nothing_is_done_where_nothing_is_mounted(place: Path) -> None:
+def test_no_calls_are_made_if_nothing_is_mounted(place: Path) -> None:
     assert called(place) == []

@@ -5,7 +5,7 @@ import os
 from muster_zygote.workspaces import ASIDE, keep_only
 
 
-def test_keeps_its_own_descriptors_alone_and_low_when_the_warden_has_one_for_each_of_600_workspaces() -> None:
+def test_a_workspace_keeps_only_its_own_low_descriptors_with_600_workspaces_in_the_warden() -> None:
     reading, writing = os.pipe()
     held = [os.dup(reading) for _ in range(600)]
     assert max(held) > ASIDE

@@ -101,7 +101,7 @@ def test_an_agent_loop_of_verl_plays_a_task_with_the_tokens_that_were_sampled(se
 
 
 @pytest.mark.usefixtures("server")
-def test_a_loop_of_verl_ends_at_its_limits_with_what_is_there_graded() -> None:
+def test_a_loop_of_verl_that_reaches_its_limits_is_graded_as_it_is() -> None:
     row = {"raw_prompt": [{"role": "user", "content": ""}], "task": TASK}
     cut = run_verl(Sampler(SCRIPT), row, most_turns=2)
     assert cut.reward_score is not None and cut.reward_score < 1
@@ -112,7 +112,7 @@ def test_a_loop_of_verl_ends_at_its_limits_with_what_is_there_graded() -> None:
         run_verl(Sampler(SCRIPT), {"raw_prompt": []})
 
 
-def test_an_episode_without_a_verdict_is_played_three_times_and_is_no_sample_of_verl(server: str) -> None:
+def test_verl_gets_no_sample_of_an_episode_without_a_verdict_after_three_plays(server: str) -> None:
     with pytest.raises(NoVerdict, match="the disk is full"):
         run_verl(Sampler([SUBMIT] * 3, continues=False), {"raw_prompt": [], "task": SPOILT})
     with Client(server) as client:
@@ -132,7 +132,7 @@ def test_an_episode_without_a_verdict_has_no_reward_in_trl(server: str) -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("slime") is None, reason="slime is on no registry; its source is to be on the path")
 @pytest.mark.parametrize("ending", ["rewarded", "aborted", "spoilt"])
-def test_slime_samples_and_is_rewarded(server: str, tmp_path: Path, ending: str) -> None:
+def test_slime_samples_a_group_and_gets_its_rewards(server: str, tmp_path: Path, ending: str) -> None:
     from slime.rollout.sglang_rollout import generate_and_rm
     from slime.utils.http_utils import init_http_client
     from slime.utils.types import Sample

@@ -28,14 +28,14 @@ def exported(kept: Path, form: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_harbor_takes_atif(kept: Path) -> None:
+def test_harbor_reads_an_exported_atif_file(kept: Path) -> None:
     (line,) = exported(kept, "atif")
     validator = TrajectoryValidator()
     assert validator.validate(line), validator.get_errors()
     assert [step["source"] for step in line["steps"]] == ["system", "user", "agent", "agent"]
 
 
-def test_harbor_takes_a_job_with_rollouts(kept: Path, tmp_path: Path) -> None:
+def test_harbor_reads_an_exported_job_with_rollouts(kept: Path, tmp_path: Path) -> None:
     command = [str(REPOSITORY / "muster"), "rollouts", "export", str(kept), "--format", "harbor", "--out", str(tmp_path / "jobs-of-muster")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -58,7 +58,7 @@ def test_harbor_takes_a_job_with_rollouts(kept: Path, tmp_path: Path) -> None:
     assert json.loads((tmp_path / job / name / "verifier" / "reward.json").read_text()) == trial.verifier_result.rewards
 
 
-def test_verl_takes_an_output_for_each_segment(kept: Path) -> None:
+def test_verl_reads_one_output_for_each_segment(kept: Path) -> None:
     outputs = [AgentLoopOutput(**line) for line in exported(kept, "verl")]
     assert [(output.prompt_ids, output.response_ids, output.response_mask) for output in outputs] == [
         ([5, 6, 7], [8, 9], [1, 1]),
@@ -70,7 +70,7 @@ def test_verl_takes_an_output_for_each_segment(kept: Path) -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("slime") is None, reason="slime is on no registry; its source is to be on the path")
-def test_slime_takes_a_sample_for_each_segment(kept: Path) -> None:
+def test_slime_reads_one_sample_for_each_segment(kept: Path) -> None:
     from slime.utils.types import Sample
 
     samples = [Sample.from_dict(line) for line in exported(kept, "slime")]
@@ -86,7 +86,7 @@ def test_slime_takes_a_sample_for_each_segment(kept: Path) -> None:
     ]
 
 
-def test_trl_takes_messages(kept: Path) -> None:
+def test_trl_reads_exported_messages(kept: Path) -> None:
     from datasets import Dataset
     from trl import is_conversational
 

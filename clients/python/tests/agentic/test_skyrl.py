@@ -25,7 +25,7 @@ def asked(groups: int, size: int, step: int) -> GeneratorInput:
 
 
 @pytest.mark.parametrize("step_wise", [False, True])
-def test_its_output_is_valid_and_in_the_order_of_the_input(step_wise: bool) -> None:
+def test_skyrl_gets_valid_outputs_in_the_order_of_its_inputs(step_wise: bool) -> None:
     # Half of the second group has no verdict.
     streamed = Streamed(group(0, [1, 0, 0.5, 0]), group(1, [0, 1, None, None]))
     generator = MusterGenerator(streamed.client, STREAM, 4, step_wise=step_wise)

@@ -50,7 +50,7 @@ def trainer(source: MusterRollouts, directory: Path) -> GRPOTrainer:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_two_steps_take_two_batches_and_learn_from_their_rewards(tmp_path: Path) -> None:
+def test_two_training_steps_use_two_batches_and_learn_from_their_rewards(tmp_path: Path) -> None:
     streamed = Streamed(group(0, [1, 0, 0, 1]), group(1, [1, 1, 1, 0]), group(2, [0, 0, 0.5, None]), group(3, [1, 0, 0, 0]))
     training = trainer(MusterRollouts(streamed.client, STREAM, 4), tmp_path)
     before = [parameter.detach().clone() for parameter in training.model.parameters()]
@@ -63,7 +63,7 @@ def test_two_steps_take_two_batches_and_learn_from_their_rewards(tmp_path: Path)
     assert any(not torch.equal(one, other) for one, other in zip(before, training.model.parameters(), strict=True))
 
 
-def test_what_is_no_whole_group_is_refused_and_what_is_missing_teaches_nothing() -> None:
+def test_an_incomplete_group_is_refused_and_a_missing_member_teaches_nothing() -> None:
     class Trainer:
         class state:
             global_step = 0
@@ -84,7 +84,7 @@ def test_what_is_no_whole_group_is_refused_and_what_is_missing_teaches_nothing()
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_model_that_trl_samples_acts_in_the_arena_and_learns_what_is_rewarded(tmp_path: Path) -> None:
+def test_a_model_sampled_by_trl_acts_in_the_arena_and_learns_from_its_rewards(tmp_path: Path) -> None:
     tokenizer = tiny_tokenizer()
     model = talkative_model(tokenizer)
     options = GRPOConfig(

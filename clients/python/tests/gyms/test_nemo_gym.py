@@ -44,7 +44,7 @@ def row(server: str) -> dict[str, Any]:
     return row
 
 
-def test_sessions_are_episodes_and_are_rewarded(gym: TestClient, row: dict[str, Any]) -> None:
+def test_each_session_is_an_episode_and_gets_its_reward(gym: TestClient, row: dict[str, Any]) -> None:
     params = NeMoGymResponseCreateParamsNonStreaming.model_validate(row["responses_create_params"])
     assert {"run", "write_file", "submit"} <= {tool["name"] for tool in params.tools}
     assert "sort_records" in row["responses_create_params"]["input"][0]["content"]
@@ -70,7 +70,7 @@ def test_a_session_without_an_episode_is_refused_and_another_one_is_not_touched(
     assert gym.post("/verify", json={**row, "response": RESPONSE}).json()["reward"] < 1
 
 
-def test_an_episode_without_a_verdict_is_no_reward_of_0(gym: TestClient, row: dict[str, Any]) -> None:
+def test_an_episode_without_a_verdict_gets_no_reward_rather_than_0(gym: TestClient, row: dict[str, Any]) -> None:
     spoilt = {**row, "task": SPOILT}
     assert gym.post("/seed_session", json=spoilt).status_code == 200
     refused = gym.post("/verify", json={**spoilt, "response": RESPONSE})
@@ -78,7 +78,7 @@ def test_an_episode_without_a_verdict_is_no_reward_of_0(gym: TestClient, row: di
     assert gym.post("/verify", json={**spoilt, "response": RESPONSE}).status_code == 409
 
 
-def test_sessions_that_are_left_are_given_up_and_more_than_their_bound_refused(
+def test_abandoned_sessions_end_and_sessions_beyond_the_bound_are_refused(
     server: str, resources: MusterResourcesServer, gym: TestClient, row: dict[str, Any]
 ) -> None:
     now = 0.0

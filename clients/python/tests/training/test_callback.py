@@ -140,7 +140,7 @@ def test_a_certified_target_ends_the_training(server: RealServer, tmp_path: Path
     assert callback.evaluator.reached
 
 
-def test_what_goes_wrong_is_warned_of_with_the_remedy_and_the_training_goes_on(
+def test_an_error_becomes_a_warning_with_a_remedy_and_the_training_continues(
     server: RealServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pendulum = tmp_path / "pendulum.yaml"

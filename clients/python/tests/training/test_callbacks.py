@@ -122,7 +122,7 @@ def test_a_model_of_keras_is_evaluated_while_it_is_fitted(server: RealServer, tm
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu", "silu", "elu"])
-def test_a_model_of_keras_is_exported_as_it_acts_itself(activation: str, tmp_path: Path) -> None:
+def test_an_exported_keras_model_acts_as_the_model_itself(activation: str, tmp_path: Path) -> None:
     environment, seen, *_ = lesson()
     spaces = (environment.observation_space, environment.action_space)
     taken = muster.keras.snapshot(model_of_keras(activation=activation), *spaces, seen)
@@ -150,7 +150,7 @@ def model_of_images() -> Any:
     return keras.Sequential([keras.Input((SIDE, SIDE, 3)), *layers])
 
 
-def test_a_model_of_keras_on_images_is_exported_as_it_acts_itself(tmp_path: Path) -> None:
+def test_an_exported_keras_model_of_images_acts_as_the_model_itself(tmp_path: Path) -> None:
     environment = Pictures()
     seen = played_observations(environment)
     taken = muster.keras.snapshot(model_of_images(), environment.observation_space, environment.action_space, seen)

@@ -94,7 +94,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "environment", "act"), CASES, ids=[case[0].__name__ for case in CASES])
-def test_an_agent_plays_as_its_own_code_does_from_the_file_that_its_script_saves(
+def test_an_agent_loaded_from_its_saved_file_acts_as_its_own_code_does(
     kind: Any, environment: Any, act: Any, tmp_path: Path
 ) -> None:
     agent, player = drawn(kind()), environment()
@@ -160,7 +160,7 @@ def test_an_agent_of_normalised_images_is_exported_and_a_wrong_export_is_caught(
             Snapshot(mutate(taken.network), taken.reference).write(tmp_path / "mutant.onnx")
 
 
-def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
+def test_a_mismatched_agent_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"the state dict has 0\.weight, .*; expected the layout of ppo"):
         cleanrl.export(perceptron(4, 2), tmp_path / "policy", environment="CartPole-v1")
     with pytest.raises(ExportError, match=r"scales its actions by \[\[3\.0\]\], .* needs \[2\.0\]"):

@@ -44,7 +44,7 @@ def bare_returns(seed: int) -> list[float]:
     return [float(total) for total in totals]
 
 
-def test_its_returns_are_those_of_the_bare_loop_on_any_number_of_sandboxes(tmp_path: Path) -> None:
+def test_returns_equal_those_of_a_bare_loop_on_any_number_of_sandboxes(tmp_path: Path) -> None:
     done = [played(tmp_path / "suite.yaml", "-n", count, "--out", str(tmp_path / count)) for count in ("1", "2")]
     assert [one.returncode for one in done] == [0, 0], done[0].stderr
     officials = [json.loads(one.stdout)["official"] for one in done]
@@ -54,7 +54,7 @@ def test_its_returns_are_those_of_the_bare_loop_on_any_number_of_sandboxes(tmp_p
     assert first == bare_returns(int(episodes[0]["environmentSeed"]))
 
 
-def test_what_cannot_be_played_is_refused_with_the_remedy(tmp_path: Path) -> None:
+def test_an_unplayable_environment_is_refused_with_the_remedy(tmp_path: Path) -> None:
     unknown = played(tmp_path / "unknown.yaml", environment="envpool:CartPol-v1")
     assert unknown.returncode == 2
     assert "EnvPool has no environment 'CartPol-v1'; envpool.list_all_envs() names those" in unknown.stderr

@@ -83,7 +83,7 @@ def test_images_are_transposed_stacked_and_divided_as_in_training(algorithm: Any
 
 @pytest.mark.parametrize(("algorithm", "make"), MIXED)
 @pytest.mark.parametrize("is_normalised", [False, True])
-def test_dictionaries_are_taken_apart_in_their_order(algorithm: Any, make: Any, is_normalised: bool, tmp_path: Path) -> None:
+def test_dictionary_observations_are_flattened_in_their_order(algorithm: Any, make: Any, is_normalised: bool, tmp_path: Path) -> None:
     # Stable-Baselines3 itself cannot keep transposed images of a normalised dictionary in a replay buffer.
     plays_in = partial(make, not is_normalised or algorithm in (PPO, A2C))
     vectors = DummyVecEnv([plays_in])
@@ -100,7 +100,7 @@ MUTATIONS = [
 
 
 @pytest.mark.parametrize(("policy", "trains_in", "plays_in", "mutate", "named"), [m[1:] for m in MUTATIONS], ids=[m[0] for m in MUTATIONS])
-def test_a_wrong_export_is_caught_and_the_first_layer_named(
+def test_a_wrong_export_is_detected_and_its_first_layer_named(
     policy: str, trains_in: Any, plays_in: Any, mutate: Any, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.manual_seed(0)
@@ -122,7 +122,7 @@ class Custom(BaseFeaturesExtractor):
         return observations * 2
 
 
-def test_what_cannot_be_exported_is_named_with_the_way_that_remains(tmp_path: Path) -> None:
+def test_an_unsupported_model_is_refused_with_an_alternative(tmp_path: Path) -> None:
     model = trained(PPO, "MlpPolicy", "CartPole-v1", policy_kwargs={"features_extractor_class": Custom})
     with pytest.raises(ExportError, match=r"features_extractor is a tests\.training\.test_export\.Custom, .*ONNX or TorchScript"):
         export(model, tmp_path / "policy")
@@ -135,7 +135,7 @@ def test_what_cannot_be_exported_is_named_with_the_way_that_remains(tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_zip_that_is_none_or_of_another_version_or_algorithm_is_named(tmp_path: Path) -> None:
+def test_an_invalid_zip_and_one_of_another_version_or_algorithm_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.zip"
     path.write_bytes(b"weights")
     with pytest.raises(ExportError, match=r"model\.zip cannot be read .*; expected the zip that model\.save\(\)"):
@@ -155,6 +155,6 @@ def rewritten(path: Path, target: Path, entries: dict[str, bytes]) -> None:
             after.writestr(name, entries.get(name, before.read(name)))
 
 
-def test_what_is_exported_carries_no_code(tmp_path: Path) -> None:
+def test_an_export_contains_no_code(tmp_path: Path) -> None:
     written = export(trained(PPO, "CnnPolicy", Pictures(), policy_kwargs=SMALL), tmp_path / "policy", environment=Pictures)
     assert not any(sign in written.read_bytes() for sign in (b"cloudpickle", b"torch", b"stable_baselines3"))

@@ -67,7 +67,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     yield place
 
 
-def test_evaluations_are_in_tensorboard_at_their_steps_and_the_last_one_has_the_librarys_returns(place: Place) -> None:
+def test_evaluations_are_in_tensorboard_at_their_steps_and_the_last_one_has_the_returns_of_the_library(place: Place) -> None:
     (place.directory / "train.py").write_text(TRAINING)
     where = place.run(place.python, "-c", "import muster; print(muster.__file__)")
     assert where.startswith(str(place.directory))

@@ -54,7 +54,7 @@ def bare_returns(seed: int) -> list[float]:
     return returns
 
 
-def test_its_returns_are_those_of_the_bare_loop_on_any_number_of_sandboxes(tmp_path: Path) -> None:
+def test_returns_equal_those_of_a_bare_loop_on_any_number_of_sandboxes(tmp_path: Path) -> None:
     done = [played(tmp_path / "suite.yaml", "-n", count, "--out", str(tmp_path / count)) for count in ("1", "2")]
     assert [one.returncode for one in done] == [0, 0], done[0].stderr
     officials = [json.loads(one.stdout)["official"] for one in done]
@@ -65,7 +65,7 @@ def test_its_returns_are_those_of_the_bare_loop_on_any_number_of_sandboxes(tmp_p
     assert {"discount"} == set(episodes[0]["outcome"]["metrics"])
 
 
-def test_what_cannot_be_played_is_refused_with_the_remedy(tmp_path: Path) -> None:
+def test_an_unplayable_environment_is_refused_with_the_remedy(tmp_path: Path) -> None:
     unknown = played(tmp_path / "unknown.yaml", environment="gymnax:CartPol-v1")
     assert unknown.returncode == 2
     assert "gymnax has no environment 'CartPol-v1'; gymnax.registered_envs names those" in unknown.stderr

@@ -100,7 +100,7 @@ def named_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServe
 
 
 @pytest.mark.parametrize(("is_own", "moments"), [(True, 20 if IS_FULL_FORM else 2), (False, 5 if IS_FULL_FORM else 1)])
-def test_nothing_is_left_of_a_killed_trainer_and_what_was_accepted_is_concluded_by_the_next(
+def test_a_killed_trainer_leaves_nothing_and_the_next_one_concludes_its_evaluations(
     is_own: bool, moments: int, named_server: RealServer, tmp_path: Path
 ) -> None:
     place = Place(tmp_path, None if is_own else named_server.url)

@@ -44,7 +44,7 @@ class Imitation(LightningModule):
 
 
 @pytest.mark.parametrize("interrupted_at", [None, 25])
-def test_steps_are_evaluated_and_the_last_policy_always(interrupted_at: int | None, server: RealServer, tmp_path: Path) -> None:
+def test_steps_are_evaluated_and_so_is_always_the_last_policy(interrupted_at: int | None, server: RealServer, tmp_path: Path) -> None:
     torch.manual_seed(1)
     environment = gymnasium.make("CartPole-v1")
     seen = played_observations(environment)

@@ -31,7 +31,7 @@ def model() -> PPO:
     return PPO("MlpPolicy", "CartPole-v1", n_steps=64, batch_size=64, device="cpu", seed=1)
 
 
-def test_a_training_without_a_server_has_its_own_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_training_without_a_server_starts_its_own_and_leaves_nothing(tmp_path: Path) -> None:
     callback = MusterCallback(SUITE, every=128, directory=tmp_path, busy="wait", stop=FEW)
     model().learn(256, callback=callback)
     assert [score.step for score in Record(tmp_path).scores()] == [128, 256]
@@ -39,7 +39,7 @@ def test_a_training_without_a_server_has_its_own_and_leaves_nothing(tmp_path: Pa
 
 
 @pytest.mark.parametrize("given", [None, 5])
-def test_one_processor_is_left_to_the_training_unless_the_number_of_sandboxes_is_given(
+def test_the_training_keeps_one_processor_unless_the_number_of_sandboxes_is_given(
     given: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MUSTER_POOL__MAX", raising=False)
@@ -52,7 +52,7 @@ def test_one_processor_is_left_to_the_training_unless_the_number_of_sandboxes_is
     assert found == (processors if given is not None else [max(1, most - 1) for most in processors])
 
 
-def test_a_server_that_crashes_is_started_anew(tmp_path: Path) -> None:
+def test_a_crashed_server_is_restarted(tmp_path: Path) -> None:
     killed = []
 
     def crash(local: dict[str, Any], _global: dict[str, Any]) -> bool:

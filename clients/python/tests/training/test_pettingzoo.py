@@ -75,7 +75,7 @@ def bare_returns(directory: Path, seed: int) -> dict[str, float]:
     return returns
 
 
-def test_each_agents_returns_are_those_of_the_bare_loop(tmp_path: Path) -> None:
+def test_the_returns_of_each_agent_equal_those_of_a_bare_loop(tmp_path: Path) -> None:
     directory = both(tmp_path / "both")
     done = muster(SUITE, directory, tmp_path / "out")
     assert done.returncode == 0, done.stderr
@@ -88,7 +88,7 @@ def test_each_agents_returns_are_those_of_the_bare_loop(tmp_path: Path) -> None:
     assert len({episode["outcome"]["return"] for episode in episodes}) == EPISODES
 
 
-def test_one_policy_plays_all_agents_of_a_game_that_pettingzoo_brings(tmp_path: Path) -> None:
+def test_one_policy_plays_all_agents_of_a_pettingzoo_game(tmp_path: Path) -> None:
     scored = {"entry": "muster_runner.games:Scored", "kwargs": {"agents": ["player_0"]}}
     game = {"entry": "pettingzoo:classic.rps_v2", "kwargs": {"max_cycles": 5}, "wrappers": [scored]}
     suite = {**SUITE, "environment": game, "metrics": ["return_player_0", "return_player_1"], "reward": {"bounds": [-5, 5]}}
@@ -111,7 +111,7 @@ def always(path: Path, choice: int) -> Path:
     return path
 
 
-def test_in_a_tournament_each_policy_plays_each_side_against_each_other_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_tournament_each_policy_plays_each_side_against_each_other_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUSTER_TEMPLATES__LOCAL__PYTHON", sys.executable)
     sides = ("player_0", "player_1")
     scored = {"entry": "muster_runner.games:Scored", "kwargs": {"agents": ["player_0"]}}
@@ -130,7 +130,7 @@ def test_in_a_tournament_each_policy_plays_each_side_against_each_other_one(tmp_
     assert list(standings([match for match in matches if "scissors" not in match.players.values()])) == ["paper", "rock"]
 
 
-def test_a_tournament_that_cannot_be_played_is_refused(tmp_path: Path) -> None:
+def test_an_unplayable_tournament_is_refused(tmp_path: Path) -> None:
     rock = always(tmp_path / "rock.safetensors", 0)
     with pytest.raises(InvalidArgument, match=r"policies: expected at least one for each of two sides or more, got 1 for 2"):
         tournament({"rock": rock}, SUITE, sides=("player_0", "player_1"))

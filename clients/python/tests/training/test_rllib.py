@@ -57,7 +57,7 @@ def module_of(config: Any, name: str, seed: int = 1) -> Any:
 
 @pytest.mark.parametrize(("config", "name"), CASES)
 @pytest.mark.parametrize("is_normalised", [False, True])
-def test_a_module_is_exported_as_it_acts_itself(config: Any, name: str, is_normalised: bool, tmp_path: Path) -> None:
+def test_an_exported_module_acts_as_the_module_itself(config: Any, name: str, is_normalised: bool, tmp_path: Path) -> None:
     module = module_of(config, name)
     module.save_to_path(str(tmp_path / "module"))
     mean = np.full_like(gymnasium.make(name).reset()[0], 0.1)
@@ -78,7 +78,7 @@ def test_a_module_is_exported_as_it_acts_itself(config: Any, name: str, is_norma
 
 
 @pytest.mark.parametrize("config", [PPOConfig, DQNConfig])
-def test_a_module_of_images_is_exported_as_it_acts_itself(config: Any, tmp_path: Path) -> None:
+def test_an_exported_module_of_images_acts_as_the_module_itself(config: Any, tmp_path: Path) -> None:
     torch.manual_seed(1)
     environment = Pictures()
     described = config().environment(Pictures).rl_module(model_config=CONVOLUTIONS)
@@ -91,7 +91,7 @@ def test_a_module_of_images_is_exported_as_it_acts_itself(config: Any, tmp_path:
         type(taken)(replace(taken.network, layers=turned), taken.reference).write(tmp_path / "mutant.onnx")
 
 
-def test_what_is_no_checkpoint_and_what_is_no_perceptron_are_named(tmp_path: Path) -> None:
+def test_a_directory_without_a_checkpoint_and_a_model_that_is_no_perceptron_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"holds no RLModule; expected the directory that save_to_path"):
         rllib.export(tmp_path, tmp_path / "policy", environment="CartPole-v1")
     recurrent = DefaultModelConfig(use_lstm=True, max_seq_len=4)

@@ -46,7 +46,7 @@ def squashed() -> Any:
 
 @pytest.mark.parametrize("is_normalised", [False, True])
 @pytest.mark.parametrize(("make", "name"), [(categorical, "CartPole-v1"), (values, "CartPole-v1"), (squashed, "Pendulum-v1")])
-def test_an_actor_is_exported_as_it_acts_itself(make: Any, name: str, is_normalised: bool, tmp_path: Path) -> None:
+def test_an_exported_actor_acts_as_the_actor_itself(make: Any, name: str, is_normalised: bool, tmp_path: Path) -> None:
     actor, environment = drawn(make()), gymnasium.make(name)
     observations = played_observations(environment)
     mean = np.full_like(observations[0], 0.1)
@@ -72,7 +72,7 @@ def seeing() -> Any:
 
 
 @pytest.mark.parametrize("is_normalised", [False, True])
-def test_an_actor_of_images_is_exported_as_it_acts_itself(is_normalised: bool, tmp_path: Path) -> None:
+def test_an_exported_actor_of_images_acts_as_the_actor_itself(is_normalised: bool, tmp_path: Path) -> None:
     actor, environment = drawn(seeing()), Pictures()
     observations = played_observations(environment)
     channels = np.array([0.1, 0.5, 0.7]).reshape(3, 1, 1)

@@ -34,7 +34,7 @@ def played(path: Path, environment: Any, observations: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("algorithm", "policy", "make", "kwargs", "is_normalised"), CASES)
-def test_actions_are_those_of_predict_one_by_one_and_in_batches(
+def test_actions_equal_those_of_predict_one_by_one_and_in_batches(
     algorithm: Any, policy: str, make: Any, kwargs: Any, is_normalised: bool, tmp_path: Path
 ) -> None:
     vectors: Any = make_vec_env(make, 1, seed=1)
@@ -68,7 +68,7 @@ def test_a_model_whose_statistics_are_missing_is_refused_by_name(algorithm: Any,
         played(tmp_path / "model.zip", gymnasium.make(DISCRETE), [])
 
 
-def test_what_does_not_fit_names_both(tmp_path: Path) -> None:
+def test_a_mismatch_names_both_sides(tmp_path: Path) -> None:
     trained(PPO, "MlpPolicy", DISCRETE).save(tmp_path / "model.zip")
     with pytest.raises(ExportError, match=r"the observation of the environment is Box.*\(3,\).*, the policy takes Box.*\(4,\)"):
         played(tmp_path / "model.zip", gymnasium.make(CONTINUOUS), [])
