@@ -85,7 +85,7 @@ describe('the rooms of src/', () => {
     expect(up).toEqual([]);
   });
 
-  it('have no circle between files or folders, also not by type', async () => {
+  it('have no cycle between files or folders, also not by type', async () => {
     const imports = await importsByFile();
     const byFile = graphOf(imports, (file) => file);
     expect(byFile.size).toBeGreaterThan(500);
@@ -93,7 +93,7 @@ describe('the rooms of src/', () => {
     expect(withoutEnds(graphOf(imports, dirname))).toEqual([]);
   });
 
-  it('have no folder with more files directly in it than a reader can take in', async () => {
+  it('have no folder with too many files directly in it', async () => {
     const folders = Map.groupBy((await importsByFile()).keys(), dirname);
     const full = [...folders].filter(([, files]) => files.length > MOST_FILES);
     expect(full.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);

@@ -39,7 +39,7 @@ describe('control groups of version 2, imitated', () => {
     mounts: `35 31 0:32 / ${root} rw,relatime - cgroup2 cgroup2 rw\n`,
   });
 
-  it('the nearest ancestor that can hand the controllers on holds the groups', async () => {
+  it('the nearest ancestor that can delegate the controllers holds the groups', async () => {
     const files = await delegated('memory', 'pids', 'cpu');
     const { layout, obstacles } = await detectCgroups(surroundings(files));
     const base = path.join(root, 'user/app/muster');
@@ -102,7 +102,7 @@ describe('finding control groups', () => {
     expect(obstacles).toHaveLength(3);
   });
 
-  it('a version 1 base that belongs to another user is of no use: groups cannot be made in it', async () => {
+  it('a version 1 hierarchy of another user is not used: groups cannot be made in it', async () => {
     const base = '/cg/memory/muster';
     const refuses: CgroupFiles = {
       makeDirectory: (group) => Promise.reject(Object.assign(new Error(group), { code: group === base ? 'EEXIST' : 'EACCES' })),

@@ -106,7 +106,7 @@ describe.each(['detect', 'none'] as const)('a creation that is aborted (control 
   failOnLeftoverProcesses();
 
   // The launcher, bubblewrap's child and the program appear one after the other.
-  it.each([0, 1, 2, 3])('leaves nothing when %i of its processes are there', async (processes) => {
+  it.each([0, 1, 2, 3])('leaves nothing when a fork bomb has %i processes', async (processes) => {
     const { context, provider } = await open(cgroups);
     const before = descendants().length;
     await (await create(provider, template(IDLE))).destroy();
@@ -159,7 +159,7 @@ describe('a template', () => {
     expect(await text(sandbox.stdout)).toBe('0\n1\n2\n');
   });
 
-  it('ends as its program does, says nothing of its own about it, and buries its orphans', async () => {
+  it('ends as its program does, prints nothing of its own, and reaps its orphans', async () => {
     const { provider } = await open();
     // The orphan is there when its parent ends. The shell looks without a process of its own, until only the first process and the program are left.
     const orphans = '(sh -c "echo orphan &"); until set -- /proc/[0-9]*; [ $# = 2 ]; do :; done; echo $#';
@@ -251,7 +251,7 @@ describe('a machine that cannot make sandboxes', () => {
 describe('a Muster that was started with an open file', () => {
   failOnLeftoverProcesses();
 
-  it('does not hand it on to its sandboxes', async () => {
+  it('does not pass the file to its sandboxes', async () => {
     const context = await BubblewrapContext.open([]);
     onTestFinished(() => context[Symbol.asyncDispose]());
     const secret = await openFile(path.join(context.stateDir, 'secret'), 'w');
@@ -293,7 +293,7 @@ describe('a sweep', () => {
     expect((await stat('/etc')).isDirectory()).toBe(true);
   });
 
-  it('leaves an owner that runs alone, and takes it once it has been killed', async () => {
+  it('leaves a running owner alone, and removes it once it was killed', async () => {
     const { context, provider } = await open();
     const { child, created } = await context.startOwner([IDLE]);
     expect(created).toHaveLength(1);
@@ -303,7 +303,7 @@ describe('a sweep', () => {
     expect(await provider.sweep(NEVER)).toHaveLength(1);
   });
 
-  it('ends what a killed owner has left running, also where there are no control groups and the program continues without input', async () => {
+  it('ends the programs of a killed owner, also without control groups and when a program continues without input', async () => {
     const { context, provider } = await open('none');
     const marker = `outlives-${randomUUID()}`;
     const running = async (): Promise<number> => listProcesses().filter(({ argv }) => argv.includes(marker)).length;
@@ -328,7 +328,7 @@ describe('a sweep', () => {
     await rm(elsewhere, { recursive: true });
   });
 
-  it('removes what an owner that died while it made its directory has left', async () => {
+  it('removes the half-made directory of an owner that died', async () => {
     const { context, provider } = await open();
     const self = await readStartTime(process.pid);
     const half = (pid: number): string => path.join(context.stateDir, 'sandboxes', `.starting-${pid}-${self}-owner`);
@@ -340,7 +340,7 @@ describe('a sweep', () => {
     await rm(half(process.pid), { recursive: true });
   });
 
-  it('with a damaged record says which, and touches nothing', async () => {
+  it('names a damaged record, and touches nothing', async () => {
     const { context, provider } = await open();
     const gone = path.join(context.stateDir, 'sandboxes', 'gone');
     await mkdir(gone, { recursive: true });

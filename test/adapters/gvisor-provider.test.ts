@@ -56,7 +56,7 @@ const OPTIONS = ['rootless', 'ignore-cgroups', 'oci-seccomp', 'overlay2 value', 
 const FLAGS = `case $1 in flags) printf '  -%s\\n' '${OPTIONS.join("' '")}'; echo 'which platform to use: systrap (default), ptrace, kvm.';;`;
 
 describe('a machine that cannot make sandboxes under gVisor', () => {
-  it('without runsc says so, and what to do', async () => {
+  it('without runsc is reported with the remedy', async () => {
     const provider = createGvisorProvider({
       stateDir: await temporaryDirectory(),
       owner: parseOwnerId('o'),
@@ -69,12 +69,12 @@ describe('a machine that cannot make sandboxes under gVisor', () => {
     await provider[Symbol.asyncDispose]();
   });
 
-  it('whose runsc is too old names what it lacks', async () => {
+  it('whose runsc is too old is reported with what it lacks', async () => {
     const { gvisor } = await probeGvisor({ runscPath: await fakeRunsc("echo '  -rootless'"), cgroups: 'none' });
     expect(gvisor).toMatchObject({ state: 'missing', detail: expect.stringContaining('too old: it has no option --ignore-cgroups') });
   });
 
-  it('whose runsc starts nothing reports what was tried and what it said', async () => {
+  it('whose runsc starts nothing is reported with the command and its output', async () => {
     const runscPath = await fakeRunsc(`${FLAGS} *) echo "no permission for $2" >&2; exit 128;; esac`);
     const { gvisor, runsc } = await probeGvisor({ runscPath, cgroups: 'none' });
     expect(runsc).toBeUndefined();
@@ -91,7 +91,7 @@ describe('a machine that cannot make sandboxes under gVisor', () => {
     expect(runsc).toEqual({ path: runscPath, platform: 'ptrace', hasGoferNetwork: false });
   });
 
-  it('whose runsc has made one sandbox and makes no other reports what it said, and leaves nothing', async () => {
+  it('whose runsc fails after the first sandbox is reported with its output, and leaves nothing', async () => {
     const stateDir = await temporaryDirectory();
     const script = `${FLAGS} *) case "$*" in *${stateDir}*) echo "out of luck" >&2; exit 128;; *) printf +;; esac;; esac`;
     const runscPath = await fakeRunsc(script);
@@ -104,7 +104,7 @@ describe('a machine that cannot make sandboxes under gVisor', () => {
     expect((await readdir(path.join(stateDir, 'sandboxes', 'o'))).toSorted()).toEqual(['_etc', 'owner.json']);
   });
 
-  it('for the length of its state directory’s path says so', () => {
+  it('whose state directory has too long a path is reported', () => {
     checkSocketPath(`/state/sandboxes/owner/${'x'.repeat(40)}`);
     expect(() => checkSocketPath(`/state/sandboxes/owner/${'x'.repeat(80)}`)).toThrow(/22 bytes too long; set stateDir/);
   });
@@ -196,7 +196,7 @@ describe.runIf(isHere)(`a template under gVisor${where}`, () => {
     expect(system).toEqual([]);
   });
 
-  it('has no capability and no way to gain one, whatever the version tells in /proc', async () => {
+  it('has no capability and no way to gain one, whatever /proc shows in this version', async () => {
     const { executable, mounts } = pythonInterpreter();
     const { provider } = await open();
     const source = `
@@ -268,7 +268,7 @@ threading.Thread(target=print, args=('a thread',)).start()
     expect(await context.traces()).toEqual([]);
   });
 
-  it('that has to be forked is refused', async () => {
+  it('that requires forking is refused', async () => {
     const { provider } = await open();
     const zygote = { python: '/usr/bin/python3', program: '/runner/zygote.py', imports: [], isRequired: true };
     await expect(provider.describe(template(IDLE, { zygote }))).rejects.toThrow(/"test" is to be forked.*set its start to auto or plain/);

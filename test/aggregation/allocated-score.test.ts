@@ -17,13 +17,13 @@ const uneven: SamplingDesign = {
   range: { low: -0.35, high: 2.15 },
 };
 
-test('a return of a task that is seldom drawn counts more', () => {
+test('a return of a rarely drawn task counts more', () => {
   expect(allocateScore(uneven, 0, known(0.5)).low).toBeCloseTo(0.65 + 2.5 * 0.1, 12);
   expect(allocateScore(uneven, 1, known(0.5)).low).toBeCloseTo(0.65 - 0.625 * 0.4, 12);
   expect(allocateScore(uneven, 1, known(0.9)).low).toBe(0.65);
 });
 
-test('it says what was returned, and in which range it had to lie', () => {
+test('a score keeps the return and its possible range', () => {
   expect(allocateScore(uneven, 0, { low: 0, high: 1 })).toEqual({
     low: expect.closeTo(-0.35, 12),
     high: expect.closeTo(2.15, 12),
@@ -65,7 +65,7 @@ test('whatever the probabilities and centres, its expectation is the mean of the
   );
 });
 
-test('an unresolved episode could have counted for all that its return could have been', () => {
+test('an unresolved episode has the range of every possible return', () => {
   fc.assert(
     fc.property(unit, fc.constantFrom(0, 1), (value, task) => {
       const unresolved = allocateScore(uneven, task, { low: 0, high: 1 });
@@ -79,7 +79,7 @@ test('an unresolved episode could have counted for all that its return could hav
   expect([low, high]).toEqual([-Infinity, Infinity]);
 });
 
-test('a task that is drawn as often as it weighs, with nothing expected of it, counts as what it returns, to the bit', () => {
+test('a task that is drawn by its weight, with no expected return, counts as its return, to the bit', () => {
   const design = designProportionally([0.1, 0.7, 0.2], { low: -3, high: 7 });
   fc.assert(
     fc.property(fc.double({ min: -3, max: 7, noNaN: true }), fc.nat(2), (value, task) => {
@@ -89,6 +89,6 @@ test('a task that is drawn as often as it weighs, with nothing expected of it, c
   );
 });
 
-test('there is no third task', () => {
+test('an unknown task is an error of the caller', () => {
   expect(() => allocateScore(uneven, 2, known(0))).toThrow(RangeError);
 });

@@ -83,7 +83,7 @@ const unequal = [constant(1), coin(0.5), coin(0.98)];
 const asPlayed = expect.stringMatching(/not drawn by weight .* of the episodes as they were played/);
 
 describe('with adaptive allocation', () => {
-  test('mean, variance and standard error are those of what episodes count for', () => {
+  test('mean, variance and standard error are those of the allocated scores', () => {
     const { official, running, counted } = evaluate(unequal, { stop: fixed(600) });
     expect(official.mean).toBe(counted.mean);
     expect(official.variance).toBe(counted.variance);
@@ -93,7 +93,7 @@ describe('with adaptive allocation', () => {
     expect([official.min, official.max]).toEqual([0, 1]);
   });
 
-  test('the mean estimates that of the suite, although noisy tasks have played more', () => {
+  test('the mean estimates the mean of the suite, although noisy tasks have played more', () => {
     const { official, returns } = evaluate(unequal, { stop: fixed(4000) });
     const [sure = 0, noisy = 0] = official.tasks.map(({ episodes }) => episodes);
     expect(noisy / sure).toBeGreaterThan(2);
@@ -126,7 +126,7 @@ describe('with adaptive allocation', () => {
     expect(official.warnings).toContainEqual(asPlayed);
   });
 
-  test('there is no interval for a number of episodes of a task, of successes or of all that was fixed in advance: returns decided the tasks', () => {
+  test('methods that require a fixed number of episodes give no interval: returns decided the tasks', () => {
     const { official } = evaluate(unequal, { stop: fixed(300) });
     expect(official.tasks.map(({ interval }) => interval)).toEqual([null, null, null]);
     expect(official).toMatchObject({ bca: null, success: { clopperPearson: null }, interval: { method: 'adjusted' } });
@@ -134,7 +134,7 @@ describe('with adaptive allocation', () => {
     expect(plain).toMatchObject({ bca: { method: 'bca' }, success: { clopperPearson: { method: 'clopper-pearson' } } });
   });
 
-  test('unresolved episodes widen the interval, and the worst case counts each for what it could have counted for', () => {
+  test('unresolved episodes widen the interval, and the worst case uses the range of each', () => {
     const { official, counted, unresolved } = evaluate(unequal, { stop: fixed(600), lost: 0.03 });
     expect(official.unresolved).toBe(unresolved.length);
     expect(unresolved.some(({ low }) => low !== 0)).toBe(true);
@@ -152,14 +152,14 @@ describe('with adaptive allocation', () => {
     expect(official.mean).not.toBeNull();
   });
 
-  test('the price of certainty is that of what episodes count for', () => {
+  test('the price of certainty is that of the allocated scores', () => {
     const { official } = evaluate(unequal, { stop: certified(0.04) });
     const needed = Math.ceil((1.959964 / 0.04) ** 2 * (official.variance ?? 0));
     expect(official.certainty).toEqual({ knownVarianceEpisodes: needed, extraEpisodes: official.episodes - needed });
     expect(official.warnings).toContainEqual(asPlayed);
   });
 
-  test('as long as tasks are drawn by weight the figures are the plain ones, and nothing is said of how they were drawn', () => {
+  test('while tasks are drawn by weight, the figures are the plain ones, without a note on allocation', () => {
     const budget = { stop: certified(0.04), budgetEpisodes: 60 } as const;
     const { official, returns } = evaluate(unequal, budget);
     expect(official).toMatchObject({ episodes: 60, endedBy: 'episodes', mean: expect.closeTo(meanOf(returns.flat()), 12) });
@@ -169,7 +169,7 @@ describe('with adaptive allocation', () => {
       expect(official[key]).toEqual(plain[key]);
   });
 
-  test('a task without a resolved episode leaves open what needs all of them', () => {
+  test('a task without a resolved episode leaves figures of all tasks open', () => {
     const { official } = evaluate([constant(1, 1e6), constant(0, 1)], { stop: fixed(40) });
     expect(official).toMatchObject({ mean: 1, success: { rate: null }, quantiles: { p50: 1 }, iqm: { value: 1 } });
     expect(official.estimands).toEqual({

@@ -59,7 +59,7 @@ function inParallel(allocation: Allocation, episodes: number, ahead: number, cho
   return course;
 }
 
-test('the task of an index and what it counts for depend neither on how far dispatch runs ahead nor on the order of arrival', () => {
+test('the task of an index and its score depend neither on how far dispatch runs ahead nor on the order of arrival', () => {
   const weights = [3, 1, 1, 2];
   const expected = inTurn(allocationOf(weights), 900);
   fc.assert(
@@ -70,7 +70,7 @@ test('the task of an index and what it counts for depend neither on how far disp
   );
 });
 
-test('the tasks of a block are decided by the time the block before it begins', () => {
+test('the tasks of a block are decided when the block before it begins', () => {
   const allocation = allocationOf([1, 1]);
   const decided: [number, number][] = [[0, allocation.decidedUpTo]];
   for (let folded = 1; folded <= 640; folded += 1) {
@@ -91,7 +91,7 @@ test('the tasks of a block are decided by the time the block before it begins', 
   ]);
 });
 
-test('at least 33 episodes may always be out, and there is one to send before the fold has caught up', () => {
+test('at least 33 episodes can always be in flight, and one can be sent before the fold has caught up', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 300 }), (tasks) => {
       const allocation = allocationOf(Array<number>(tasks).fill(1));
@@ -113,7 +113,7 @@ test('tasks are drawn by weight at first, and the noisy one more often later on'
   for (const score of scores.slice(0, 64)) expect([score.low, score.high]).toEqual([score.returned?.low, score.returned?.high]);
 });
 
-test('the mean of what episodes count for estimates the mean of the suite, not that of the episodes', () => {
+test('the mean of the scores estimates the mean of the suite, not that of the episodes', () => {
   const allocation = new Allocation({ weights: [1, 1], bounds: unit, halfWidth: 0.01 });
   const { scores } = inTurn(allocation, 4000);
   const returns = scores.flatMap(({ returned }) => (returned?.low === returned?.high ? [returned?.low ?? 0] : []));
@@ -132,13 +132,13 @@ test('the estimate stays within the bounds', () => {
   }
 });
 
-test('a suite of one task counts every episode as what it returns', () => {
+test('a suite of one task counts every episode as its return', () => {
   const { tasks, scores } = inTurn(allocationOf([5]), 500);
   expect(new Set(tasks)).toEqual(new Set([0]));
   for (const { low, high, returned, range } of scores) expect({ low, high, range }).toEqual({ ...returned, range: unit });
 });
 
-test('episodes that are all unresolved teach nothing: tasks go on being drawn by weight', () => {
+test('with only unresolved episodes, tasks are still drawn by weight', () => {
   const allocation = allocationOf([1, 1]);
   for (let index = 0; index < 500; index += 1) expect(allocation.fold(index % 2, unit)).toMatchObject({ low: 0, high: 1, range: unit });
   expect(allocation.mean).toBeUndefined();
@@ -164,7 +164,7 @@ test('a suite of 10,000 tasks', () => {
   expect(Math.abs((allocation.mean ?? 0) - 0.5)).toBeLessThan(0.005);
 });
 
-test('only what is decided and not yet done with can be asked for', () => {
+test('only decided indices that are not yet folded can be requested', () => {
   const allocation = allocationOf([1, 1]);
   expect(allocation.pickTask(63, 0.75)).toBe(1);
   expect(() => allocation.pickTask(64, 0.5)).toThrow(/only the tasks of indices 0 to 63/);
@@ -181,7 +181,7 @@ test('only what is decided and not yet done with can be asked for', () => {
   expect(() => allocation.fold(2, known(1))).toThrow(RangeError);
 });
 
-test('weights are positive', () => {
+test('a weight that is not positive is refused', () => {
   for (const weights of [[], [1, 0], [1, -1], [1, Number.NaN], [1, Infinity]]) expect(() => allocationOf(weights)).toThrow(RangeError);
 });
 

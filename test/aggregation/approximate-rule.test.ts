@@ -38,7 +38,7 @@ test('looks at 64, 80, 100, 125, … episodes and at no other, however narrow th
   expect(satisfiedAt).toEqual(LOOKS);
 });
 
-test('the adjusted interval can be asked for at any time', () => {
+test('the adjusted interval is available at any time', () => {
   const values = [3, 1, 4, 1, 5, 9, 2, 6];
   expect(folded(values.map(known)).interval()).toMatchObject({
     ...adjusted(values),
@@ -49,7 +49,7 @@ test('the adjusted interval can be asked for at any time', () => {
   expect(folded([known(3)]).interval()).toBeUndefined();
 });
 
-test('a policy that always wins has the adjusted interval as well', () => {
+test('a policy that always wins also has the adjusted interval', () => {
   const wins = Array<number>(125).fill(10);
   const rule = folded(wins.map(known), 0.2);
   expect(rule.interval()).toMatchObject({ ...adjusted(wins), method: 'approximate' });
@@ -122,6 +122,6 @@ test('the estimate is a whole number whatever the bounds are', () => {
   );
 });
 
-test('a half-width that no interval can have, or that any has, is refused', () => {
+test('a half-width that no interval or every interval has is refused', () => {
   for (const halfWidth of [0, 5, Number.NaN]) expect(() => new ApproximateRule(halfWidth, 0.95, bounds)).toThrow(RangeError);
 });

@@ -58,7 +58,7 @@ test('unbounded returns: stops at the first episode at which the interval is nar
 
 const fewDistinct = fc.tuple(fc.nat(2 ** 31), fc.integer({ min: 1, max: 14 }), fc.double({ min: 0, max: 0.3, noNaN: true }));
 
-test('there is an interval exactly from 64 episodes on of which 10 are not the mode', () => {
+test('an interval exists from exactly 64 episodes on, if 10 of them differ from the mode', () => {
   fc.assert(
     fc.property(fewDistinct, ([seed, distinct, share]) => {
       const random = seededRandom(seed);
@@ -164,7 +164,7 @@ test.each(played)('the estimate of what is still needed comes true on average: %
   expect(estimated / needed).toBeLessThan(1.25);
 });
 
-test('before the first interval at least as many are needed as it takes', () => {
+test('before the first interval, at least the episodes for it are needed', () => {
   const rule = new AsymptoticRule(options, undefined);
   for (let episodes = 0; episodes < 64; episodes += 1) {
     expect(rule.expectedRemaining()).toBeGreaterThanOrEqual(64 - episodes);

@@ -97,7 +97,7 @@ test('fewer than 64 values, or a spread that floating point cannot hold, have no
   expect(sequence.interval(momentsOf([...values, 1e300, -1e300]))).toBeUndefined();
 });
 
-test('options out of their range are refused', () => {
+test('options out of range are refused', () => {
   for (const wrong of [{ confidence: 1 }, { confidence: 0.5 }, { tightestAt: 63 }, { tightestAt: 100.5 }, { tightestAt: Infinity }])
     expect(() => new AsymptoticSequence({ ...golden, ...wrong })).toThrow(RangeError);
 });

@@ -13,7 +13,7 @@ import { createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
 const numbers = fc.array(fc.oneof(fc.integer({ min: -5, max: 5 }), fc.double({ min: -5, max: 5, noNaN: true })), { minLength: 1 });
 
-test('percentile ends cut off equal shares of the replicates, whatever their order', () => {
+test('percentile ends cut off equal shares of the replicates in any order', () => {
   const replicates = Array.from({ length: 101 }, (_, position) => 100 - position);
   expect(computePercentileEnds(replicates, 0.9)).toEqual({ low: expect.closeTo(5, 12), high: expect.closeTo(95, 12) });
   expect(computePercentileEnds([...replicates.slice(10), Infinity, Infinity, Infinity], 0.99)).toBeUndefined();
@@ -26,7 +26,7 @@ test('draws are bounded in all, and so is each resample', () => {
   expect(planResampling([3 * LARGEST_RESAMPLE, LARGEST_RESAMPLE])).toMatchObject({ draws: [1500, 500], share: 0.25, replicates: 1000 });
 });
 
-test('a stratum is never left out of a resample, and the share says what is really drawn', () => {
+test('a stratum is never missing from a resample, and the share is what is really drawn', () => {
   const { draws, share } = planResampling([99_000, ...Array.from({ length: 1000 }, () => 1)]);
   expect(draws.slice(0, 2)).toEqual([1980, 1]);
   expect(share).toBe(0.0298);
@@ -52,7 +52,7 @@ test('every value has the cell of its distinct value', () => {
   );
 });
 
-test('a resample has as many draws as asked for, of what there is, each as likely', () => {
+test('a resample has the requested number of draws, each value equally likely', () => {
   const cells = Uint32Array.of(0, 2, 2, 3, 5);
   for (const draws of [1, 2, 5, 6]) {
     const counts = new Uint32Array(6);
@@ -67,7 +67,7 @@ test('a resample has as many draws as asked for, of what there is, each as likel
     expect(Math.abs((counts[cell] ?? 0) - expected)).toBeLessThanOrEqual(expected / 30);
 });
 
-test('the two draws from one random number have nothing to do with each other', () => {
+test('the two draws from one random number are independent', () => {
   const size = 1000;
   const cells = Uint32Array.from({ length: size }, (_, cell) => cell);
   const random = createSeededRandom('test', 1);

@@ -47,7 +47,7 @@ test.each([
   expect(interval).toMatchObject({ method: 'certified', confidence: expect.closeTo(1 - 0.05 / candidates, 12) });
 });
 
-test('one that loses is found to regress by the same amount of evidence', () => {
+test('a losing candidate regresses by the same amount of evidence', () => {
   const candidate = comparison();
   expect(repeat(candidate, loss, 1000)).toBe(8);
   expect(candidate.official(1)).toMatchObject({ verdict: 'regress', decidedAt: 8, difference: -10 });
@@ -75,7 +75,7 @@ test('with a margin the same policy twice is equivalent, as soon as the interval
   expect(Math.max(-(before?.low ?? 0), before?.high ?? 0)).toBeGreaterThanOrEqual(0.5);
 });
 
-test('a margin is what a difference must exceed', () => {
+test('a difference must exceed the margin', () => {
   expect(repeat(comparison({ margin: 2.5 }), win, 1000)).toBe(12);
   for (const [baseline, own] of [
     [5, 7.5],
@@ -87,7 +87,7 @@ test('a margin is what a difference must exceed', () => {
   }
 });
 
-test('a quick promotion is shown with an interval that says the same', () => {
+test('a quick promotion has an interval that agrees with it', () => {
   const candidate = comparison({ bounds: { low: 0, high: 500 } });
   expect(repeat(candidate, [known(100), known(356)], 1000)).toBe(14);
   const { verdict, difference, interval } = candidate.official(1);
@@ -136,7 +136,7 @@ function settle(pairs: readonly Pair[], margin: number): CandidateFigures {
 
 const isWithheld = ({ warnings }: CandidateFigures): boolean => warnings.some((warning) => warning.includes('no candidate is promoted'));
 
-test('the interval never says otherwise than the verdict', () => {
+test('the interval never contradicts the verdict', () => {
   fc.assert(
     fc.property(course, fc.constantFrom(0, 0.5, 3), (pairs, margin) => {
       const official = settle(pairs, margin);
@@ -150,13 +150,13 @@ test('the interval never says otherwise than the verdict', () => {
   );
 });
 
-test('such comparisons end in every possible way, so intervals are tried beside all of them', () => {
+test('the sampled comparisons end in every possible way, so intervals are tried beside all verdicts', () => {
   const officials = fc.sample(course, { numRuns: 80, seed: 3 }).map((pairs) => settle(pairs, 3));
   expect(new Set(officials.map(({ verdict }) => verdict))).toEqual(new Set(['equivalent', 'inconclusive', 'promote', 'regress']));
   expect(officials.some((official) => isWithheld(official) && (official.interval?.low ?? 0) > 3)).toBe(true);
 });
 
-test('the interval only ever gets narrower, also in its course', () => {
+test('the interval only gets narrower, also in its course', () => {
   fc.assert(
     fc.property(course, fc.constantFrom(0, 2), (pairs, margin) => {
       const { interval, course: points } = settle(pairs, margin);
@@ -170,7 +170,7 @@ test('the interval only ever gets narrower, also in its course', () => {
   );
 });
 
-test('while more than 2 % of the pairs are unresolved there is no promotion; it comes when the share is down', () => {
+test('a promotion waits until at most 2 % of the pairs are unresolved', () => {
   const candidate = comparison();
   candidate.fold(0, known(0), lost);
   // The lost one is taken for a 0, which is no difference: evidence suffices at pair 15, and 1 of 50 is 2 %.
@@ -182,7 +182,7 @@ test('while more than 2 % of the pairs are unresolved there is no promotion; it 
   expect(candidate.official(1)).toMatchObject({ verdict: 'promote', decidedAt: 50, unresolvedPairs: 1, warnings: [] });
 });
 
-test('unresolved pairs do not keep a loser', () => {
+test('unresolved pairs do not delay a regression', () => {
   const candidate = comparison();
   candidate.fold(0, known(10), lost);
   expect(repeat(candidate, loss, 1000)).toBe(9);
@@ -211,7 +211,7 @@ test('a verdict is final: no further pair is taken', () => {
   expect(JSON.stringify(candidate.official(1))).toBe(official);
 });
 
-test('the figures of a small comparison, by hand', () => {
+test('a small comparison has the figures computed by hand', () => {
   const candidate = comparison();
   const pairs = [
     [3, 4],
@@ -236,7 +236,7 @@ test('the figures of a small comparison, by hand', () => {
   });
 });
 
-test('the smallest effect stands beside an open verdict only', () => {
+test('the smallest effect is given only with an open verdict', () => {
   const candidate = comparison();
   candidate.fold(0, known(5), known(4));
   repeat(candidate, win, 3);
@@ -269,7 +269,7 @@ test('the scale and offset of the return change nothing but the units', () => {
   expect(other.interval?.high).toBeCloseTo(128 * (one.interval?.high ?? Number.NaN), 9);
 });
 
-test('what is still needed: a whole number from 1 on until there is a verdict, 0 after', () => {
+test('the number of pairs still needed is whole, at least 1 before a verdict, and 0 after', () => {
   const score = fc.oneof(fc.constant(lost), fc.integer({ min: 0, max: 10 }).map(known));
   fc.assert(
     fc.property(fc.array(fc.tuple(score, score), { maxLength: 80 }), fc.constantFrom(0, 1, 5), (pairs, margin) => {
@@ -319,7 +319,7 @@ test('differences that drift are reported', () => {
   ]);
 });
 
-test('probability of improvement is of the first hundred thousand pairs, and says so', () => {
+test('the probability of improvement uses the first hundred thousand pairs, and says so', () => {
   const candidate = comparison();
   repeat(candidate, tie, 100_000);
   for (let pair = 0; pair < 3; pair += 1) candidate.fold(0, ...win);

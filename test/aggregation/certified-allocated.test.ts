@@ -70,18 +70,18 @@ const suites: readonly Suite[] = [
   { name: 'tasks that are alike', tasks: Array.from({ length: 4 }, () => bernoulli(0.5)), halfWidth: 0.05, cost: 1 },
 ];
 
-test.each(suites)('stopping when narrow enough keeps the promised coverage, at the known cost: $name', ({ tasks, halfWidth, cost }) => {
+test.each(suites)('stopping at the target width keeps the promised coverage, at the known cost: $name', ({ tasks, halfWidth, cost }) => {
   const adaptive = evaluations(tasks, halfWidth, true);
   const byWeight = evaluations(tasks, halfWidth, false);
   expect(adaptive.missed).toBeLessThanOrEqual(0.05 * RUNS);
   expect(Math.abs(adaptive.episodes / byWeight.episodes - cost)).toBeLessThan(0.05);
 });
 
-test('an evaluation that is over before there is anything to adapt to is the same as with tasks drawn by weight', () => {
+test('an evaluation that ends before the first adaptation equals one with tasks drawn by weight', () => {
   for (let seed = 0; seed < 50; seed += 1) expect(evaluate(unequal, 0.2, true, seed)).toEqual(evaluate(unequal, 0.2, false, seed));
 });
 
-test('where little is to be gained, little is lost', () => {
+test('adaptive allocation loses little if it can gain little', () => {
   const constants = Array.from({ length: 10 }, (_, k) => constant(k / 9));
   for (const tasks of [unequal, unequalWeights, constants]) {
     const ratio = evaluations(tasks, 0.1, true).episodes / evaluations(tasks, 0.1, false).episodes;
@@ -119,7 +119,7 @@ test('the rule bets in the range that a score comes with, in units of the return
   expect(rule.interval()?.high).toBeCloseTo(40 * sequence.high - 10, 9);
 });
 
-test('whether bounds are loose shows in what episodes returned, not in what they count for', () => {
+test('loose bounds are detected from returns, not from scores', () => {
   const rule = new CertifiedRule(0.01, 0.95, bounds);
   for (let index = 0; index < 100; index += 1) {
     const value = 0.5 + 0.001 * (index % 2);

@@ -136,7 +136,7 @@ const ranged = fc
     });
   });
 
-test('the walk over the ends keeps exactly the points that the definition keeps when values lie in ranges that vary', () => {
+test('the walk over the ends keeps exactly the points that the definition keeps when values have varying ranges', () => {
   fc.assert(
     fc.property(ranged, fc.constantFrom(0.02, 0.1, 0.4), fc.constantFrom(0.8, 0.95), (xs, halfWidth, confidence) => {
       const grid = Math.ceil(40 / halfWidth);
@@ -149,14 +149,14 @@ test('the walk over the ends keeps exactly the points that the definition keeps 
 
 const inRange = (xs: readonly number[], range: Bounds): Value[] => xs.map((x) => ({ low: x, high: x, range }));
 
-test('a range of [0, 1] is the one that goes without saying', () => {
+test('the default range is [0, 1]', () => {
   const xs = goldenSequence(200);
   const unranged = run(golden, xs);
   const given = run(golden, inRange(xs, { low: 0, high: 1 }));
   expect([given.low, given.high, given.expectedRemaining()]).toEqual([unranged.low, unranged.high, unranged.expectedRemaining()]);
 });
 
-test('a wider range than the values need costs certainty, and one that leaves out a possible mean is refused', () => {
+test('a range wider than the values costs certainty, and a range without a possible mean is refused', () => {
   const xs = goldenSequence(200);
   const unwidened = run(golden, xs);
   const widened = run(golden, inRange(xs, { low: -4, high: 5 }));
@@ -181,7 +181,7 @@ test('a long run of missing values does not make the capital forget', () => {
   expect(sequence.low).toBeGreaterThan(0);
 });
 
-test('what was ruled out is never admitted again, and the estimate of what is needed is always a number', () => {
+test('an excluded mean is never admitted again, and the estimate of the needed episodes is always a number', () => {
   fc.assert(
     fc.property(fc.oneof(values, bernoulli, ranged), (xs) => {
       const sequence = new ConfidenceSequence({ halfWidth: 0.1, confidence: 0.95 });
@@ -197,7 +197,7 @@ test('what was ruled out is never admitted again, and the estimate of what is ne
   );
 });
 
-test('no unresolved value narrows the interval, and those that are lost cost episodes', () => {
+test('an unresolved value never narrows the interval, and costs episodes', () => {
   fc.assert(
     fc.property(fc.oneof(values, bernoulli, ranged), (xs) => {
       const sequence = new ConfidenceSequence({ halfWidth: 0.1, confidence: 0.95 });
@@ -222,7 +222,7 @@ test('no unresolved value narrows the interval, and those that are lost cost epi
   expect(episodes(40, 1)).toBeLessThan(3 * episodes(Infinity, 1));
 });
 
-test('values that drift contradict every mean, which is said, and the interval stays where it was', () => {
+test('values that drift contradict every mean, which is reported, and the interval stays where it was', () => {
   const steady = Array.from({ length: 1000 }, (_, position) => position % 2);
   const sequence = run({ halfWidth: 0.05, confidence: 0.95 }, steady);
   const high = sequence.high;
@@ -255,7 +255,7 @@ test('the estimate of what is still needed comes true on average', () => {
   }
 });
 
-test('options out of their range are refused', () => {
+test('options out of range are refused', () => {
   const refused = [
     { halfWidth: 0 },
     { halfWidth: 0.5 },

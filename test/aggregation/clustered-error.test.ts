@@ -8,7 +8,7 @@ const clusters = fc.array(fc.record({ count: fc.integer({ min: 1, max: 50 }), me
   maxLength: 20,
 });
 
-test('of clusters of one value each it is the plain standard error', () => {
+test('with clusters of one value the error is the plain standard error', () => {
   fc.assert(
     // Values that lie closer together than squares can tell have no standard error: scales.test.ts.
     fc.property(
@@ -26,13 +26,13 @@ test('of clusters of one value each it is the plain standard error', () => {
   );
 });
 
-test('of equal values within clusters it is the standard error of the clusters: more of the same tell nothing', () => {
+test('with equal values within clusters the error is that of the clusters: repeated values add nothing', () => {
   const rates = [0.1, 0.7, 0.4, 0.9];
   const few = computeClusteredError(rates.map((mean) => ({ count: 1, mean })));
   expect(computeClusteredError(rates.map((mean) => ({ count: 25, mean })))).toBeCloseTo(few ?? Number.NaN, 12);
 });
 
-test('the order of the tasks does not matter, an offset neither; a stretch stretches it', () => {
+test('the error does not depend on the order of the tasks or an offset, and scales with the values', () => {
   fc.assert(
     fc.property(clusters, (given) => {
       const plain = computeClusteredError(given) ?? Number.NaN;
@@ -42,7 +42,7 @@ test('the order of the tasks does not matter, an offset neither; a stretch stret
   );
 });
 
-test('one cluster tells nothing of others', () => {
+test('one cluster has no error', () => {
   expect(computeClusteredError([{ count: 100, mean: 3 }])).toBeUndefined();
   expect(computeClusteredError([])).toBeUndefined();
 });

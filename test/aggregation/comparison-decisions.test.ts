@@ -133,7 +133,7 @@ test.each([
   expect(promote + regress).toBeLessThanOrEqual(25);
 });
 
-test('equals are found equivalent soon, a difference of half the margin mostly within the budget', () => {
+test('equal policies are found equivalent soon, a difference of half the margin mostly within the budget', () => {
   const equals = decisions(byEvidence(0.1), discordant(0.1, 0.1), 200);
   expect([equals.equivalent, equals.promote + equals.regress]).toEqual([200, 0]);
   expect(equals.meanPairs).toBeLessThan(300);

@@ -73,7 +73,7 @@ test('a confidence that cannot be distinguished from 1 is refused before anythin
   expect(newComparisonSchema.safeParse(comparison).error?.message).toContain(largest);
 });
 
-test('each of several comparisons gets its part of the risk, and an invalid part is refused', () => {
+test('each of several comparisons gets its share of the risk, and an invalid share is refused', () => {
   for (const candidates of [1, 2, 3, 64]) {
     const largest = 1 - candidates * 2 ** -52;
     for (const margin of [0, 1]) expect(terms(largest, candidates, margin).intervalConfidence).toBeLessThan(1);

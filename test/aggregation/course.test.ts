@@ -42,6 +42,6 @@ test('it never has more than 128 points, evenly spaced by a power of two but for
   );
 });
 
-test('points that are not kept are not made', () => {
+test('points that are not kept are not computed', () => {
   expect(courseOf(100_000).made).toBeLessThan(128 + 64 * 10);
 });

@@ -15,14 +15,14 @@ function fold(sequence: DifferenceSequence | MixtureSequence, cycle: readonly nu
   }
 }
 
-test('without a margin the interval is what the evidence for promotion and regression leaves', () => {
+test('without a margin the interval is what the evidence for promotion and regression leaves open', () => {
   const [sequence, mixture] = [new DifferenceSequence(0, NEEDED), new MixtureSequence(0, NEEDED)];
   for (const each of [sequence, mixture]) fold(each, SEVEN_OF_TEN, 500);
   expect([sequence.low, sequence.high]).toEqual([mixture.low, mixture.high]);
   expect([sequence.isWithinMargin, sequence.expectedWithinMargin(0, 0.1)]).toEqual([false, Infinity]);
 });
 
-test('until equivalence is shown the interval reaches the margin, although the mixture does not any more', () => {
+test('until equivalence is shown, the interval reaches the margin, even when the mixture no longer does', () => {
   const sequence = new DifferenceSequence(0.1, NEEDED);
   for (let pair = 0; !sequence.isWithinMargin; pair += 1) {
     expect(Math.max(-sequence.low, sequence.high)).toBeGreaterThanOrEqual(0.1);
@@ -35,7 +35,7 @@ test('until equivalence is shown the interval reaches the margin, although the m
   expect(Math.max(-sequence.low, sequence.high)).toBeLessThan(0.1);
 });
 
-test('close to the margin the interval stays across it, although the other evidence is enough by then', () => {
+test('close to the margin the interval still crosses it, even when the other evidence is enough', () => {
   const [sequence, mixture] = [new DifferenceSequence(0.5, NEEDED), new MixtureSequence(0.5, NEEDED)];
   for (const each of [sequence, mixture]) fold(each, SEVEN_OF_TEN, 4000);
   expect(mixture.high).toBeLessThan(0.49);

@@ -82,7 +82,7 @@ describe('a budget of episodes', () => {
     expect(Math.abs(cut.shareCut - 0.5)).toBeLessThan(0.03);
   });
 
-  it('that is spent by the episode which satisfies the rule cuts nothing', () => {
+  it('that is spent by the last needed episode cuts nothing', () => {
     const { median: always } = forecast(RULES.certified, createTwoValuedReturns(1, 1, 1)).episodes;
     expect(forecast(RULES.certified, createTwoValuedReturns(1, 1, 1), always).shareCut).toBe(0);
     expect(forecast(RULES.certified, createTwoValuedReturns(1, 1, 1), always - 1)).toMatchObject({
@@ -113,14 +113,14 @@ describe('a half-width that takes more episodes than can be simulated', () => {
 });
 
 describe('a rule that is never satisfied', () => {
-  it('is given up, and says so', () => {
+  it('is given up and reported', () => {
     const constant = resampleReturns([{ weight: 1, scores: [1, 1, 1] }]);
     const { shareGivenUp, shareCut, episodes } = forecast(RULES.asymptotic, constant);
     expect({ shareGivenUp, shareCut }).toEqual({ shareGivenUp: 1, shareCut: 0 });
     expect(episodes.low).toBeGreaterThan(1000);
   });
 
-  it('ends at a budget all the same', () => {
+  it('still ends at a budget', () => {
     const constant = resampleReturns([{ weight: 1, scores: [1, 1, 1] }]);
     expect(forecast(RULES.asymptotic, constant, 500)).toMatchObject({ shareCut: 1, shareGivenUp: 0, episodes: { median: 500 } });
   });

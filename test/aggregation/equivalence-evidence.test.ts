@@ -45,7 +45,7 @@ test.each([{ unresolved: 0 }, { unresolved: 2 }])(
   },
 );
 
-test('what it says of the mean excludes the margin, and comes to within a sixtieth of it', () => {
+test('its interval excludes the margin, and reaches a sixtieth of it', () => {
   fc.assert(
     fc.property(fc.oneof(fc.constantFrom(1e-3, 0.025, 0.05, 0.1, 0.4), fc.double({ min: 1e-3, max: 0.99, noNaN: true })), (margin) => {
       const evidence = new EquivalenceEvidence(margin, 0);
@@ -74,7 +74,7 @@ test('an unresolved difference only delays it', () => {
   );
 });
 
-test('a mean on the margin is taken to be within at most at the stated rate, one beyond it hardly ever', () => {
+test('a mean on the margin is accepted at most at the stated rate, one beyond it hardly ever', () => {
   const random = seededRandom(5);
   const runs = 1000;
   const found = (wins: number, losses: number): number =>
@@ -87,7 +87,7 @@ test('a mean on the margin is taken to be within at most at the stated rate, one
   expect(found(0.2, 0.05)).toBeLessThanOrEqual(0.02 * runs);
 });
 
-test('what is needed is roughly known in advance; on the margin it is not in sight', () => {
+test('the number of needed pairs is estimated roughly; on the margin there is no estimate', () => {
   const random = seededRandom(6);
   const expected = new EquivalenceEvidence(0.1, NEEDED).expected(0, 0.2);
   const needed = Array.from({ length: 101 }, () => pairsNeeded(0.1, discordant(random, 0.1, 0.1), 5000)).sort((a, b) => a - b);

@@ -54,7 +54,7 @@ test('whole steps have a bin each, also those that did not come up', () => {
   expect(of([0.1, 0.2, 0.3, 0.6])?.counts).toEqual([1, 1, 1, 0, 0, 1]);
 });
 
-test('few values in no even steps are in the finest bins, the lowest and the highest in the middle of theirs', () => {
+test('a few uneven values are in the finest bins, the lowest and the highest in the middle of theirs', () => {
   const { edges, counts } = of([0.5, 1.25, 390.5, 390.5]) ?? { edges: [], counts: [] };
   expect(edges).toEqual(Array.from({ length: 41 }, (_, bin) => -4.5 + 10 * bin));
   expect(counts).toEqual([2, ...repeated(0, 38), 2]);
@@ -66,7 +66,7 @@ test('a single value has a bin around it, however large it is', () => {
   expect(of([1e15])).toEqual({ edges: [1e15 - 1e9, 1e15 + 1e9], counts: [1] });
 });
 
-test('of many whole numbers each bin has equally many', () => {
+test('with many whole numbers each bin has equally many', () => {
   const lengths = Array.from({ length: 5000 }, (_, position) => 9 + ((position * 37) % 192));
   const { edges, counts } = of(lengths) ?? { edges: [], counts: [] };
   const widths = new Set(edges.slice(1).map((edge, bin) => edge - (edges[bin] ?? 0)));
@@ -76,14 +76,14 @@ test('of many whole numbers each bin has equally many', () => {
 });
 
 // References: NumPy's np.histogram_bin_edges(values, "auto"), which follows the same two rules.
-test('of many other values there are as many bins as Freedman and Diaconis or Sturges would have', () => {
+test('many other values have as many bins as Freedman and Diaconis or Sturges give', () => {
   const even = Array.from({ length: 1000 }, (_, position) => (position + 0.25) / 1000);
   expect(of(even)?.counts).toHaveLength(11);
   const skewed = Array.from({ length: 400 }, (_, position) => ((position + 0.5) / 400) ** 3);
   expect(of(skewed)?.counts).toHaveLength(10);
 });
 
-test('where most values are equal Sturges decides, because the middle half has no width', () => {
+test('Sturges decides when most values are equal, because the middle half has no width', () => {
   const onePeak = [...repeated(500, 3900), ...Array.from({ length: 100 }, (_, position) => position * 4.01)];
   expect(of(onePeak)?.counts).toHaveLength(13);
 });
@@ -103,7 +103,7 @@ test('an offset moves the bins, and the counts stay', () => {
   );
 });
 
-test('no values, and values that leave no room for edges, have none', () => {
+test('no values, and values too close for edges, have no histogram', () => {
   expect(computeHistogram([])).toBeUndefined();
   expect(of([-1.7e308, 1.7e308])).toBeUndefined();
 });

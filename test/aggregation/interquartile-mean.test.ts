@@ -16,7 +16,7 @@ function byDefinition(values: readonly number[]): number {
   return middle.reduce((sum, value) => sum + value, 0) / middle.length;
 }
 
-test('it is the mean of the middle half of all values', () => {
+test('the interquartile mean is the mean of the middle half of all values', () => {
   expect(computeInterquartileMean([[9, 1, 2, 3, 4, 5, 6, 100]], 0.95)?.value).toBe(4.5);
   expect(computeInterquartileMean([[7], [1, 2, 3]], 0.95)?.value).toBe(2.5);
   fc.assert(
@@ -27,7 +27,7 @@ test('it is the mean of the middle half of all values', () => {
   );
 });
 
-test('neither the order of the returns of a task nor which task is which matters to the value; the former not to the interval either', () => {
+test('the value depends neither on the order of returns nor on that of tasks, and the interval not on the order of returns', () => {
   fc.assert(
     fc.property(suites, (tasks) => {
       const plain = computeInterquartileMean(tasks, 0.95);
@@ -63,7 +63,7 @@ test('moved and stretched returns have a moved and stretched value and interval'
   );
 });
 
-test('what resamples within tasks knows nothing of the differences between them', () => {
+test('resampling within tasks ignores the differences between them', () => {
   const apart = Array.from({ length: 4 }, (_, task) => [task, task + 0.001, task + 0.002, task + 0.003]);
   const found = computeInterquartileMean(apart, 0.95);
   expect((found?.interval?.high ?? 1) - (found?.interval?.low ?? 0)).toBeLessThan(0.01);
@@ -71,7 +71,7 @@ test('what resamples within tasks knows nothing of the differences between them'
   expect((together?.interval?.high ?? 0) - (together?.interval?.low ?? 0)).toBeGreaterThan(0.5);
 });
 
-test('it covers the interquartile mean about as often as it says', () => {
+test('the interval covers the interquartile mean about as often as it promises', () => {
   const random = createSeededRandom('interquartile mean coverage', 0);
   // Of the squares of uniform numbers, whose middle half lies between 1/16 and 9/16: 2·∫ u² over ¼ … ¾.
   const truth = (2 * (0.75 ** 3 - 0.25 ** 3)) / 3;
@@ -102,13 +102,13 @@ test.each([
   expect(found?.replicates).toBe(count === 20_000 ? 1000 : 999);
 });
 
-test('without two values of a task there is nothing to resample, and without values nothing at all', () => {
+test('a task with one value has no interval, and no values have no mean', () => {
   expect(computeInterquartileMean([[3], [4]], 0.95)).toEqual({ value: 3.5, interval: undefined, replicates: 0 });
   expect(computeInterquartileMean([], 0.95)).toBeUndefined();
   expect(computeInterquartileMean([[Number.MAX_VALUE, -Number.MAX_VALUE]], 0.95)).toBeUndefined();
 });
 
-test('an interval says what it is', () => {
+test('an interval names its method', () => {
   expect(computeInterquartileMean([[1, 2, 3, 4]], 0.9)).toMatchObject({
     interval: { confidence: 0.9, method: 'stratified-bootstrap' },
     replicates: 1000,

@@ -29,7 +29,7 @@ test.each([
   expect(computeClopperPearsonInterval({ successes, trials }, confidence)).toEqual(withEnds(low, high));
 });
 
-test('whatever the probability of a success, close to 0 and 1 too, two-valued returns have an interval that holds it as often as promised', () => {
+test('two-valued returns have an interval with the promised coverage for every probability of success', () => {
   for (const [trials, confidence] of [
     [20, 0.95],
     [100, 0.95],

@@ -44,7 +44,7 @@ const differences = fc
   .tuple(fc.double({ min: -0.9, max: 0.9, noNaN: true }), fc.array(difference, { minLength: 10, maxLength: 90 }))
   .map(([centre, values]) => values.map((value) => centre + (1 - Math.abs(centre)) * value));
 
-test('evidence falls with the mean that it speaks against, so what it rules out is everything below an end', () => {
+test('evidence falls with the tested mean, so it excludes exactly the means below an end', () => {
   fc.assert(
     fc.property(differences, fc.array(fc.double({ min: -1, max: 1, noNaN: true }), { minLength: 2, maxLength: 8 }), (values, means) => {
       const falling = means.toSorted((a, b) => a - b).map((mean) => evidence(values, mean));
@@ -53,7 +53,7 @@ test('evidence falls with the mean that it speaks against, so what it rules out 
   );
 });
 
-test('the ends are where the evidence, by its definition, was enough at any time: never beyond, and at most 10⁻⁴ short', () => {
+test('the ends are within 10⁻⁴ of where the evidence was ever enough by its definition, and never beyond', () => {
   fc.assert(
     fc.property(differences, margin, (values, share) => {
       const { low, high } = sequenceOf(values, share, 1.5);
@@ -73,7 +73,7 @@ test('the ends are where the evidence, by its definition, was enough at any time
   );
 });
 
-test('golden course, solved from the definition: a difference of half of the range in every pair', () => {
+test('a difference of half of the range in every pair has the golden course, solved from the definition', () => {
   const sequence = new MixtureSequence(0, NEEDED);
   const course: Record<number, readonly number[]> = {};
   for (let pair = 1; pair <= 100; pair += 1) {
@@ -88,7 +88,7 @@ test('golden course, solved from the definition: a difference of half of the ran
   });
 });
 
-test('an end passes the margin in the very pair in which the evidence for that verdict is enough, and not before', () => {
+test('an end passes the margin in exactly the pair in which the evidence for that verdict is enough', () => {
   fc.assert(
     fc.property(differences, margin, (values, share) => {
       const sequence = new MixtureSequence(share, 1.5);
@@ -110,7 +110,7 @@ test('an end passes the margin in the very pair in which the evidence for that v
   );
 });
 
-test('that holds to the last digit, for evidence that is just enough', () => {
+test('an end passes the margin exactly for evidence that is just enough', () => {
   fc.assert(
     fc.property(differences, margin, (values, share) => {
       const verdict = new PairedEvidence(share);
@@ -128,7 +128,7 @@ test('that holds to the last digit, for evidence that is just enough', () => {
   );
 });
 
-test('the interval only ever gets narrower', () => {
+test('the interval only gets narrower', () => {
   fc.assert(
     fc.property(differences, margin, (values, share) => {
       const sequence = new MixtureSequence(share, 1.5);
@@ -143,7 +143,7 @@ test('the interval only ever gets narrower', () => {
   );
 });
 
-test('both arms changing places mirrors the interval exactly', () => {
+test('swapping the arms mirrors the interval exactly', () => {
   fc.assert(
     fc.property(differences, margin, (values, share) => {
       const there = sequenceOf(values, share);
@@ -187,7 +187,7 @@ test('a million pairs: the interval is narrow, and still around the mean', () =>
   expect(sequence.high).toBeLessThan(0.053);
 });
 
-test('a candidate that wins by all of the range, and once loses by it, has an interval like any other', () => {
+test('a candidate that wins by the whole range, and loses by it once, has a regular interval', () => {
   const values = [...Array<number>(5000).fill(1), -1, ...Array<number>(100).fill(1)];
   const { low, high } = sequenceOf(values);
   expect(low).toBeGreaterThan(0.99);

@@ -49,7 +49,7 @@ test('one pass agrees with two passes', () => {
   );
 });
 
-test('a copy goes its own way', () => {
+test('a copy is independent of the original', () => {
   const original = momentsOf([1, 2]);
   const copy = original.copy();
   copy.add(9);

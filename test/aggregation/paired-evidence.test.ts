@@ -66,7 +66,7 @@ test('evidence is the capital of the nine gamblers together', () => {
   );
 });
 
-test('both arms changing places changes the direction and nothing else', () => {
+test('swapping the arms changes only the direction', () => {
   fc.assert(
     fc.property(differences, fc.constantFrom(0, 0.2), (values, margin) => {
       const there = evidenceOf(values, margin);
@@ -92,7 +92,7 @@ test('an unresolved difference never gives more evidence, in either direction, t
   );
 });
 
-test('never is there evidence for both directions', () => {
+test('evidence never supports both directions', () => {
   fc.assert(
     fc.property(fc.array(difference, { maxLength: 300 }), (values) => {
       const { promote, regress } = evidenceOf(values);
@@ -125,7 +125,7 @@ test.each([
   expect(evidence.expectedUntil(needed, value, 0)).toBe(0);
 });
 
-test('no evidence is in sight where the mean is not above 0, or too small beside the spread', () => {
+test('no evidence is expected when the mean is not above 0, or too small compared with the spread', () => {
   expect(new Evidence(0).expectedUntil(1, 0, 1)).toBe(Infinity);
   expect(new Evidence(0).expectedUntil(1, -0.1, 0)).toBe(Infinity);
   expect(new Evidence(0).expectedUntil(1, 0.001, 1)).toBe(Infinity);
@@ -135,7 +135,7 @@ test.each([1, -0.1, Number.NaN])('a margin of %d times the range is an error of 
   expect(() => new PairedEvidence(margin)).toThrow(RangeError);
 });
 
-test('the overshoot at a stop is what a higher mean brings in, over what the capitals have grown by', () => {
+test('the overshoot at a stop is the gain from a higher mean, relative to the growth of the capitals', () => {
   fc.assert(
     fc.property(fc.double({ min: 0.01, max: 1, noNaN: true }), fc.integer({ min: 10, max: 60 }), (value, count) => {
       const [evidence, more] = [new Evidence(0), new Evidence(0)];

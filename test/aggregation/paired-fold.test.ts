@@ -108,7 +108,7 @@ test('the official result is byte-identical in any order of arrival, with any wi
   );
 });
 
-test('such comparisons end in every possible way, so the orders of arrival are tried on all of them', () => {
+test('the sampled comparisons end in every possible way, so the orders of arrival are tried on all verdicts', () => {
   const officials = fc.sample(scenario, { numRuns: 40, seed: 7 }).map((given) => play(given, 8, () => 0).official());
   const verdicts = new Set(officials.flatMap(({ candidates }) => candidates.map(({ verdict }) => verdict)));
   expect([...verdicts].sort()).toEqual(['equivalent', 'inconclusive', 'promote', 'regress']);
@@ -129,7 +129,7 @@ test('an index is folded once the baseline and every candidate have it', () => {
   expect(fold.running()).toMatchObject({ pairs: 2, episodes: 6, candidates: [{ difference: 1.5 }, { difference: -0.5 }] });
 });
 
-test('a candidate that is settled drops out: the others go on without it, and its later episodes count for nothing', () => {
+test('a settled candidate drops out: the others continue, and its later episodes do not count', () => {
   const fold = pairedFold({ candidates: ['winner', 'equal', 'loser'] });
   // Ahead of the rest when it is settled.
   for (const index of [0, 1, 2]) fold.offer(1, index, 0, completed(10));
@@ -152,7 +152,7 @@ test('a candidate that is settled drops out: the others go on without it, and it
   expect([fold.surplus, fold.ended]).toEqual([1, undefined]);
 });
 
-test('α is split over the candidates at the start, and what a settled one had is not handed on', () => {
+test('α is split over the candidates at the start, and the share of a settled one is not passed on', () => {
   const alone = pairedFold({ candidates: ['b'] });
   const beside = pairedFold({ candidates: ['a', 'b'] });
   playOut(alone, [completed(4), completed(6)]);
@@ -187,7 +187,7 @@ test('the last verdict ends the comparison, also where the budget is spent with 
   expect(fold.running().candidates).toMatchObject([{ name: 'new', pairs: 8, difference: 10, verdict: 'promote' }]);
 });
 
-test('failed episodes are counted by cause, apart for every arm, as far as the arm is part of the result', () => {
+test('failed episodes are counted by cause for each arm, up to the end of the arm', () => {
   const fold = pairedFold({ candidates: ['never fails', 'breaks the bounds'], budgetEpisodes: 12 });
   playOut(fold, [{ kind: 'failed', cause: 'timeout', detail: '' }, completed(1), completed(11)]);
   expect(fold.offer(2, 4, 0, completed(11))).toEqual({ kind: 'surplus' });
@@ -200,7 +200,7 @@ test('failed episodes are counted by cause, apart for every arm, as far as the a
   ]);
 });
 
-test('what comes after the end is surplus and changes nothing', () => {
+test('episodes after the end are surplus and change nothing', () => {
   const fold = pairedFold({ budgetEpisodes: 4 });
   playOut(fold, [completed(3), completed(5)]);
   const official = JSON.stringify(fold.official());
@@ -210,7 +210,7 @@ test('what comes after the end is surplus and changes nothing', () => {
   expect([fold.folded, fold.surplus, JSON.stringify(fold.official())]).toEqual([2, 2, official]);
 });
 
-test('how far dispatch may run: to where the budget leads if all but one are settled next', () => {
+test('dispatch may run as far as the budget would reach if all but one candidate settled next', () => {
   expect(pairedFold({ budgetEpisodes: 60, candidates: ['a', 'b'] }).limit).toBe(29);
   expect(pairedFold({ budgetEpisodes: 61 }).limit).toBe(30);
   expect(pairedFold({ budgetEpisodes: 61, baselineEpisodes: 12 }).limit).toBe(12);
@@ -218,7 +218,7 @@ test('how far dispatch may run: to where the budget leads if all but one are set
   expect(pairedFold({ budgetEpisodes: 60, candidates: ['a', 'b'] }).expectedRemaining()).toBe(20);
 });
 
-test('a baseline that was recorded earlier sets the last index, and is otherwise like one that is played', () => {
+test('a recorded baseline sets the last index, and otherwise equals one that is played', () => {
   const recorded = pairedFold({ baselineEpisodes: 6, budgetEpisodes: 100 });
   const played = pairedFold({ budgetEpisodes: 12 });
   expect(recorded.running().expectedRemaining).toBe(6);

@@ -20,7 +20,7 @@ function subsets({ count, successes }: { count: number; successes: number }, k: 
   return { any, all, of };
 }
 
-test('they are the shares of the subsets of k attempts in which any succeeds, and in which all do', () => {
+test('pass@k and pass^k are the shares of subsets of k attempts in which any succeeds, and in which all do', () => {
   fc.assert(
     fc.property(attempts, ({ k, ...made }) => {
       const { any, all, of } = subsets(made, k);
@@ -36,17 +36,17 @@ test('for one attempt both are the rate of success', () => {
   expect(estimatePassPowerK({ count: 8, successes: 3 }, 1)).toBe(3 / 8);
 });
 
-test('more attempts than were made are beyond what is known', () => {
+test('more attempts than were made have no value', () => {
   expect(estimatePassAtK({ count: 3, successes: 3 }, 4)).toBeUndefined();
   expect(estimatePassPowerK({ count: 3, successes: 3 }, 4)).toBeUndefined();
 });
 
-test('numbers of attempts whose binomials overflow are no problem', () => {
+test('large numbers of attempts do not overflow', () => {
   expect(estimatePassAtK({ count: 1_000_000, successes: 10_000 }, 100)).toBeCloseTo(1 - 0.99 ** 100, 3);
   expect(estimatePassPowerK({ count: 1_000_000, successes: 990_000 }, 100)).toBeCloseTo(0.99 ** 100, 3);
 });
 
-test('tasks count alike, and their spread makes the interval', () => {
+test('tasks count equally, and their spread makes the interval', () => {
   const rates = Array.from({ length: 40 }, (_, task) => (task % 4) / 3);
   const mean = averageOverTasks(rates, 0.95);
   expect(mean?.value).toBeCloseTo(0.5, 12);
@@ -77,7 +77,7 @@ const six = [
   [1, -4],
 ] as const;
 
-test('an episode succeeds with the threshold itself or more', () => {
+test('an episode succeeds at the threshold or above', () => {
   const found = resultsOf(six, [1, 2]).statistics(0, 0.95, true);
   expect(found).toMatchObject({
     threshold: 10,
@@ -92,7 +92,7 @@ test('an episode succeeds with the threshold itself or more', () => {
   expect(resultsOf(six, [1, 2]).warnings(true)).toEqual([]);
 });
 
-test('where returns decided how many episodes there are, the rate has no interval', () => {
+test('the rate has no interval when returns decided the number of episodes', () => {
   expect(resultsOf(six).statistics(0, 0.95, false)).toMatchObject({ count: 3, clopperPearson: null });
   expect(resultsOf(six).warnings(false)).toEqual([]);
   expect(resultsOf(six, [1, 2]).warnings(false)).toEqual([
@@ -122,7 +122,7 @@ test('a k beyond the episodes of a task has no value, and the warning names both
   expect(results.warnings(true)).toEqual([expect.stringMatching(/k = 3, 4: .* task "hard" has 2\.$/)]);
 });
 
-test('without episodes there is nothing to tell', () => {
+test('without episodes there is no figure', () => {
   expect(resultsOf([]).statistics(0, 0.95, true)).toEqual({
     threshold: 10,
     count: 0,

@@ -85,7 +85,7 @@ test.each<Stop>([
   );
 });
 
-test('the prefix grows as far as there is no gap', () => {
+test('the prefix grows up to the first gap', () => {
   const fold = prefixFold();
   expect(fold.offer(2, 0, completed(2))).toEqual({ kind: 'held' });
   expect(fold.offer(1, 0, completed(1))).toEqual({ kind: 'held' });
@@ -104,7 +104,7 @@ test('quick episodes are not averaged in before slow ones of a lower index', () 
   expect(fold.surplus).toBe(3);
 });
 
-test('what comes after the end is surplus: counted, never averaged in', () => {
+test('episodes after the end are surplus: counted, never averaged in', () => {
   const fold = prefixFold({ stop: { rule: 'fixed', episodes: 2, confidence: 0.95 } });
   fold.offer(0, 0, completed(3));
   fold.offer(1, 0, completed(5));
@@ -134,13 +134,13 @@ test('the budget in episodes ends the fold, unless the same episode satisfies th
   expect(exact.ended).toBe('rule');
 });
 
-test('what is still needed never exceeds what the budget has left', () => {
+test('the needed episodes never exceed the rest of the budget', () => {
   const fold = prefixFold({ budgetEpisodes: 4 });
   fold.offer(0, 0, completed(1));
   expect(fold.running().expectedRemaining).toBe(3);
 });
 
-test('a running figure says how near the target is', () => {
+test('a running figure shows how near the target is', () => {
   const fold = prefixFold({ stop: { rule: 'certified', halfWidth: 1, confidence: 0.95 } });
   expect(fold.running()).toMatchObject({ episodes: 0, mean: undefined, halfWidth: undefined, target: 1 });
   for (let index = 0; index < 3; index += 1) fold.offer(index, 0, completed(10));

@@ -21,7 +21,7 @@ function byDefinition(tasks: readonly { candidate: readonly number[]; baseline: 
 
 const value = (tasks: readonly TaskReturns[]): number => computeProbabilityOfImprovement(tasks, 0.95, 0)?.value ?? Number.NaN;
 
-test('it is the share of pairs that the candidate wins, a tie being half a win, averaged over tasks', () => {
+test('the probability of improvement is the share of pairs that the candidate wins, a tie half, averaged over tasks', () => {
   expect(value([{ candidate: [1, 3], baseline: [2, 0] }])).toBe(0.75);
   expect(value([{ candidate: [1, 1], baseline: [1] }])).toBe(0.5);
   fc.assert(
@@ -32,7 +32,7 @@ test('it is the share of pairs that the candidate wins, a tie being half a win, 
   );
 });
 
-test('what one wins the other loses', () => {
+test('swapping the arms gives the complement', () => {
   fc.assert(
     fc.property(tasks, (given) => {
       const swapped = given.map(({ candidate, baseline }) => ({ candidate: baseline, baseline: candidate }));
@@ -56,7 +56,7 @@ test('only the order of the returns matters: not their scale, nor how they are l
   );
 });
 
-test('the seed decides the interval, and the value lies within', () => {
+test('the seed decides the interval, and the value is within', () => {
   const random = createSeededRandom('improvement', 0);
   const given = [{ candidate: Array.from({ length: 50 }, () => random() + 0.1), baseline: Array.from({ length: 40 }, random) }];
   const [first, second] = [computeProbabilityOfImprovement(given, 0.95, 1), computeProbabilityOfImprovement(given, 0.95, 2)];
@@ -66,7 +66,7 @@ test('the seed decides the interval, and the value lies within', () => {
   expect(first?.high).toBeGreaterThan(first?.value ?? 1);
 });
 
-test('it covers the true probability about as often as it says', () => {
+test('the interval covers the true probability about as often as it promises', () => {
   const random = createSeededRandom('improvement coverage', 0);
   let covered = 0;
   for (let run = 0; run < 300; run += 1) {
@@ -79,7 +79,7 @@ test('it covers the true probability about as often as it says', () => {
   expect(covered / 300).toBeLessThan(0.99);
 });
 
-test('of very many returns the interval is as wide as theory says', () => {
+test('with very many returns the interval is as wide as theory says', () => {
   const random = createSeededRandom('improvement', 1);
   const count = 100_000;
   const given = [{ candidate: Float64Array.from({ length: count }, random), baseline: Float64Array.from({ length: count }, random) }];
@@ -91,7 +91,7 @@ test('of very many returns the interval is as wide as theory says', () => {
   expect(width / expected).toBeLessThan(1.15);
 });
 
-test('a task without returns of both says nothing', () => {
+test('a task without returns of both arms does not count', () => {
   const played = { candidate: [1, 2], baseline: [0, 3, 1] };
   expect(computeProbabilityOfImprovement([played, { candidate: [], baseline: [1] }], 0.95, 0)).toEqual(
     computeProbabilityOfImprovement([played], 0.95, 0),
@@ -100,7 +100,7 @@ test('a task without returns of both says nothing', () => {
   expect(computeProbabilityOfImprovement([], 0.95, 0)).toBeUndefined();
 });
 
-test('single returns cannot be resampled', () => {
+test('single returns have no interval', () => {
   const once = { candidate: [1], baseline: [0] };
   expect(computeProbabilityOfImprovement([once, once], 0.95, 0)).toBeUndefined();
 });

@@ -113,7 +113,7 @@ describe('the least number of episodes', () => {
 });
 
 describe('a half-width', () => {
-  it('is a problem when half of the range is no more, or a ten-thousandth of it is more', () => {
+  it('is a problem if it is at least half of the range, or below a ten-thousandth of it', () => {
     const bounds = { low: -1, high: 9 };
     expect(findHalfWidthProblem(5, bounds)).toMatch(/expected less than 5: reward\.bounds alone, 10 apart, .*; got 5/);
     expect(findHalfWidthProblem(0.0009, bounds)).toMatch(/0.0009 is out of reach with reward\.bounds 10 apart; ask for 0.001 or more/);

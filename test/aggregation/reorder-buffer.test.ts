@@ -14,7 +14,7 @@ function takeAll(buffer: ReorderBuffer<Item>): string[] {
   return taken;
 }
 
-test('an early arrival waits for the gap to close', () => {
+test('an early outcome waits for the gap to close', () => {
   const buffer = new ReorderBuffer<Item>(4);
   buffer.put(1, item(1));
   buffer.put(3, item(3));
@@ -24,7 +24,7 @@ test('an early arrival waits for the gap to close', () => {
   expect([buffer.next, buffer.size]).toEqual([2, 1]);
 });
 
-test('an index is seen whether it waits or was taken', () => {
+test('an index counts as seen whether it waits or was taken', () => {
   const buffer = new ReorderBuffer<Item>(2);
   buffer.put(0, item(0));
   expect([0, 1, 2, 3].map((index) => buffer.hasSeen(index))).toEqual([true, false, false, false]);
@@ -33,7 +33,7 @@ test('an index is seen whether it waits or was taken', () => {
   expect(() => buffer.put(0, item(0))).toThrow(RangeError);
 });
 
-test('running too far ahead is an error of the caller', () => {
+test('an index too far ahead is an error of the caller', () => {
   const buffer = new ReorderBuffer<Item>(3);
   buffer.put(2, item(2));
   expect(() => buffer.put(3, item(3))).toThrow(/too far ahead/);
@@ -42,7 +42,7 @@ test('running too far ahead is an error of the caller', () => {
   expect(() => new ReorderBuffer<Item>(0)).toThrow(RangeError);
 });
 
-test('whatever the order within the window, everything comes out once and in order', () => {
+test('in any order within the window, every index comes out once and in order', () => {
   const shuffles = fc.tuple(fc.integer({ min: 1, max: 12 }), fc.array(fc.nat(), { minLength: 1, maxLength: 80 }));
   fc.assert(
     fc.property(shuffles, ([capacity, choices]) => {
@@ -62,7 +62,7 @@ test('whatever the order within the window, everything comes out once and in ord
   );
 });
 
-test('it holds as much as its capacity allows, whatever arrives last', () => {
+test('the buffer holds its whole capacity, whatever arrives last', () => {
   const buffer = new ReorderBuffer<Item>(5000);
   const indices = Array.from({ length: 5000 }, (_, index) => index);
   for (const index of indices.toReversed()) buffer.put(index, item(index));

@@ -65,7 +65,7 @@ test('tasks that differ in their means alone are drawn by weight, with the diffe
   ]);
 });
 
-test('differences that are too small to pay are left in', () => {
+test('differences that are too small to matter stay in the scores', () => {
   const nearlyAlike: EstimatedTask[] = [
     { weight: 0.5, mean: 0.46, variance: 0.2484 },
     { weight: 0.5, mean: 0.54, variance: 0.2484 },
@@ -120,7 +120,7 @@ test('probabilities sum to 1, and no return counts more than 8-fold, or 4-fold w
   );
 });
 
-test('every allocated score lies in the range, which holds the bounds', () => {
+test('every allocated score is in the range, which contains the bounds', () => {
   fc.assert(
     fc.property(estimates, halfWidths, fc.double({ min: 0, max: 1, noNaN: true }), (tasks, halfWidth, value) => {
       const design = best(tasks, unit, halfWidth);
@@ -137,7 +137,7 @@ test('every allocated score lies in the range, which holds the bounds', () => {
   );
 });
 
-test('a draw picks the task in whose stretch it lies', () => {
+test('a draw picks the task whose interval contains it', () => {
   const design = designProportionally([0.25, 0.5, 0.25], undefined);
   expect([0, 0.2499, 0.25, 0.7499, 0.75, 1 - 2 ** -32].map((draw) => drawTask(design, draw))).toEqual([0, 0, 1, 1, 2, 2]);
 });

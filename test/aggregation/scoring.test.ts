@@ -21,7 +21,7 @@ test.each([1.0000001, -1.0000001, 500])('a return of %d outside of the bounds is
   expect(judge(completed(value), undefined)).toEqual(completed(value));
 });
 
-test('everything else stays as it is, on the bounds too, and judging twice changes nothing', () => {
+test('every other outcome stays unchanged, also on the bounds, and judging twice changes nothing', () => {
   const lost: Outcome = { kind: 'lost', detail: 'gone' };
   for (const outcome of [completed(-1), completed(1), completed(0.25), lost]) expect(judge(outcome, bounds)).toBe(outcome);
   const judged = judge(completed(7), bounds);
@@ -35,7 +35,7 @@ test('a timeout has its own score, every other failure that of a crash', () => {
   }
 });
 
-test('an episode lost for good could have come to anything', () => {
+test('an unresolved episode could have had any return', () => {
   expect(computeScore({ kind: 'lost', detail: '' }, scores, bounds)).toEqual({ low: -1, high: 1 });
   expect(computeScore({ kind: 'lost', detail: '' }, scores, undefined)).toEqual({ low: -Infinity, high: Infinity });
   expect(computeScore(completed(0.25), scores, bounds)).toEqual({ low: 0.25, high: 0.25 });

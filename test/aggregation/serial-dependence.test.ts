@@ -39,15 +39,15 @@ function warningsOf(draw: Draw, tasks: number): readonly string[] {
   return fold.official().warnings;
 }
 
-test('an evaluation warns when returns follow the one before, also where tasks take turns', () => {
+test('an evaluation warns when each return depends on the one before, also when tasks alternate', () => {
   for (const tasks of [1, 3]) expect(warningsOf(kept, tasks)).toContainEqual(WARNING);
 });
 
-test('returns that are drawn afresh give no warning, however much the tasks that take turns differ', () => {
+test('independent returns give no warning, however much alternating tasks differ', () => {
   for (const tasks of [1, 3, 100]) expect(warningsOf(fresh, tasks)).not.toContainEqual(WARNING);
 });
 
-test('a comparison warns when the differences follow the one before', () => {
+test('a comparison warns when each difference depends on the one before', () => {
   const warnings = (draw: Draw): readonly string[] => {
     const random = seededRandom(2);
     const fold = new PairedFold({
@@ -73,7 +73,7 @@ test('a comparison warns when the differences follow the one before', () => {
   expect(warnings(fresh)).not.toContainEqual(WARNING);
 });
 
-test('the correlation is that of the definition, however far the returns lie from 0', () => {
+test('the correlation equals its definition, however far the returns are from 0', () => {
   const values = fc.array(fc.double({ min: -1, max: 1, noNaN: true }), { minLength: 2, maxLength: 40 });
   fc.assert(
     fc.property(fc.array(values, { minLength: 1, maxLength: 4 }), fc.constantFrom(0, 1e6), (tasks, offset) => {

@@ -46,7 +46,7 @@ describe('recorded scores of tasks', () => {
 });
 
 describe('the histogram of a summary', () => {
-  it('gives back values that have a bin each', () => {
+  it('restores values that have a bin each', () => {
     const successes = [0, 1, 1, 1].flatMap((value) => Array.from({ length: 25 }, () => value));
     const { edges, counts } = computeHistogram(successes.toSorted((a, b) => a - b)) ?? { edges: [], counts: [] };
     const returns = createHistogramReturns(edges, counts, { min: 0, max: 1 });

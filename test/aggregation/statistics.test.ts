@@ -70,7 +70,7 @@ test('the plain figures agree with NumPy', () => {
   expect(official.interval?.high).toBeCloseTo(6.703493234754378, 9);
 });
 
-test('tasks stand apart, and the estimate for this suite weighs them as declared, however often each came up', () => {
+test('tasks are listed separately, and the estimate for this suite weighs them as declared, however often each was played', () => {
   const [easy, hard] = [
     [3, 4, 5, 2],
     [1, 1, 9, 6],
@@ -174,7 +174,7 @@ test('figures that need the values say when some were not kept', () => {
   ]);
 });
 
-test('what unresolved episodes could have done to the mean is stated', () => {
+test('the possible effect of unresolved episodes on the mean is stated', () => {
   expect(foldOf(eight).official().worstCase).toEqual({ low: 3.875, high: 3.875 });
   const missing = foldOf([...eight.slice(0, 6), lost, lost]).official();
   expect(missing.worstCase).toEqual({ low: expect.closeTo(23 / 8, 12), high: expect.closeTo(43 / 8, 12) });
@@ -208,13 +208,13 @@ test('the interquartile mean is over all returns, its bootstrap within tasks', (
   expect(foldOf([lost]).official().iqm).toBeNull();
 });
 
-test('few episodes to a task make for a bootstrap that is too narrow, which is said', () => {
+test('few episodes of a task make the bootstrap too narrow, which is reported', () => {
   const narrow = expect.stringContaining('too narrow: 2 tasks share 8 resolved episodes');
   expect(foldOf(eight).official().warnings).toContainEqual(narrow);
   expect(foldOf(onHard).official().warnings).not.toContainEqual(narrow);
 });
 
-test('successes are counted where the suite says what one is', () => {
+test('successes are counted if the suite defines success', () => {
   const { success, warnings } = foldOf(eight, fixed, { bounds: within, success: { threshold: 4, k: [1, 5] } }).official();
   expect(success).toMatchObject({
     threshold: 4,
@@ -261,7 +261,7 @@ test('the interval for the population of tasks ends where the bounds do', () => 
   expect(bounded?.interval).toMatchObject({ low: 0, high: 1, method: 'clustered-t' });
 });
 
-test('twenty tasks are no reason to warn, and one is no population', () => {
+test('twenty tasks give no warning, and one task is no population', () => {
   const twenty = { tasks: Array.from({ length: 20 }, (_, task) => ({ name: `task ${task}`, weight: 1 })) };
   const everywhere = Array.from({ length: 100 }, (_, index): Played => ({ task: index % 20, return: index % 7 }));
   const many = foldOf(everywhere, { ...fixed, episodes: 100 }, twenty).official();
@@ -279,7 +279,7 @@ test('twenty tasks are no reason to warn, and one is no population', () => {
   });
 });
 
-test('tasks that have not come up tell nothing of the population', () => {
+test('tasks without an episode do not count for the population', () => {
   expect(foldOf(onHard).official().estimands.taskPopulation).toEqual({ mean: 3.875, standardError: null, tasks: 1, interval: null });
 });
 

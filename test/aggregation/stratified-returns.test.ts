@@ -16,14 +16,14 @@ test('a task counts by its weight, however many returns it has', () => {
   expect(returns.interquartileMean(0.95)?.value).toBeCloseTo((3 * 5 + 9) / 4, 12);
 });
 
-test('a quantile at the very end of a task is what that task returned, whatever the rounding', () => {
+test('a quantile at the end of a task is a return of that task despite rounding', () => {
   for (let count = 1; count < 200; count += 1) {
     const quarter = stratified([1, Array<number>(count).fill(0)], [1, [1]], [1, [2]], [1, [3]]);
     expect([quarter.quantile(0.25), quarter.quantile(0.5), quarter.quantile(0.75)]).toEqual([0, 1, 2]);
   }
 });
 
-test('a quantile is the least return that is not exceeded with the probability asked for', () => {
+test('a quantile is the least return that is not exceeded with the given probability', () => {
   fc.assert(
     fc.property(tasks, fc.constantFrom(0.05, 0.3, 0.5, 0.95), (values, share) => {
       const weights = values.map((_, task) => task + 1);

@@ -22,11 +22,11 @@ function coins(probabilities: readonly number[], tosses: number): number[][] {
   return probabilities.map((p) => Array.from({ length: tosses }, () => (random() < p ? 1 : 0)));
 }
 
-test('nothing is thought of tasks before the first return', () => {
+test('tasks have no estimate before the first return', () => {
   expect(new TaskEstimates([0.5, 0.5], unit).getCurrent()).toBeUndefined();
 });
 
-test('tasks that differ no more than chance explains are all thought of alike', () => {
+test('tasks that differ no more than by chance have equal estimates', () => {
   const tasks = [
     [0, 1, 0, 1],
     [1, 0, 1, 0],
@@ -38,7 +38,7 @@ test('tasks that differ no more than chance explains are all thought of alike', 
   expect(new Set(estimates.map(({ variance }) => variance)).size).toBe(1);
 });
 
-test('after many returns every task is thought of as what it has shown', () => {
+test('after many returns the estimate of each task is its own mean', () => {
   const probabilities = [0.1, 0.5, 0.95];
   const tosses = coins(probabilities, 2000);
   for (const [k, { mean, variance }] of estimatesOf(tosses, unit).entries()) {
@@ -108,6 +108,6 @@ test('means lie among the returns, variances are never negative, and the unit of
   );
 });
 
-test('there is no such task', () => {
+test('an unknown task is refused', () => {
   expect(() => new TaskEstimates([1], unit).add(1, 0)).toThrow(RangeError);
 });

@@ -18,7 +18,7 @@ test('the worst case puts every unresolved episode on a bound', () => {
   expect(two.computeWorstCase({ count: 0, mean: undefined }, bounds)).toEqual(bounds);
 });
 
-test('with every episode resolved it is the mean', () => {
+test('with every episode resolved the worst case is the mean', () => {
   expect(unresolved().computeWorstCase({ count: 3, mean: 0.1 + 0.2 }, bounds)).toEqual({ low: 0.1 + 0.2, high: 0.1 + 0.2 });
   expect(unresolved().computeWorstCase({ count: 3, mean: 5 }, undefined)).toEqual({ low: 5, high: 5 });
 });
@@ -29,17 +29,17 @@ test('without bounds an unresolved episode could have returned anything', () => 
   expect(unresolved(lost, lost).computeWorstCase({ count: 3, mean: 5 }, undefined)).toBeUndefined();
 });
 
-test('without episodes there is nothing to tell', () => {
+test('without episodes there is no figure', () => {
   expect(unresolved().computeWorstCase({ count: 0, mean: undefined }, bounds)).toBeUndefined();
 });
 
-test('each counts for what it could have counted for at its lowest and at its highest, and the mean stays within the bounds', () => {
+test('each unresolved episode counts at its lowest and highest score, and the mean stays within the bounds', () => {
   const found = unresolved({ low: -4, high: 8 }, { low: 2, high: 20 }).computeWorstCase({ count: 2, mean: 5 }, bounds);
   expect(found).toEqual({ low: expect.closeTo((10 - 4 + 2) / 4, 12), high: expect.closeTo((10 + 8 + 20) / 4, 12) });
   expect(unresolved({ low: -50, high: 90 }).computeWorstCase({ count: 1, mean: 5 }, bounds)).toEqual(bounds);
 });
 
-test('it is the mean of all scores, with the unresolved ones at their ends', () => {
+test('the worst case is the mean of all scores, with the unresolved ones at their ends', () => {
   const score = fc.tuple(fc.double({ min: 0, max: 10, noNaN: true }), fc.double({ min: 0, max: 10, noNaN: true }));
   fc.assert(
     fc.property(fc.array(score, { minLength: 1, maxLength: 9 }), fc.integer({ min: 1, max: 9 }), (ends, count) => {

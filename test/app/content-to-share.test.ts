@@ -51,7 +51,7 @@ describe('what the sandboxes of an evaluation share', () => {
     expect(content.map(({ digest }) => digest)).toEqual(isShared ? [checkpoint.digest] : []);
   });
 
-  it('is every checkpoint of a comparison that is worth it', () => {
+  it('is every checkpoint of a comparison that is large enough', () => {
     const checkpoints = [stored('a.onnx', LARGE), stored('b.onnx', 10), stored('c.onnx', LARGE + 1)];
     const content = listContentToShare({ suite: suite(), suiteFiles: undefined, checkpoints }, SETTINGS, new Distributor());
     expect(content.map(({ digest }) => digest)).toEqual([checkpoints[0]?.digest, checkpoints[2]?.digest]);
@@ -63,7 +63,7 @@ describe('what the sandboxes of an evaluation share', () => {
     expect(listContentToShare(played, settings, new Distributor())).toEqual([]);
   });
 
-  it('is a checkpoint that brings code only when it is named by its digest, whatever its size', () => {
+  it('includes a checkpoint with code only when it is named by its digest, whatever its size', () => {
     const checkpoint = stored('p.pt', 10);
     const named: Settings = { ...SETTINGS, sharedPolicies: 'never', sharedCode: [checkpoint.digest] };
     const played = { suite: suite(), suiteFiles: undefined, checkpoints: [checkpoint, stored('q.pt', LARGE)] };
@@ -72,7 +72,7 @@ describe('what the sandboxes of an evaluation share', () => {
     ]);
   });
 
-  it('is the suite’s own code only when the suite is named: its modules, each once, before the policies', () => {
+  it('includes the suite’s own code only when the suite is named: each module once, before the policies', () => {
     const tasks = [
       { name: 'a', environment: { entry: 'maze:Maze', wrappers: [{ entry: 'wrappers:Shorter' }, { entry: 'gymnasium:ClipAction' }] } },
       { name: 'b', environment: 'maze:Harder' },
@@ -85,12 +85,12 @@ describe('what the sandboxes of an evaluation share', () => {
     expect(policy?.kind).toBe('policy');
   });
 
-  it('is no code of a suite that has none', () => {
+  it('has no code for a suite without modules', () => {
     const played = { suite: suite({ environment: 'gymnasium:CartPole-v1' }), suiteFiles: undefined, checkpoints: [] };
     expect(listContentToShare(played, { ...SETTINGS, sharedCode: ['game'] }, new Distributor())).toEqual([]);
   });
 
-  it('is brought where it is wanted, file by file', async () => {
+  it('is delivered file by file', async () => {
     const uploads: string[] = [];
     const target = {
       upload: (path: string) => {

@@ -57,7 +57,7 @@ describe('a thread for figures', () => {
     expect(JSON.stringify(await fold.officialBy(thread.workOutImprovement))).toBe(JSON.stringify(fold.official()));
   });
 
-  it('answers several callers at once, each with its own answer', async () => {
+  it('answers several callers at once, each with its own figures', async () => {
     await using thread = new FiguresThread(systemClock);
     const counts = [700, 800, 900];
     const figures = await Promise.all(counts.map((count) => thread.workOut(question(count))));

@@ -15,7 +15,7 @@ async function written(scratch: ScratchDirectory, changes: object = {}): Promise
 }
 
 describe('a suite file that is read again', () => {
-  it('says what it says now, however soon it was changed', async () => {
+  it('has its present content, however soon it was changed', async () => {
     await using scratch = await ScratchDirectory.make();
     const suites = new KnownSuites();
     for (const name of ['first', 'second', 'third']) {
@@ -32,7 +32,7 @@ describe('a suite file that is read again', () => {
       expect((await suites.read(path, { rule: 'fixed', episodes }, signal)).parsed.stop).toMatchObject({ episodes });
   });
 
-  it('is read, and not known, when it is none', async () => {
+  it('is read and refused when it is no suite', async () => {
     await using scratch = await ScratchDirectory.make();
     const suites = new KnownSuites();
     await expect(suites.read(join(scratch.path, 'missing.json'), undefined, signal)).rejects.toMatchObject({ code: 'suite.missing' });

@@ -10,7 +10,7 @@ const pair = { suite: 'suite.yaml', baseline: 'early.safetensors', candidates: [
 const asked = { suite: 'suite.yaml', checkpoint: 'late.safetensors' };
 
 describe('the library', () => {
-  it('exports the errors that it throws, for programs that tell them apart', () => {
+  it('exports the errors that it throws', () => {
     expect(new InputError('a.b', '')).toBeInstanceOf(MusterError);
     expect(EvaluationFailedError.prototype).toBeInstanceOf(InfrastructureError);
     expect(errors).toMatchObject({ InputError, InfrastructureError, MusterError });
@@ -63,7 +63,7 @@ describe('the library', () => {
     expect(() => assertComparison(given, {})).toThrow(message);
   });
 
-  it.each([[undefined], [{ pool: { max: 3 } }]])('opens nothing on %j, which is no configuration', async (given) => {
+  it.each([[undefined], [{ pool: { max: 3 } }]])('refuses the invalid configuration %j before it opens anything', async (given) => {
     const open: (config: unknown) => Promise<unknown> = Object(Muster.open.bind(Muster));
     await expect(open(given)).rejects.toThrow('Muster.open(): expected a configuration, as readConfiguration(FILE, SANDBOXES) gives one');
   });

@@ -28,7 +28,7 @@ function openTemplates(names: readonly string[], broken: Set<string>) {
 const PROBLEM = 'templates.local: no Python at /x; evaluations on it fail until that is mended';
 
 describe('the templates of a server', () => {
-  it('that suites need make it ready for no work until they can be used, and are not tried at each question', async () => {
+  it('that suites need keep it from being ready until they can be used, and are not tested at each request', async () => {
     const broken = new Set(['local', 'other']);
     const { clock, tried, templates } = openTemplates(['local', 'other', 'big'], broken);
     expect(await templates.examine(['local', 'big'])).toEqual([PROBLEM]);
@@ -40,7 +40,7 @@ describe('the templates of a server', () => {
     expect(tried).toEqual(['local', 'big', 'local', 'big']);
   });
 
-  it('are all examined where no suite names one, and one that can be used is enough', async () => {
+  it('are all tested if no suite names one, and one usable template is enough', async () => {
     const broken = new Set(['local']);
     const { clock, templates } = openTemplates(['local', 'big'], broken);
     expect(await templates.examine([])).toEqual([PROBLEM]);
@@ -59,7 +59,7 @@ describe('the templates of a server', () => {
 });
 
 describe('what goes wrong while an order is played', () => {
-  it('is the operator’s to mend where it is the template, and the caller’s or no one’s otherwise', () => {
+  it('is reported to the operator for the template, otherwise to the caller or to no one', () => {
     const ofTemplate = new InputError('python.missing', 'no Python at /x; set python');
     expect(attributeToOperator(ofTemplate, 'local')).toMatchObject({
       kind: 'infrastructure',

@@ -12,14 +12,14 @@ beforeEach(async () => {
 afterEach(() => rm(top, { recursive: true, force: true }));
 
 describe('a directory of tasks', () => {
-  it('begins with a small task that has all that shows it is sound', async () => {
+  it('begins with a small task that has a solution, a cheat and a twin', async () => {
     const task = await createTask(join(top, 'first'));
     expect([task.id, task.oracle?.kind, task.cheats.length, task.twins.length, task.notices]).toEqual(['first', 'files', 1, 1, []]);
     await expect(createTask(join(top, 'first'))).rejects.toThrow(/first: something is there already; name a new directory/);
     await expect(createTask(join(top, 'no name'))).rejects.toThrow(/the directory's name is the task's: expected "name"/);
   });
 
-  it('is listed with what cannot be read, and a directory without any is refused', async () => {
+  it('is listed with its unreadable tasks, and a directory without a task is refused', async () => {
     await expect(listTasks(top)).rejects.toThrow(/there is no task\.toml in it, nor in any directory in it/);
     await createTask(join(top, 'good'));
     await createTask(join(top, 'bad'));
@@ -68,7 +68,7 @@ describe('rows of a dataset', () => {
     PASS_TO_PASS: [],
   };
 
-  it('of SWE-rebench lie where their images have the repository', async () => {
+  it('of SWE-rebench use the repository’s path in their images', async () => {
     const rebench = { ...bench, instance_id: 'a__b-1', repo: 'org/tool', image_name: 'rebench/tool', language: 'python' };
     const [made] = await imported([rebench]);
     expect(made?.directory).toBe(join(top, 'out', 'a__b-1'));
@@ -113,7 +113,7 @@ describe('rows of a dataset', () => {
     execution_result_content: JSON.stringify(execution),
   };
 
-  it('of R2E-Gym have the tests that pass behind its commit, and an image without them', async () => {
+  it('of R2E-Gym have the tests that pass after the commit, and an image without them', async () => {
     const rows = [gym, { ...gym, commit_hash: 'other' }];
     expect(await imported(rows, { only: ['abc'] })).toMatchObject([{ name: 'numpy-abc', refusal: null }]);
     const { steps, workspace, oracle } = await showTask(join(top, 'out/numpy-abc'));
@@ -137,7 +137,7 @@ describe('rows of a dataset', () => {
     );
   });
 
-  it('of R2E-Gym are left out with the reason where their tests cannot be told', async () => {
+  it('of R2E-Gym are left out with the reason if their tests cannot be identified', async () => {
     const changed = (changes: Partial<typeof execution>): object => ({
       ...gym,
       execution_result_content: JSON.stringify({ ...execution, ...changes }),
@@ -191,7 +191,7 @@ describe('rows of a dataset', () => {
     ]);
   });
 
-  it('are left out with the reason where nothing here can judge them', async () => {
+  it('are left out with the reason if this machine cannot judge them', async () => {
     const rows = [
       { ...bench, FAIL_TO_PASS: ['test_x (app.tests.T)'] },
       { ...bench, FAIL_TO_PASS: '[]' },
@@ -207,7 +207,7 @@ describe('rows of a dataset', () => {
     ]);
   });
 
-  it('may be chosen, and are refused with their place when they are wrong', async () => {
+  it('can be selected, and are refused with their position when they are wrong', async () => {
     const lines = [bench, smith].map((row) => JSON.stringify(row)).join('\n');
     expect(await imported(lines, { only: ['r.1'] })).toMatchObject([{ name: 'r.1' }]);
     expect(await imported(lines, { limit: 1 })).toHaveLength(1);
@@ -219,7 +219,7 @@ describe('rows of a dataset', () => {
     await expect(imported('PAR1')).rejects.toThrow(/expected a JSON list of rows, or JSON Lines; Parquet has to be converted first/);
   });
 
-  it('cannot leave the directory by their name', async () => {
+  it('cannot leave the directory through their name', async () => {
     const [first] = await imported([{ ...smith, instance_id: '../../etc/x y' }]);
     expect(first?.directory).toBe(join(top, 'out', 'etc-x-y'));
   });

@@ -104,7 +104,7 @@ describe.each(LIFETIMES)('an intruder’s suite, with sandboxes that are %s,', {
     expect(came).toEqual(undisturbed(came));
   });
 
-  it.runIf(isFullForm)('nor where they are pods', async () => {
+  it.runIf(isFullForm)('gains nothing with pods either', async () => {
     const { image, python } = await runnerImage();
     await using context = await KubernetesContext.open(image);
     const kubernetes = { kubeconfig: context.pod.kubeconfig, image: IMAGE, python };

@@ -92,7 +92,7 @@ own = "WHAT IS ITS OWN"
 `;
 
 describe('sandboxes whose interpreters are forked from one outside of them', () => {
-  it('confine a program as one that is started inside, and leave it no way to the others', async () => {
+  it('confine a program like one that is started inside, without access to the others', async () => {
     const session = await openSession();
     const [forked, again, started] = [await see(session, CONFINED), await see(session, CONFINED), await see(session, CONFINED, false)];
     expect([forked['warm'], again['warm'], started['warm']]).toEqual([true, true, false]);
@@ -105,7 +105,7 @@ describe('sandboxes whose interpreters are forked from one outside of them', () 
     expect(attacked['tried']).toBeGreaterThan(25);
   });
 
-  it('have nothing of each other, whatever a program leaves behind or kills', async () => {
+  it('share nothing, whatever a program leaves behind or kills', async () => {
     const attacker = await openSession();
     const kept = `${IS_WARM}\nkept = [("WHAT WAS " + "GIVEN")[:] * 3, sys.stdin.read()] * 9\njson.left = random.left = sys.left = kept\nprint(json.dumps({"warm": warm}))`;
     expect(await see(attacker, kept)).toEqual({ warm: true });

@@ -44,7 +44,7 @@ const tasksOf = (...args: string[]): readonly (readonly [string, number])[] => {
   return options.tasks.map(({ scenario, runs }) => [titleOf(scenario), runs]);
 };
 
-test('the command line says which rows there are, and how many evaluations for each', () => {
+test('the command line selects the rows, and the number of evaluations for each', () => {
   expect(tasksOf()).toHaveLength(SCENARIOS.length);
   expect(tasksOf('--only', 'certified: uniform', '--only', 'normal, n = 30')).toEqual([
     ['certified: uniform, h = 0.03', 2000],

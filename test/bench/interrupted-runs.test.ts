@@ -48,40 +48,36 @@ class Bench implements AsyncDisposable {
 }
 
 describe('a benchmark', () => {
-  it(
-    'that is interrupted leaves what it has measured, and nothing else, and the next run goes on from it',
-    { timeout: 180_000 },
-    async () => {
-      await using bench = await Bench.open();
-      await using interrupted = bench.start();
-      await interrupted.until('something is measured', () => interrupted.stdout.includes('values a second: '));
-      interrupted.signalGroup('SIGINT');
-      const { exitCode, stdout } = await interrupted.ended;
-      expect(exitCode).toBe(130);
-      expect(stdout).toMatch(/aggregation: 3 measurements, time left unknown/);
-      expect(stdout).toMatch(/aggregation: mean and variance, values a second: [\d,.–() ]+; \d+ s, about \d+ (s|min) left/);
-      expect(stdout).toMatch(
-        /interrupted; the same command goes on from what is kept .*:\n {2}\S+aggregation-quick-[0-9a-f]{12}\.ndjson: \d measurements\n$/,
-      );
-      expect((await readdir(bench.directory)).toSorted()).toEqual(['kept']);
-      const [first] = await bench.kept();
-      expect(first?.name).toBe('mean and variance, values a second');
+  it('that is interrupted keeps what it has measured, and the next run continues from it', { timeout: 180_000 }, async () => {
+    await using bench = await Bench.open();
+    await using interrupted = bench.start();
+    await interrupted.until('something is measured', () => interrupted.stdout.includes('values a second: '));
+    interrupted.signalGroup('SIGINT');
+    const { exitCode, stdout } = await interrupted.ended;
+    expect(exitCode).toBe(130);
+    expect(stdout).toMatch(/aggregation: 3 measurements, time left unknown/);
+    expect(stdout).toMatch(/aggregation: mean and variance, values a second: [\d,.–() ]+; \d+ s, about \d+ (s|min) left/);
+    expect(stdout).toMatch(
+      /interrupted; the same command goes on from what is kept .*:\n {2}\S+aggregation-quick-[0-9a-f]{12}\.ndjson: \d measurements\n$/,
+    );
+    expect((await readdir(bench.directory)).toSorted()).toEqual(['kept']);
+    const [first] = await bench.kept();
+    expect(first?.name).toBe('mean and variance, values a second');
 
-      await using whole = bench.start();
-      const done = await whole.ended;
-      expect(done.exitCode).toBe(0);
-      expect(done.stdout).toMatch(/aggregation: mean and variance, values a second: .*; kept from \d{4}-/);
-      const results = resultsSchema.parse(JSON.parse(await readFile(bench.json, 'utf8')));
-      expect(results.measurements['aggregation']?.map(({ name }) => name)).toEqual([
-        'mean and variance, values a second',
-        'certified interval, episodes a second',
-        'memory of a fold, bytes',
-      ]);
-      expect(await bench.kept()).toEqual([]);
-    },
-  );
+    await using whole = bench.start();
+    const done = await whole.ended;
+    expect(done.exitCode).toBe(0);
+    expect(done.stdout).toMatch(/aggregation: mean and variance, values a second: .*; kept from \d{4}-/);
+    const results = resultsSchema.parse(JSON.parse(await readFile(bench.json, 'utf8')));
+    expect(results.measurements['aggregation']?.map(({ name }) => name)).toEqual([
+      'mean and variance, values a second',
+      'certified interval, episodes a second',
+      'memory of a fold, bytes',
+    ]);
+    expect(await bench.kept()).toEqual([]);
+  });
 
-  it('that was killed while it wrote has what was whole, and continues behind it', async () => {
+  it('that was killed while it wrote keeps its whole rows, and continues after them', async () => {
     await using bench = await Bench.open();
     const kept = await RecordedMeasurements.open(bench.directory, 'one', 'full');
     const first = { name: '1 sandbox', seconds: 2, date: '2026-11-23T10:00:00.000Z', value: { rate: 3 } };
@@ -100,7 +96,7 @@ describe('a benchmark', () => {
     await expect(RecordedMeasurements.open(bench.directory, 'one', 'full')).rejects.toThrow(`${kept.path}:1: not a measurement`);
   });
 
-  it('reports the time that is left from the last run where there was one, and else from what is done', () => {
+  it('estimates the time that is left from the last run, or else from the finished part', () => {
     expect(secondsLeft({ made: [], left: [10, 20] })).toBe(30);
     expect(secondsLeft({ made: [4, 6], left: [undefined, 20] })).toBe(25);
     expect(secondsLeft({ made: [], left: [undefined, 20] })).toBeUndefined();

@@ -65,13 +65,13 @@ describe('a list of evaluations', () => {
     ]);
   });
 
-  it('has the names that callers gave, before paths and digests', () => {
+  it('has the names that callers gave, rather than paths and digests', () => {
     const named = (part: 'subject' | 'baseline' | 'candidate', name: string) => ({ part, uri: DIGEST, digest: DIGEST, name });
     expect(cells({ checkpoints: [named('subject', 'final\u001b[31m.zip')] })[1]).toBe('final\\u001b[31m.zip');
     expect(cells({ checkpoints: [named('baseline', 'old.zip'), named('candidate', 'new.zip')] })[1]).toBe('new.zip against old.zip');
   });
 
-  it('has the answer of the summary where that is known, and none before there is one', () => {
+  it('has the mean of the summary, and none before there is one', () => {
     expect(cells({ state: 'finished', summary: evaluation() })).toContain('0.2730 ± 0.0093');
     const checkpoints: Listed['checkpoints'] = [
       { part: 'baseline', uri: '/old.onnx', digest: DIGEST },
@@ -88,13 +88,13 @@ describe('a list of evaluations', () => {
     ]);
   });
 
-  it('says so when there are none', () => {
+  it('reports an empty list', () => {
     expect(formatEvaluationList([], NOW)).toEqual(['there are no evaluations']);
     expect(formatEvaluationList([], NOW, ['--run', '--state'])).toEqual(['no evaluation fits --run and --state']);
   });
 });
 
-it('a list of tokens has the time of day of what is less than two days away', () => {
+it('a list of tokens shows the time of day within two days', () => {
   const token = {
     id: parseTokenId('0123456789abcdef'),
     principal: 'ada',

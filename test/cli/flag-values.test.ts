@@ -15,7 +15,7 @@ it.each([
   expect(() => parseProbability(text)).toThrow(message);
 });
 
-it('JSON that is not what a flag takes is refused by its key, with the one that was meant', () => {
+it('invalid JSON of a flag is refused by its key, with the nearest valid key', () => {
   const schema = z.strictObject({ shaping: z.enum(['full', 'none']).optional() });
   const messageOf = (value: object): string => {
     const { error } = schema.safeParse(value);

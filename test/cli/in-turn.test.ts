@@ -3,7 +3,7 @@ import { runInTurn } from '../../src/cli/terminal/in-turn.ts';
 import { settle } from '../support/manual-clock.ts';
 
 describe('tasks in a row', () => {
-  it('get ready while the one before has its turn, and have their own when it is asked for', async () => {
+  it('get ready during the turn of the one before, and get their own turn on request', async () => {
     const log: string[] = [];
     const results = runInTurn(3, async (position, { after }) => {
       log.push(`${position} gets ready`);

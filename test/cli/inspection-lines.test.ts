@@ -49,7 +49,7 @@ describe('what a checkpoint holds', () => {
       expect((await inspected(path)).digest).toBe((await store.add(filesystemSource, path, signal)).digest);
   });
 
-  it('is, of a Keras model, its layers and what each takes, without Keras', async () => {
+  it('for a Keras model, is its layers and their inputs, without Keras', async () => {
     const lines = formatInspection(await inspected(join(SAMPLES, 'policy.keras')));
     expect(lines).toEqual(
       expect.arrayContaining([
@@ -62,7 +62,7 @@ describe('what a checkpoint holds', () => {
     );
   });
 
-  it('cannot write to the terminal that it is shown on', async () => {
+  it('cannot control the terminal that shows it', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = join(scratch.path, 'p.safetensors');
     const tensors = { '\u001b[2J': { dtype: 'F32', shape: [1], data_offsets: [0, 4] } };
@@ -73,7 +73,7 @@ describe('what a checkpoint holds', () => {
     expect(text.length).toBeLessThan(1000);
   });
 
-  it('is of an ONNX model its inputs and outputs, and the tensors in it', async () => {
+  it('for an ONNX model, is its inputs, outputs and tensors', async () => {
     expect(formatInspection(await inspected(join(SAMPLES, 'policy.onnx'))).slice(3)).toEqual([
       expect.stringMatching(/^policy\.onnx · 240 bytes · sha256:/),
       '  onnx: 2 tensors, 40 bytes',
@@ -85,7 +85,7 @@ describe('what a checkpoint holds', () => {
     ]);
   });
 
-  it('is of a state dict the tensors that its pickle speaks of', async () => {
+  it('for a state dict, is the tensors that its pickle describes', async () => {
     expect(formatInspection(await inspected(join(SAMPLES, 'state.pth'))).slice(4)).toEqual([
       '  torch.save: 4 tensors, read from its pickle, which was not run',
       '  state_dict.weight  F32   [2, 3]',
@@ -99,7 +99,7 @@ describe('what a checkpoint holds', () => {
     ]);
   });
 
-  it('is looked at over the web in a few ranges, and read to its end only for its digest', async () => {
+  it('is inspected over the web in a few ranges, and read whole only for its digest', async () => {
     await using server = await WebServer.start();
     const size = 4 * 2 ** 20;
     const file = safetensors({ w: { dtype: 'F32', shape: [size / 4], data_offsets: [0, size] } }, size);
@@ -131,7 +131,7 @@ describe('what a checkpoint holds', () => {
     await expect(inspected(path)).rejects.toMatchObject({ code: 'checkpoint.onnx', message: expect.stringContaining(path) });
   });
 
-  it('is refused by name where its header is', async () => {
+  it('is refused by the position of a bad header', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = join(scratch.path, 'p.safetensors');
     await writeFile(path, safetensors({ w: { dtype: 'F32', shape: [1000], data_offsets: [0, 4000] } }, 4));

@@ -28,9 +28,9 @@ function descendants(command: Command): readonly Command[] {
 const program = await createMusterProgram();
 const all = leaves(program);
 
-describe('a mistyped flag is named as one, whatever else is missing', () => {
+describe('a mistyped flag is named, whatever else is missing', () => {
   const names = program.commands.flatMap((command) => [command.name()].concat(command.aliases()));
-  test('a start with the name of a command reads that command alone', async () => {
+  test('a start with the name of a command loads only that command', async () => {
     expect(names).toContain('evaluate');
     for (const name of names) expect((await createMusterProgram([name])).commands).toHaveLength(1);
   });
@@ -41,7 +41,7 @@ describe('a mistyped flag is named as one, whatever else is missing', () => {
     command.options.flatMap(({ long }) => (long === undefined || long === null ? [] : [long]));
   const withFlags = all.filter(({ command }) => flagsOf(command).length > 0);
 
-  test('only commands that need no setting have no flag', () => {
+  test('only commands without settings have no flag', () => {
     expect(all.filter((leaf) => !withFlags.includes(leaf)).map(({ words }) => words.join(' '))).toEqual(['task new']);
   });
 

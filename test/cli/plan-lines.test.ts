@@ -53,7 +53,7 @@ const PLAN: EvaluationPlan = {
 const text = (plan: EvaluationPlan): string => formatPlanLines(plan).map(stripVTControlCharacters).join('\n');
 
 describe('a plan for people', () => {
-  it('says how many episodes, how long, at what cost; then what other rules would take, and what it rests on', () => {
+  it('shows the episodes, the time and the cost, then those of other rules, and the source of its estimates', () => {
     expect(text(PLAN)).toBe(
       `cartpole · certified ± 10 at 95 %
   episodes        1,210 (1,050 to 1,400)  median, and 5 % to 95 % of evaluations
@@ -69,7 +69,7 @@ describe('a plan for people', () => {
     );
   });
 
-  it('says what to do for a time where there is no baseline', () => {
+  it('says how to get a time if there is no baseline', () => {
     const forecast = { ...FORECAST, sandboxSeconds: null, seconds: null, cost: null };
     const returns = { from: 'bounds' as const, observed: null, mean: 250, standardDeviation: 250 };
     const lines = text({ ...PLAN, baseline: null, returns, forecast, others: [], warnings: ['Mind the worst case.'] });
@@ -79,7 +79,7 @@ describe('a plan for people', () => {
     expect(lines).toMatch(/ {2}! Mind the worst case\.$/);
   });
 
-  it('of a fixed number of episodes has no doubt about it', () => {
+  it('of a fixed number of episodes has exact figures', () => {
     const forecast: PlanForecast = {
       ...FORECAST,
       stop: { rule: 'fixed', episodes: 500, confidence: 0.9 },

@@ -48,7 +48,7 @@ class Terminal {
   }
 }
 
-test('on a terminal each progress replaces the one before, and nothing of it stays', () => {
+test('on a terminal each progress line replaces the one before, and none stays', () => {
   const terminal = new Terminal(24);
   terminal.write('before\n');
   const display = openProgressDisplay(view, terminal);
@@ -76,7 +76,7 @@ test('no more lines are drawn than a terminal can erase', () => {
   expect(terminal.shown).toBe('');
 });
 
-test('elsewhere there is a line every five seconds', () => {
+test('without a terminal there is a line every five seconds', () => {
   let written = '';
   const display = openProgressDisplay(view, { isTTY: false, rows: 0, write: (text) => (written += text) });
   for (const seconds of [1, 5, 6, 11]) display.show({ seconds, lines: [`${seconds} s`, 'more'] });

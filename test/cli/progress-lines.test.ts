@@ -73,7 +73,7 @@ describe('the live display', () => {
     expect(plain(shaken)[3]).toContain(' · 2 died');
   });
 
-  it('reports episodes that failed from the first on, whether or not they count by now', () => {
+  it('reports failed episodes from the first on, whether or not they count already', () => {
     expect(plain({ ...RUNNING, failed: 2 })[1]).toMatch(/ 250 of ~1,000 episodes · 2 failed · 430\/s/);
   });
 
@@ -87,7 +87,7 @@ describe('the live display', () => {
 });
 
 describe('what comes from outside', () => {
-  it('keeps to its line and cannot steer the terminal', () => {
+  it('stays on its line and cannot control the terminal', () => {
     const creation = 'bwrap: no\n\u001b[2Jspace';
     const stuck = {
       ...RUNNING,

@@ -12,7 +12,7 @@ function asked(...flags: readonly string[]): unknown {
 }
 
 describe('the flags for a stopping rule', () => {
-  it('leave that of the suite when there are none', () => {
+  it('keep the rule of the suite without flags', () => {
     expect(asked()).toBeUndefined();
   });
 
@@ -39,7 +39,7 @@ describe('the flags for a stopping rule', () => {
     expect(error).toThrow(message);
   });
 
-  it('are refused when there is no such rule', () => {
+  it('are refused for an unknown rule', () => {
     expect(() => asked('--rule', 'exact', '--half-width', '1')).toThrow(CommanderError);
     expect(() => asked('--rule', 'exact', '--half-width', '1')).toThrow('certified, approximate, asymptotic, fixed');
   });

@@ -108,12 +108,12 @@ describe('the summary', () => {
     ]);
   });
 
-  it('names no other mean where the number of episodes was fixed, or a budget ended it', () => {
+  it('shows only the plain mean if the number of episodes was fixed, or a budget ended it', () => {
     expect(withOfficial({ stop: { rule: 'fixed', episodes: 1234, confidence: 0.95 } })).not.toContain('bias');
     expect(withOfficial({ endedBy: 'episodes' })).not.toContain('bias');
   });
 
-  it('has no interval where none exists, and says when there is not even a mean', () => {
+  it('has no interval if none exists, and reports a missing mean', () => {
     const none = { mean: null, variance: null, interval: null, quantiles: null, min: null, max: null, episodes: 0 };
     const text = withOfficial(none);
     expect(text).toContain('none: no episode was resolved');
@@ -160,7 +160,7 @@ describe('the summary', () => {
     ]);
   });
 
-  it('has no mean where all episodes failed, and leaves their error to the lines that report it', () => {
+  it('has no mean if all episodes failed, and shows their error once', () => {
     const failed = { ...OFFICIAL, failures: { ...OFFICIAL.failures, timeout: OFFICIAL.resolved } };
     const errors = [{ checkpoint: CHECKPOINT, cause: 'timeout' as const, episodes: 16, firstIndex: 0, detail: 'too slow\n  in step' }];
     const lines = plain({
@@ -186,7 +186,7 @@ describe('the summary', () => {
     );
   });
 
-  it('shows the figures beside the mean that there are', () => {
+  it('shows the available figures besides the mean', () => {
     const interval = { low: 0.26, high: 0.28, confidence: 0.95, method: 'clustered-t', guarantee: 'in full' } as const;
     const text = withOfficial({
       unresolved: 2,
@@ -214,7 +214,7 @@ describe('the summary', () => {
     expect(text).toMatch(/mean on tasks like these +0\.2700 \[0\.2600, 0\.2800\], from 25 tasks$/m);
   });
 
-  it('shows tasks apart when there are several', () => {
+  it('lists tasks when there are several', () => {
     const tasks = [
       { name: 'steady', weight: 0.5, episodes: 700, unresolved: 0, mean: 0.27604, standardError: 0.00056, interval: null },
       { name: 'volatile', weight: 0.5, episodes: 1, unresolved: 0, mean: 0.2, standardError: null, interval: null },
@@ -257,7 +257,7 @@ describe('the summary', () => {
     expect(text).toContain('11 made by bubblewrap (at most 8), 3 died');
   });
 
-  it('of episodes that were known already reports no time and no sandboxes, when none was played', () => {
+  it('shows no time and no sandboxes when all episodes were known already', () => {
     const known = withRun({ outcomes: 0, recalled: 115, seconds: 0.0003, episodesPerSecond: 0 });
     expect(known).toMatch(/^ {2}played +none: 115 episodes were known already$/m);
     expect(known).not.toMatch(/episodes\/s|sandboxes/);

@@ -57,7 +57,7 @@ function lines(board: LiveBoard, rows = Infinity, columns = Infinity): readonly 
 }
 
 describe('muster top', () => {
-  it('shows pools with what keeps them, what runs before what waits, and what has ended last', () => {
+  it('shows pools with their problems, running before waiting evaluations, and the last that ended', () => {
     const waiting = item('ev-2', { state: 'waiting', running: null, suite: 'evil\u001b[2J' });
     const board = applyChanges(EMPTY_BOARD, { pools: [POOL], evaluations: [ended('ev-0'), waiting, item('ev-1')] });
     expect(lines(board)).toEqual([
@@ -83,7 +83,7 @@ describe('muster top', () => {
     expect(shown.at(-1)).toBe('and 25 more');
   });
 
-  it('leaves out what matters least where the terminal is narrow, and keeps the answer', () => {
+  it('leaves out the least important columns on a narrow terminal, and keeps the answer', () => {
     const board = applyChanges(EMPTY_BOARD, { pools: [POOL], evaluations: [item('ev-1')] });
     const narrow = (columns: number): readonly string[] => lines(board, 24, columns).slice(-2);
     expect(narrow(118).at(-1)).toMatch(/ ada$/);

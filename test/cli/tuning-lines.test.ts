@@ -46,7 +46,7 @@ const TUNING: Tuning = {
 const shown = (lines: readonly string[]): string => lines.map(stripVTControlCharacters).join('\n');
 
 describe('what tuning found', () => {
-  it('is a table, what was refused and why, and the fastest as one writes it down', () => {
+  it('is a table, the refused ways with reasons, and the fastest as YAML', () => {
     expect(shown(formatTuning(TUNING))).toMatchInlineSnapshot(`
       "cartpole · 2 processors
         play          sandboxes  episodes/s  × single  in the policy
@@ -62,14 +62,14 @@ describe('what tuning found', () => {
     `);
   });
 
-  it('may be nothing', () => {
+  it('can be empty', () => {
     expect(shown(formatTuning(TUNING))).not.toContain('unknown');
     const untimed = formatTuning({ ...TUNING, trials: [SINGLE, { ...VECTOR, refusal: null, episodes: 0 }] });
     expect(shown(untimed)).toMatch(/vector 1,024 +2 +unknown [^]*unknown: too few episodes ended .*give more --seconds/);
     expect(shown(formatTuning({ ...TUNING, trials: [VECTOR], fastest: null }))).toContain('nothing could be measured');
   });
 
-  it('is shown while it grows', () => {
+  it('is shown while tuning runs', () => {
     const progress = { seconds: 5, way: { play: LOCKSTEP.play, sandboxes: 1 }, trial: 2, trials: 8, results: [SINGLE] };
     expect(shown(tuningView.lines(progress))).toMatch(/single +2 +304 [^]*trial 2 of 8: lockstep 64 on 1 sandbox$/);
     expect(tuningView.line(progress)).toBe('trial 2 of 8: lockstep 64 on 1 sandbox');

@@ -84,7 +84,7 @@ sandboxProviderContract(
 );
 
 describe.runIf(unavailable === undefined)('a workspace in a build of Google’s service', () => {
-  it('has the files of its task and what is mounted, no network and nothing of what a step has, and leaves no build', async () => {
+  it('has the files of its task and its mounts, no network and nothing of the build step, and leaves no build', async () => {
     const settings = readSettings();
     await using context = open(settings);
     const provider = context.provider();

@@ -23,7 +23,7 @@ describe.runIf(isAskedFor)('at E2B itself', () => {
     expect(JSON.stringify(there.summary().official)).toBe(JSON.stringify(here.summary().official));
   });
 
-  it('is rid of the sandboxes of a Muster that was killed, once another one has swept', async () => {
+  it('loses the sandboxes of a killed Muster when another one sweeps', async () => {
     const account = { apiKey: environment['E2B_API_KEY'] ?? '' };
     const idle = ['sh', '-c', 'while :; do sleep 1000; done'];
     const ids = await crashedOwner(account, parseOwnerId(`cluster-test-${process.pid}`), [idle, idle]);

@@ -38,7 +38,7 @@ describe.runIf(unavailable === undefined)('what a real cluster refuses', { timeo
   const make = (changes: Partial<PodTemplate>, limits: Partial<typeof LIMITS> = {}): Promise<unknown> =>
     provider.create({ id: parseSandboxId(`s${(made += 1)}`), template: template(changes, limits) }, NEVER);
 
-  it('a runtime class and a priority class that it does not have are the template’s fault', async () => {
+  it('an unknown runtime class and priority class are errors of the template', async () => {
     await expect(make({ runtimeClassName: 'no-such-class' })).rejects.toMatchObject({ code: 'template.refused-by-cluster', kind: 'input' });
     await expect(make({ priorityClassName: 'no-such-class' })).rejects.toMatchObject({
       code: 'template.refused-by-cluster',
@@ -46,7 +46,7 @@ describe.runIf(unavailable === undefined)('what a real cluster refuses', { timeo
     });
   });
 
-  it('an image that cannot be had is named', async () => {
+  it('an image that cannot be pulled is named', async () => {
     const image = 'registry.invalid/no-such-image:1';
     await expect(make({ image })).rejects.toMatchObject({ code: 'template.image', message: expect.stringContaining(image) });
     await expect(make({ image, imagePullPolicy: 'Never' })).rejects.toMatchObject({ code: 'template.image' });
@@ -60,7 +60,7 @@ describe.runIf(unavailable === undefined)('what a real cluster refuses', { timeo
     });
   });
 
-  it('a namespace in which Muster may nothing, or that is not there, is refused before any pod', async () => {
+  it('a namespace without permissions, or a missing one, is refused before any pod', async () => {
     await expect(provider.describe(template({ namespace: 'no-such-namespace' }))).rejects.toMatchObject({ kind: 'input' });
   });
 });

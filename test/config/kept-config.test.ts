@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { redactConfig } from '../../src/config/kept-config.ts';
 import { loadConfig } from '../../src/app/configuration.ts';
 
-it('what is kept of the configuration has the names of environment variables and not their values, and no URL of a store', () => {
+it('the stored configuration has the names of environment variables but not their values, and no URL of a store', () => {
   const environment = {
     HOME: '/home/someone',
     MUSTER_TEMPLATES__LOCAL__ENVIRONMENT__API_KEY: 'hush',

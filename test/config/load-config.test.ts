@@ -36,7 +36,7 @@ function upperSnake(key: string): string {
 }
 
 describe('the defaults', () => {
-  it('run as they are, sized to the machine', () => {
+  it('run unchanged, sized to the machine', () => {
     const config = load();
     expect(config.stateDir).toBe('/home/someone/.local/state/muster');
     expect(config.pool).toMatchObject({ min: 0, max: 8, warm: 0, creationConcurrency: 256 });
@@ -53,7 +53,7 @@ describe('the defaults', () => {
     expect(load({ environment }).stateDir).toBe(expected);
   });
 
-  it('need a home directory only while nothing else is said', () => {
+  it('need a home directory only without a state directory', () => {
     expect(() => load({ environment: { HOME: undefined } })).toThrow('HOME is not set');
     expect(load({ environment: { HOME: undefined, MUSTER_STATE_DIR: '/data' } }).stateDir).toBe('/data');
   });
@@ -64,20 +64,20 @@ describe('layers', () => {
   const environment = { MUSTER_POOL__MAX: '300' };
   const inFile = 'pool: { max: 200, warm: 5 }';
 
-  it('lie in the order file, environment, flags over the defaults', () => {
+  it('override the defaults in the order file, environment, flags', () => {
     expect(load({ file: file(inFile) }).pool.max).toBe(200);
     expect(load({ file: file(inFile), environment }).pool.max).toBe(300);
     const all = load({ file: file(inFile), environment, flags });
     expect(all.pool).toMatchObject({ max: 400, warm: 5, leaseSeconds: 30 });
   });
 
-  it('may be an empty file, one with comments only, or JSON', () => {
+  it('can be an empty file, one with comments only, or JSON', () => {
     expect(load({ file: file('') })).toEqual(load());
     expect(load({ file: file('# nothing yet\n') })).toEqual(load());
     expect(load({ file: file('{"log": {"level": "debug"}}') }).log.level).toBe('debug');
   });
 
-  it('take a list as a whole', () => {
+  it('replace a list as a whole', () => {
     expect(load({ file: file('templates: { local: { imports: [torch] } }') }).templates['local']?.imports).toEqual(['torch']);
   });
 });
@@ -104,7 +104,7 @@ describe('environment variables', () => {
     expect(read(load({ environment: { [name]: value } }))).toEqual(expected);
   });
 
-  it('of other programs are none of ours', () => {
+  it('of other programs are ignored', () => {
     expect(load({ environment: { PATH: '/bin', MUSTERED: '1', POOL__MAX: '7' } })).toEqual(load());
   });
 });
@@ -140,12 +140,12 @@ describe('what callers share', () => {
     expect(load({ environment: { MUSTER_STORE__URL: url } }).store.url).toBe(expected);
   });
 
-  it('is bounded for a principal by "default" where its own quota says nothing', () => {
+  it('is bounded for a principal by "default" if its own quota has no bound', () => {
     const { quotas } = load({ file: file('quotas: { default: { episodesPerDay: 7 }, sweep: { checkpointBytes: 1GiB } }') });
     expect(quotas['sweep']).toEqual({ ...quotas['default'], episodesPerDay: 7, checkpointBytes: 2 ** 30 });
   });
 
-  it('is fetched from public hosts over https alone, unless more is said', () => {
+  it('is fetched only from public hosts over https by default', () => {
     expect(load().sources).toMatchObject({ roots: [], hosts: ['*'], networks: [], plainHttp: false, buckets: [] });
     const inFile = 'sources: { hosts: [models.example.com, "*.s3.amazonaws.com"], networks: [10.1.0.0/16, "fd00::/8"], roots: [/data] }';
     expect(load({ file: file(inFile) }).sources).toMatchObject({
@@ -260,18 +260,18 @@ describe('what is wrong is named with its source, its path and what was expected
     expect(() => load({ flags })).toThrow('flag --sandboxes: pool.max: expected a number of 1 or more, got 0');
   });
 
-  it('in a layer that a later one covers', () => {
+  it('in a layer that a later one overrides', () => {
     expect(() => load({ file: file('pool: { max: lots }'), environment: { MUSTER_POOL__MAX: '3' } })).toThrow('pool.max');
   });
 
-  it('all at once, a line each', () => {
+  it('all at once, one on each line', () => {
     const path = file('pool:\n  maxx: 1\n  min: x');
     const three =
       /:2: pool\.maxx: .*\n.*:3: pool\.min: .*\n.*MUSTER_LOG__LEVEL: log\.level: .*$|:3: pool\.min: .*\n.*:2: pool\.maxx: .*\n.*MUSTER_LOG__LEVEL: log\.level: .*$/;
     expect(() => load({ file: path, environment: { MUSTER_LOG__LEVEL: 'loud' } })).toThrow(three);
   });
 
-  it('when a contradiction spans two sources, at the one that sets the smaller bound', () => {
+  it('when two sources contradict, in the source of the smaller bound', () => {
     const flags = [{ name: '--sandboxes', path: ['pool', 'max'], value: 2 }];
     expect(() => load({ environment: { MUSTER_POOL__WARM: '5' }, flags })).toThrow('environment variable MUSTER_POOL__WARM: pool.warm');
   });

@@ -33,7 +33,7 @@ function configured(own: unknown): object {
   return { ...defaults, templates: { local: { ...defaults.templates.local, provider: 'bench', bench: own } } };
 }
 
-it('a provider’s settings are checked by its plug-in, and nothing but the list of plug-ins knows it', async () => {
+it('a provider’s settings are checked by its plug-in, and only the list of plug-ins refers to it', async () => {
   const template = schema.parse(configured({ boards: 3 })).templates['local'];
   if (!template) throw new Error('the configuration has a template "local"');
   expect(template).toMatchObject({ provider: 'bench', bench: { boards: 3 } });
@@ -43,7 +43,7 @@ it('a provider’s settings are checked by its plug-in, and nothing but the list
   expect(bench.fetches).toBe(false);
 });
 
-it('what a provider’s settings refuse is refused at its path', () => {
+it('an invalid setting of a provider is refused at its path', () => {
   expect(schema.safeParse(configured({ boards: 0 })).error?.issues.map(({ path }) => path)).toEqual([
     ['templates', 'local', 'bench', 'boards'],
   ]);

@@ -15,7 +15,7 @@ describe('the committed JSON Schemas', () => {
     expect(committed).toEqual(generated);
   });
 
-  it('let a configuration file hold only what differs', async () => {
+  it('accept a configuration file with only the changed settings', async () => {
     const schema = await configJsonSchema();
     expect(schema.safeParse({ pool: { max: 3 }, templates: { big: { limits: { memoryBytes: '8GiB' } } } }).success).toBe(true);
     expect(schema.safeParse({ pool: { maxx: 3 } }).success).toBe(false);

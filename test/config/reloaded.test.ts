@@ -10,7 +10,7 @@ function config(settings: Readonly<Record<string, unknown>> = {}): Config {
 }
 
 describe('a configuration that is read again', () => {
-  it('changes what is looked up when it is needed, and leaves the rest for a restart', () => {
+  it('changes the settings that can be reloaded, and leaves the rest for a restart', () => {
     const wanted = config({
       'log.level': 'info',
       'pool.max': 7,
@@ -36,11 +36,11 @@ describe('a configuration that is read again', () => {
     expect(applyReload(inForce, wanted)).toMatchObject({ changed: [], pending });
   });
 
-  it('that says the same changes nothing', () => {
+  it('with the same settings changes nothing', () => {
     expect(applyReload(config(), config())).toEqual({ config: config(), changed: [], pending: [] });
   });
 
-  it('names settings, and never says what they are', () => {
+  it('names changed settings, and never their values', () => {
     const { changed, pending } = applyReload(
       config(),
       config({ 'server.webhookSecret': 'a secret of many letters', 'store.url': 'postgresql://u:secret@h/d' }),

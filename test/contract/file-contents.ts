@@ -14,7 +14,7 @@ function contentsOf(...contents: readonly Buffer[]): ReadonlyMap<Digest, Buffer>
 /** Runs every case on a fresh subject. */
 export function fileContentsContract(name: string, make: () => Promise<AsyncDisposable & { readonly contents: FileContents }>): void {
   describe(`${name} keeps the contract of contents of files`, () => {
-    it('reads what was kept, of any size, however often and by how many at once', async () => {
+    it('returns stored content of any size, repeatedly and to several readers at once', async () => {
       await using subject = await make();
       const { contents } = subject;
       const [empty, small, large] = [Buffer.alloc(0), Buffer.from([0, 255, 10]), Buffer.alloc(1_000_001, 'x')];
@@ -25,7 +25,7 @@ export function fileContentsContract(name: string, make: () => Promise<AsyncDisp
       expect(await contents.read(TREE, digestBytes('nothing'))).toBeUndefined();
     });
 
-    it('forgets one tree of episodes and no other', async () => {
+    it('forgets only one tree of episodes', async () => {
       await using subject = await make();
       const { contents } = subject;
       const content = Buffer.from('of both');

@@ -72,7 +72,7 @@ describe.skipIf(explainMissingFirestore() !== undefined)('trajectories in Firest
     expect([await trajectories.find(id), await trajectories.steps(id, 0, 9)]).toEqual([undefined, []]);
   });
 
-  it('what passes is tried again, and a commit that was done and not answered is not done twice', async () => {
+  it('a temporary failure is retried, and a commit without an answer is not done twice', async () => {
     // Pauses are over at once; the deadlines of answers are the machine's.
     const clock: Clock = { ...systemClock, after: (delayMs, callback) => systemClock.after(delayMs < 10_000 ? 0 : delayMs, callback) };
     await using proxy = await FaultyProxy.before(`http://${emulator.host}`);
@@ -105,7 +105,7 @@ describe.skipIf(explainMissingFirestore() !== undefined)('trajectories in Firest
     expect(await one.steps(id, 0, 9)).toHaveLength(1);
   });
 
-  it('a database that refuses is named at the start, with what to do', async () => {
+  it('a database that refuses is named at the start, with the remedy', async () => {
     await using proxy = await FaultyProxy.before(`http://${emulator.host}`);
     const open = (fault: Fault): Promise<unknown> => {
       spoilNext(proxy, [fault]);
@@ -120,7 +120,7 @@ describe.skipIf(explainMissingFirestore() !== undefined)('trajectories in Firest
     });
   });
 
-  it('doctor says whether it can be used', async () => {
+  it('doctor reports whether Firestore can be used', async () => {
     const given = process.env['FIRESTORE_EMULATOR_HOST'];
     process.env['FIRESTORE_EMULATOR_HOST'] = emulator.host;
     try {

@@ -18,7 +18,7 @@ const NO_PYTHON = 'no Python in memory';
 
 const SUBJECT: SandboxProviderSubject = { commands: commands(), mounts: [], open: () => Promise.resolve(new InMemoryContext()) };
 
-it('an adapter that excepts a scenario that does not exist is refused', () => {
+it('an adapter that excludes an unknown scenario is refused', () => {
   expect(() => sandboxProviderContract('any', SUBJECT, { 'no such scenario': { reason: 'typing error', error: /./ } })).toThrow(
     'no such scenario',
   );

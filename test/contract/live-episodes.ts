@@ -13,7 +13,7 @@ function live(fence: number, steps: number): LiveEpisode {
 /** Runs every case on a fresh subject. */
 export function liveEpisodesContract(name: string, make: () => Promise<AsyncDisposable & { readonly live: LiveEpisodes }>): void {
   describe(`${name} keeps the contract of live episodes`, () => {
-    it('knows what was written last, and nothing of what was removed or never was', async () => {
+    it('returns what was written last, and nothing that was removed or never written', async () => {
       await using subject = await make();
       expect(await subject.live.get(ID)).toBeUndefined();
       expect(await subject.live.put(ID, live(1, 0))).toBe(true);
@@ -25,7 +25,7 @@ export function liveEpisodesContract(name: string, make: () => Promise<AsyncDisp
       expect(await subject.live.get(ID)).toBeUndefined();
     });
 
-    it('takes nothing from a holder that was replaced, nor fewer steps from the same one', async () => {
+    it('refuses writes of a replaced holder, and fewer steps from the same one', async () => {
       await using subject = await make();
       await subject.live.put(ID, live(2, 3));
       expect(await subject.live.put(ID, live(1, 9))).toBe(false);

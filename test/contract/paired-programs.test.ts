@@ -96,7 +96,7 @@ describe.each(sampled(['forked', 'plain'] as const, (start) => start === 'forked
     expect(await sandbox.exit).toEqual({ kind: 'exited', ...end });
   });
 
-  it('leave nothing when either is taken away from outside', async () => {
+  it('leave nothing when either is killed from outside', async () => {
     await open(joined(STAYS));
     for (const half of ['', '-policy']) {
       const sandbox = await fixture.create(joined(NOTICES));

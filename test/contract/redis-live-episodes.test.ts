@@ -41,7 +41,7 @@ describe.each(sampled(REDIS_KINDS, (kind) => kind === 'redis'))('live episodes i
       expect(await server.secondsLeft('muster:episode:ep-live')).toBeGreaterThan(86_000);
     });
 
-    it('are nothing when another program has written them', async () => {
+    it('are ignored when another program has written them', async () => {
       await using server = await RedisServer.start(kind);
       await using subject = await RedisLiveEpisodes.open(server.url, systemClock);
       for (const state of ['{', '[]', JSON.stringify({ ...live.state, phase: { kind: 'dancing' } })]) {
@@ -85,7 +85,7 @@ describe.each(sampled(REDIS_KINDS, (kind) => kind === 'redis'))('live episodes i
       expect(await subject.get(ID)).toEqual(live);
     });
 
-    it('need the password that the server asks for, and doctor says which server it is', async () => {
+    it('need the server’s password, and doctor names the server', async () => {
       await using server = await RedisServer.start(kind, 'open-sesame');
       await using subject = await RedisLiveEpisodes.open(server.url, systemClock);
       expect(await subject.put(ID, live)).toBe(true);
@@ -103,8 +103,8 @@ describe.each(sampled(REDIS_KINDS, (kind) => kind === 'redis'))('live episodes i
   });
 });
 
-describe('live episodes in a server that is not there', () => {
-  it('are refused at the start with the name of the setting, and doctor says what to do', async () => {
+describe('live episodes in an unreachable server', () => {
+  it('are refused at the start with the name of the setting, and doctor gives the remedy', async () => {
     await expect(RedisLiveEpisodes.open('redis://127.0.0.1:1', systemClock)).rejects.toMatchObject({ code: 'live.unreachable' });
     for (const url of ['http://127.0.0.1', 'redis', 'redis://'])
       await expect(RedisLiveEpisodes.open(url, systemClock)).rejects.toMatchObject({ code: 'arena.live' });

@@ -34,7 +34,7 @@ trajectoriesContract('SQLite', makeSubject);
 taskRecordsContract('SQLite', makeSubject);
 rolloutStreamsContract('SQLite', makeSubject);
 
-it('what a process owned that is gone can be claimed at once: no other can have the file open', async () => {
+it('evaluations of a dead process can be claimed at once: no other process can have the file open', async () => {
   await using directory = await ScratchDirectory.make();
   const path = join(directory.path, 'muster.db');
   const clock = new ManualClock();

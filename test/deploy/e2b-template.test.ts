@@ -8,7 +8,7 @@ import { loadConfig } from '../../src/app/configuration.ts';
 
 const PROJECT = path.join(import.meta.dirname, '../..');
 
-test('the E2B template has the runner where sandboxes look for it, its packages, what makes walls, and a user that is not root', async () => {
+test('the E2B template has the runner in its place, its packages, bubblewrap, and a user that is not root', async () => {
   const lines = Template.toDockerfile(musterTemplate()).trim().split('\n');
   expect(lines).toContain(`COPY runner ${RUNNER_INSIDE}`);
   expect(lines.findLast((line) => line.startsWith('USER'))).toBe('USER muster');
@@ -17,7 +17,7 @@ test('the E2B template has the runner where sandboxes look for it, its packages,
   expect(await readFile(path.join(PROJECT, 'runner/requirements.txt'), 'utf8')).toMatch(/^gymnasium==/m);
 });
 
-test('what goes into it is found and hashed', async () => {
+test('its build files are found and hashed', async () => {
   const { steps } = JSON.parse(await Template.toJSON(musterTemplate()));
   const hashes: unknown[] = steps
     .filter(({ type }: { type: string }) => type === 'COPY')

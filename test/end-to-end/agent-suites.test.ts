@@ -50,7 +50,7 @@ describe('a suite of tasks for agents', () => {
 
   // In the short form, external-agents.test.ts and resumed-results.test.ts go on after a kill.
   it.runIf(isFullForm)(
-    'goes on after kill -9, with --out, and comes to the same official result; once complete it is not played again',
+    'continues after kill -9 with --out to the same official result, and is not played again once complete',
     async () => {
       const out = path.join(fixture.directory, 'out');
       const suite = await fixture.suite();
@@ -85,7 +85,7 @@ describe('a suite of tasks for agents', () => {
     expect((official.interval?.high ?? 1) - (official.interval?.low ?? 0)).toBeLessThanOrEqual(0.8);
   });
 
-  it('is played by a server that has a name for it, and refused when a caller sends it: it brings code', async () => {
+  it('is played by a server that names it, and refused when a caller sends it, because it contains code', async () => {
     await using stage = await Stage.open();
     const suite = await fixture.suite({ tasks: { from: 'tasks', only: ['answer'] }, stop: { rule: 'fixed', episodes: 3 } });
     const config = await stage.write('server.json', { stateDir: stage.path('state'), server: { port: 0, suites: { answer: suite } } });
@@ -135,7 +135,7 @@ describe('what is wrong with a suite of tasks for agents', () => {
     await expect(muster.evaluate({ suite: await fixture.suite({ stop, ...changes }), checkpoint })).rejects.toThrow(message);
   });
 
-  it('a task that comes twice is refused, and one that has changed is another suite, whose broken verifier is named', async () => {
+  it('a duplicate task is refused, and a changed task makes another suite, whose broken verifier is named', async () => {
     await using place = await AgentSuiteFixture.open({ one: ANSWER_TASK, two: ANSWER_TASK });
     await using muster = await place.muster(1);
     await expect(muster.loadSuite({ suite: await place.suite() })).rejects.toThrow('"test/answer" is used twice');

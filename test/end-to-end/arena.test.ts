@@ -22,7 +22,7 @@ function configOf(stage: Stage, changes: object = {}): Promise<string> {
 const solution = (): Promise<string> => readFile(join(TASKS, TASK, 'solution/sorting.py'), 'utf8');
 
 describe('the arena', () => {
-  it('plays the three calls with the names of a Gym-style API, the reward stays the same bytes, and the example runs', async () => {
+  it('plays the three calls of a Gym-style API, gives the same reward bytes each time, and runs the example', async () => {
     await using stage = await Stage.open();
     const { url } = await MusterServer.start(stage, await configOf(stage));
     const agent = new Agent(url);
@@ -198,7 +198,7 @@ describe('the arena', () => {
     expect(again.json).toMatchObject({ items: [{ steps: solved.step }, { steps: solved.step }] });
   });
 
-  it('keeps an episode to its principal, bounds how many it has open, and says in the audit who began it', async () => {
+  it('restricts an episode to its principal, bounds its open episodes, and audits who began it', async () => {
     await using stage = await Stage.open();
     const token = async (principal: string, role: string): Promise<string> =>
       (await stage.call(['token', 'create', principal, '--role', role])).stdout.trim();

@@ -54,7 +54,7 @@ async function stopped({ command }: MusterServer): Promise<void> {
 }
 
 describe('a server that is restored as the documentation has it', () => {
-  it('answers what was finished, and continues with what was not, from SQLite', async () => {
+  it('answers finished evaluations, and continues unfinished ones, from SQLite', async () => {
     await using stage = await Stage.open();
     await mkdir(stage.path('backup'));
     const { config, server, over, id } = await begun(stage);
@@ -71,7 +71,7 @@ describe('a server that is restored as the documentation has it', () => {
     await stopped(again);
   });
 
-  it.runIf(isFullForm)('does so from PostgreSQL, of which the backup was made while it played', async () => {
+  it.runIf(isFullForm)('does so from PostgreSQL, from a backup that was made while it played', async () => {
     await using stage = await Stage.open();
     await using postgres = await PostgresServer.start();
     await mkdir(stage.path('backup'));

@@ -11,7 +11,7 @@ function refusal(...parts: readonly string[]): unknown {
 }
 
 describe('a suite', () => {
-  it('with an unknown key is refused by the name of file and key, with the one that was meant', async () => {
+  it('with an unknown key is refused by file and key, with the nearest valid key', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { rewards: { bounds: [0, 1] } } });
     expect(await stage.call(['eval', suite, '--checkpoint', ANYTHING])).toEqual(refusal(`${suite}:1`, 'rewards', 'did you mean "reward"?'));
@@ -23,7 +23,7 @@ describe('a suite', () => {
     expect(await stage.run(['eval', suite, '--checkpoint', LATE])).toEqual(refusal(suite, 'expected a YAML or JSON file'));
   });
 
-  it('with a slip in its path is refused with the path that was meant', async () => {
+  it('with a mistyped path is refused with the nearest existing path', async () => {
     await using stage = await Stage.open();
     await mkdir(stage.path('examples'));
     await stage.write('examples/game.yaml', '');
@@ -31,7 +31,7 @@ describe('a suite', () => {
     expect(result).toEqual(refusal(stage.path('exmples/game.yaml'), `did you mean ${stage.path('examples/game.yaml')}?`));
   });
 
-  it('whose directory of modules has the suite file in it is refused: all that is saved there would make another suite', async () => {
+  it('whose directory of modules contains the suite file is refused: each file saved there would change the suite', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { files: '.' } });
     const result = await stage.call(['eval', suite, '--checkpoint', ANYTHING]);
@@ -52,7 +52,7 @@ describe('a suite', () => {
   });
 
   // The name is one that every object of JavaScript has.
-  it('that names an unknown template is answered with the names of the known ones', async () => {
+  it('that names an unknown template is refused with the known names', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { template: 'constructor' } });
     expect(await stage.call(['eval', suite, '--checkpoint', ANYTHING])).toEqual(refusal('"constructor"', 'it has local'));
@@ -77,7 +77,7 @@ describe('a checkpoint', () => {
     );
   });
 
-  it('with a slip in its name is refused with the path that was meant', async () => {
+  it('with a mistyped name is refused with the nearest existing path', async () => {
     await using stage = await Stage.open();
     await stage.write('policy.safetensors', await readFile(LATE));
     const result = await stage.call(['eval', CARTPOLE, '--checkpoint', stage.path('polcy.safetensors')]);
@@ -86,7 +86,7 @@ describe('a checkpoint', () => {
     expect(submitted).toEqual(refusal('does not exist', `did you mean ${stage.path('policy.safetensors')}?`));
   });
 
-  it('that is a link to nothing is refused with what the link names', async () => {
+  it('that is a broken link is refused with the link’s target', async () => {
     await using stage = await Stage.open();
     const link = stage.path('link.safetensors');
     await symlink('gone.safetensors', link);
@@ -101,7 +101,7 @@ describe('a checkpoint', () => {
     expect(await stage.call(['eval', stage.directory, '-c', LATE])).toEqual(refusal('it is a directory', 'expected a YAML or JSON file'));
   });
 
-  it('in safetensors that was cut off is refused as truncated', async () => {
+  it('in truncated safetensors is refused as truncated', async () => {
     await using stage = await Stage.open();
     const whole = await readFile(LATE);
     const checkpoint = await stage.write('cut.safetensors', whole.subarray(0, whole.length - 100));
@@ -156,7 +156,7 @@ describe('one of several checkpoints', () => {
     );
   });
 
-  it('is to be named where the results of several are given as a baseline', async () => {
+  it('must be named if the results of several are given as a baseline', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 8 } } });
     const [out, other] = [stage.path('out'), await stage.write('other.safetensors', await readFile(LATE))];
@@ -181,7 +181,7 @@ describe('an empty text, as of a variable that is not set,', () => {
     expect(await stage.call(args)).toEqual(refusal(`${name}: expected a value, got an empty text`));
   });
 
-  it('is not all that a page cannot be written to: a directory is refused before anything is played', async () => {
+  it('and a directory are refused as the path of a report before anything is played', async () => {
     await using stage = await Stage.open();
     const result = await stage.call(['eval', CARTPOLE, '-c', LATE, '--report', stage.directory]);
     expect(result).toEqual(refusal(`--report ${stage.directory} cannot be written: it is a directory`));
@@ -222,7 +222,7 @@ describe('the configuration', () => {
     expect(result).toEqual(refusal('environment variable MUSTER_POOL__MAX: pool.max', 'expected', 'got -1'));
   });
 
-  it('with a template whose program cannot start is refused at once, and doctor finds it', async () => {
+  it('with a template whose program cannot start is refused at once, and by doctor', async () => {
     await using stage = await Stage.open();
     const config = await stage.write('muster.yaml', { templates: { local: { command: ['/opt/no-such-runner'] } } });
     const result = await stage.call(['eval', CARTPOLE, '--checkpoint', LATE, '--config', config]);
@@ -258,7 +258,7 @@ describe('a flag', () => {
     expect(await stage.call(['eval', CARTPOLE, '-c', LATE, '--episodes', '2', flag, '/proc/x'])).toEqual(refusal('/proc/x'));
   });
 
-  it('for a checkpoint is named where one stands beside the suite', async () => {
+  it('for a checkpoint is named if one is given beside the suite', async () => {
     await using stage = await Stage.open();
     expect(await stage.call(['eval', CARTPOLE, LATE])).toEqual(refusal('too many arguments', 'muster eval SUITE -c A -c B'));
     expect(await stage.call(['compare', CARTPOLE, LATE, LATE])).toEqual(refusal('muster compare SUITE --baseline A --candidate B'));
@@ -268,7 +268,7 @@ describe('a flag', () => {
     expect(other.stderr).not.toContain('the suite stands by itself');
   });
 
-  it('--suite is asked for where a run is to be watched', async () => {
+  it('--suite is required to watch a run', async () => {
     await using stage = await Stage.open();
     for (const directory of ['.', 'runs', 'runs/r7', stage.directory, 's3://bucket/run'])
       expect(await stage.call(['watch', directory])).toEqual(refusal(`muster watch ${directory}`, 'add --suite'));
@@ -294,12 +294,12 @@ describe('a flag', () => {
       expect(await stage.call(words)).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('muster checkpoints inspect') });
   });
 
-  it('that is needed and left out is asked for', async () => {
+  it('that is required is named when it is missing', async () => {
     await using stage = await Stage.open();
     expect(await stage.call(['eval', CARTPOLE])).toEqual(refusal('--checkpoint'));
   });
 
-  it('--out names a directory that the corrected command can have, after a refusal', async () => {
+  it('--out leaves a directory that the corrected command can use, after a refusal', async () => {
     await using stage = await Stage.open();
     const out = stage.path('results/of/late');
     await mkdir(stage.path('results'));
@@ -319,7 +319,7 @@ describe('a flag', () => {
     expect(await readdir(out)).toEqual([]);
   });
 
-  it('--out with a directory that holds something is refused, and what is there stays', async () => {
+  it('--out with a directory that is not empty is refused, and its files stay', async () => {
     await using stage = await Stage.open();
     const out = stage.path('out');
     await mkdir(out);

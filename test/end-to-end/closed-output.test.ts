@@ -7,7 +7,7 @@ const UNREAD_STDERR = ['bash', '-c', 'set -o pipefail; { "$@" 2>&1 >&3 | true; }
 const FULL_STDOUT = ['bash', '-c', '"$@" >/dev/full', 'bash'];
 
 describe('a stdout', () => {
-  it('that is no longer read ends the run as an interruption does', async () => {
+  it('that is closed ends the run like an interruption', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite();
     const args = ['eval', suite, '-c', ANYTHING, '-c', stage.path('never-looked-at'), '-n', '1'];
@@ -16,13 +16,13 @@ describe('a stdout', () => {
     expect(result.stderr).not.toMatch(/EPIPE|never-looked-at does not exist/);
   });
 
-  it('that is not read is no defect to what comes later, nor at the end', async () => {
+  it('that is closed causes no defect later or at the end', async () => {
     await using stage = await Stage.open();
     const result = await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '-n', '1', '--json'], { under: UNREAD_STDOUT });
     expect(result).toMatchObject({ exitCode: 130, notices: '' });
   });
 
-  it('that cannot be written is a failure of the machine', async () => {
+  it('that cannot be written is an infrastructure failure', async () => {
     await using stage = await Stage.open();
     const result = await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '-n', '1', '--json'], { under: FULL_STDOUT });
     expect(result).toMatchObject({ exitCode: 3, notices: expect.stringMatching(/^muster: stdout could not be written: .*ENOSPC.*\n$/) });

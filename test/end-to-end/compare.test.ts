@@ -17,7 +17,7 @@ function compare(...args: readonly (string | undefined)[]): readonly string[] {
 }
 
 describe('muster compare', () => {
-  it('ends with 0 when a candidate is better, and says so to a person', async () => {
+  it('exits with 0 when a candidate is better, and prints it', async () => {
     await using stage = await Stage.open();
     const result = await stage.call(compare('-b', MIDDLE, '-c', LATE, '-c', EARLY, '-n', '2'));
     expect(result.exitCode).toBe(0);
@@ -25,7 +25,7 @@ describe('muster compare', () => {
     expect(result.stdout).toMatch(/▼ regress .*early\.safetensors after \d+ pairs/);
   });
 
-  it('ends with 4 when the candidate is worse, with one document on stdout, and keeps every episode', async () => {
+  it('exits with 4 when the candidate is worse, with one document on stdout, and keeps every episode', async () => {
     await using stage = await Stage.open();
     const out = stage.path('out');
     const result = await stage.call(compare('-b', LATE, '-c', EARLY, '--json', '--out', out, '-n', '2'));
@@ -38,14 +38,14 @@ describe('muster compare', () => {
     expect(official).toHaveLength(summary.official.episodes);
   });
 
-  it('ends with 5 when the budget is spent before there is a verdict', async () => {
+  it('exits with 5 when the budget is spent before there is a verdict', async () => {
     await using stage = await Stage.open();
     const result = await stage.call(compare('-b', MIDDLE, '-c', LATE, '--budget', '8', '--json', '-n', '1'));
     expect(result.exitCode).toBe(5);
     expect(comparisonOf(result).official).toMatchObject({ pairs: 4, endedBy: 'episodes', candidates: [{ verdict: 'inconclusive' }] });
   });
 
-  it('takes what an evaluation kept as the baseline, with the same official result as playing it again', async () => {
+  it('takes kept results as the baseline, with the same official result as playing it again', async () => {
     await using stage = await Stage.open();
     const kept = stage.path('kept');
     await stage.call(['eval', CARTPOLE, '-c', MIDDLE ?? '', '--episodes', '100', '--out', kept, '-n', '2']);
@@ -68,7 +68,7 @@ describe('muster compare', () => {
     expect(result.stderr).toContain('evaluate the baseline on this suite');
   });
 
-  it('refuses results that were kept without their episodes, and says what to give in their place', async () => {
+  it('refuses results without their episodes, with the remedy', async () => {
     await using stage = await Stage.open();
     const kept = stage.path('kept');
     await stage.call(['eval', CARTPOLE, '-c', ANYTHING, '--episodes', '4', '--out', kept, '-n', '1']);

@@ -13,7 +13,7 @@ const EVALUATION = ['eval', CARTPOLE, '-c', LATE, '--episodes', '8', '-n', '2', 
 const unavailable = await daemonUnavailable();
 
 describe('a template that names Docker', () => {
-  it.runIf(unavailable === undefined)('has the same official result as bubblewrap, to the byte, and doctor says that it can', async () => {
+  it.runIf(unavailable === undefined)('has the same official result as bubblewrap, to the byte, and passes doctor', async () => {
     await using stage = await Stage.open();
     await using daemon = await DockerDaemon.start();
     const plain = await stage.call(EVALUATION);
@@ -35,7 +35,7 @@ describe('a template that names Docker', () => {
     expect(JSON.parse(doctor.stdout).checks).toContainEqual(expect.objectContaining({ name: 'Docker', status: 'ok' }));
   });
 
-  it('without a daemon is an infrastructure error that says what to do', async () => {
+  it('without a daemon is an infrastructure error with the remedy', async () => {
     await using stage = await Stage.open();
     const local = { provider: 'docker', docker: { socket: stage.path('no.sock'), image: EMPTY_IMAGE } };
     const config = await stage.write('docker.json', { stateDir: stage.stateDir, templates: { local } });

@@ -59,7 +59,7 @@ describe('an evaluation at E2B', () => {
     expect(fixture.simulator.account.mostAtOnce).toBeLessThanOrEqual(4);
   });
 
-  it('with the runner sent into every sandbox is the same', async () => {
+  it('with the runner sent into every sandbox has the same official result', async () => {
     const bare = mounts.filter(({ target }) => target !== '/muster/runner');
     await using fixture = await Fixture.open({ baked: bare });
     const suite = await fixture.stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 8 } } });

@@ -62,7 +62,7 @@ function start(listen: string, way: 'stuck' | 'steady'): ChildProcess {
 }
 
 describe('an agent that lives elsewhere', () => {
-  it('takes episodes of muster eval over HTTP, continues after kill -9, and has the same official result as a script that does the same', async () => {
+  it('takes episodes of muster eval over HTTP, continues after kill -9, and has the same official result as an equivalent script', async () => {
     await using muster = await fixture.muster(2);
     const suite = await fixture.suite({ stop: { rule: 'fixed', episodes: 4 } });
     const tasks = Object.fromEntries(Object.entries(ACTIONS).map(([task, actions]) => [task, [...actions, { action: 'submit' }]]));

@@ -44,7 +44,7 @@ describe('an evaluation in which every episode fails', () => {
     },
   );
 
-  it('is played again in the same directory, once what made it fail is corrected outside of suite and checkpoint', async () => {
+  it('is played again in the same directory, once the cause outside of suite and checkpoint is corrected', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ how: 'is broken outside', episodes: ALL, changes: MANY });
     const args = ['eval', suite, '-c', ANYTHING, '-n', '1', '--json', '--config', await stage.config(), '--out', stage.path('out')];
@@ -94,7 +94,7 @@ describe('an evaluation in which every episode fails', () => {
   });
 });
 
-describe('an evaluation of which an environment shows NaN', () => {
+describe('an evaluation whose environment returns NaN', () => {
   it.each(sampled([undefined, { mode: 'lockstep', width: 2 }], (play) => play !== undefined))(
     'gives its mean with a warning, played as %j',
     async (play) => {

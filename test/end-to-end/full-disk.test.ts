@@ -27,7 +27,7 @@ const IN_SHORT_FORM: ReadonlySet<string> = new Set(['nr_inodes=1', 'nr_inodes=4'
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
 describe.skipIf(!canMount)('a disk that is full (needs mount namespaces)', () => {
-  it('while episodes are written ends the evaluation, with what there is, and without a summary on it', async () => {
+  it('while episodes are written ends the evaluation with a partial answer, and without a summary on the disk', async () => {
     await using stage = await Stage.open();
     const result = await evaluateOnto(stage, 'size=64k', 5000);
     expect(result.exitCode).toBe(3);
@@ -37,7 +37,7 @@ describe.skipIf(!canMount)('a disk that is full (needs mount namespaces)', () =>
     expect(result.summary()).toMatchObject({ partial: true, ended: 'failed' });
   });
 
-  it('when the summary is due leaves no half of it, and the answer is printed all the same', async () => {
+  it('when the summary is due leaves no partial file, and the answer is still printed', async () => {
     await using stage = await Stage.open();
     // Room for the configuration, two pages, and the episodes, one.
     const result = await evaluateOnto(stage, 'size=12k', 5);
@@ -69,7 +69,7 @@ describe.skipIf(!canMount)('a disk that is full (needs mount namespaces)', () =>
     },
   );
 
-  it('while a server runs makes it ready for no work', async () => {
+  it('while a server runs makes it not ready', async () => {
     await using stage = await Stage.open();
     const config = await stage.write('server.json', { server: { port: 0 } });
     const under = ['unshare', ...OWN_MOUNTS, 'sh', '-c', ON_SMALL_DISK, 'sh', stage.stateDir, 'size=8m'];

@@ -17,7 +17,7 @@ describe('a template that names gVisor', () => {
     expect(walled.summary().run.pool.mechanism).toBe('gvisor');
   });
 
-  it('on a machine without runsc is an infrastructure error that says what to install', async () => {
+  it('on a machine without runsc is an infrastructure error with the remedy', async () => {
     await using stage = await Stage.open();
     const local = { provider: 'gvisor' };
     const config = await stage.write('gvisor.json', { stateDir: stage.stateDir, templates: { local } });

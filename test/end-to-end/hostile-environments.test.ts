@@ -49,8 +49,8 @@ function failures(cause: string, detail: RegExp): object {
   return { faulty: FAULTY.map((index) => ({ index, outcome })), summary: { official: { failures: { [cause]: FAULTY.length } } } };
 }
 
-describe('an environment that says too much', () => {
-  it('on the standard output: its episodes count, and both ends of what it printed are kept with them', async () => {
+describe('an environment that prints too much', () => {
+  it('on the standard output: its episodes count, and keep the beginning and the end of its prints', async () => {
     await using stage = await Stage.open();
     const { summary, faulty } = await play(stage, { how: 'prints garbage' });
     expect(faulty.map(({ outcome }) => outcome)).toEqual(FAULTY.map((index) => expect.objectContaining({ return: returnOf(index) })));
@@ -61,7 +61,7 @@ describe('an environment that says too much', () => {
     expect(summary.run.pool.died).toBe(0);
   });
 
-  it.runIf(isFullForm)('on descriptor 1, past Python: its episodes count, and the end of it is kept with them', async () => {
+  it.runIf(isFullForm)('on descriptor 1, past Python: its episodes count, and keep the end of its prints', async () => {
     await using stage = await Stage.open();
     const { summary, faulty } = await play(stage, { how: 'writes to descriptor 1' });
     expect(faulty.map(({ outcome }) => outcome)).toEqual(FAULTY.map((index) => expect.objectContaining({ return: returnOf(index) })));
@@ -79,7 +79,7 @@ describe('an environment that says too much', () => {
 });
 
 describe('an environment that ends its process', () => {
-  it.runIf(isFullForm)('politely: its episode has crashed, and the runner continues', async () => {
+  it.runIf(isFullForm)('with SystemExit: its episode has crashed, and the runner continues', async () => {
     await using stage = await Stage.open();
     const played = await play(stage, { how: 'exits' });
     expect(played).toMatchObject(failures('environment-crash', /^SystemExit: 3/));

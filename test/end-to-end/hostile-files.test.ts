@@ -86,7 +86,7 @@ async function longestSilence(server: FreshServer, file: Buffer): Promise<number
   return Math.max(...silences) / ((times.at(-1)?.all ?? 0) - (times[0]?.all ?? 0));
 }
 
-describe('a server with tokens that is sent what is made to keep it busy', () => {
+describe('a server with tokens that is sent files made to keep it busy', () => {
   beforeAll(() => nock.restore());
 
   it.each(sampled(HOSTILE, ([what]) => SHORT_FORM.has(what)))(
@@ -103,7 +103,7 @@ describe('a server with tokens that is sent what is made to keep it busy', () =>
     },
   );
 
-  it('answers others while it looks at the most tensors that are read', { timeout: 120_000 }, async () => {
+  it('answers others while it reads the largest allowed number of tensors', { timeout: 120_000 }, async () => {
     await using server = await FreshServer.start('tokens');
     expect(await longestSilence(server, manyTensors())).toBeLessThan(MOST_SILENCE);
   });

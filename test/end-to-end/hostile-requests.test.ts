@@ -30,7 +30,7 @@ describe('the memory of a server stays bounded', () => {
   // Half a request is none to it, and never gets to the socket.
   beforeAll(() => nock.restore());
 
-  it('whatever bodies are made of', { timeout: 240_000 }, async () => {
+  it('whatever bodies contain', { timeout: 240_000 }, async () => {
     await using server = await FreshServer.start();
     for (const [what, make] of sampled(Object.entries(HEAVY_BODIES), ([name]) => HEAVIEST.has(name))) {
       const body = make();
@@ -80,7 +80,7 @@ describe('the memory of a server stays bounded', () => {
     closeAll(connections);
   });
 
-  it('however much longer than it may be a body is', { timeout: 120_000 }, async () => {
+  it('however much a body exceeds its bound', { timeout: 120_000 }, async () => {
     await using server = await FreshServer.start();
     const before = await server.memory.reset();
     const connections = await opened(server, 16);

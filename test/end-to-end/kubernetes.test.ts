@@ -22,7 +22,7 @@ let reference: Promise<Summary> | undefined;
 describe('CartPole on the pods of a cluster', () => {
   failOnLeftoverProcesses();
 
-  it('is tried by "muster doctor" without a pod, and what is in the way is named', async () => {
+  it('is tested by "muster doctor" without a pod, and each obstacle is named', async () => {
     await using stage = await Stage.open();
     await using context = await KubernetesContext.open({ mounts: [] });
     const diagnose = async (changes: object): Promise<MusterResult> => {

@@ -11,7 +11,7 @@ async function logged(file: string): Promise<readonly Readonly<Record<string, st
 }
 
 describe('muster eval --log', () => {
-  it('logs each checkpoint at the step that its name has', async () => {
+  it('logs each checkpoint at the step in its name', async () => {
     await using stage = await Stage.open();
     const checkpoints = ['step-200', 'step-100', 'last'].map((name) => stage.path(name));
     for (const checkpoint of checkpoints) await cp(ANYTHING, checkpoint, { recursive: true });
@@ -47,7 +47,7 @@ describe('muster eval --log', () => {
 });
 
 describe('muster watch --log', () => {
-  it('logs what is evaluated, and how it stands to the best one', async () => {
+  it('logs each evaluated checkpoint, and its comparison with the best', async () => {
     await using stage = await Stage.open();
     await mkdir(stage.path('run'));
     for (const name of ['step-10', 'step-20']) await cp(ANYTHING, stage.path(`run/${name}`), { recursive: true });

@@ -39,7 +39,7 @@ const AGENT = {
 };
 
 describe.skipIf(!existsSync(PYTHON))('mini-swe-agent as it is published (installed by "npm run test:agentic")', () => {
-  it('works on a task in its workspace, and its turns can be trained on', { timeout: 1000 * MOST_SECONDS }, async () => {
+  it('works on a task in its workspace, and its turns can be used for training', { timeout: 1000 * MOST_SECONDS }, async () => {
     const settings = `${ANSWER_TASK['task.toml']}[agent]\ntimeout_sec = ${MOST_SECONDS}\n`;
     await using fixture = await AgentSuiteFixture.open({ answer: { ...ANSWER_TASK, 'task.toml': settings } });
     await using server = await ScriptedModelServer.start(({ messages }) => {

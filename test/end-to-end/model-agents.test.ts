@@ -62,7 +62,7 @@ async function trajectoriesOf(out: string): Promise<readonly Trajectory[]> {
 }
 
 describe('an agent that is a model', () => {
-  it('acts through tools, sees what it got wrong, and has the same official result on one sandbox and on four, and while its server fails', async () => {
+  it('acts through tools, sees its mistakes, and has the same official result on one sandbox and on four, and while its server fails', async () => {
     await using server = await ScriptedModelServer.start(solver);
     server.version = 3;
     const agent = await fixture.agent({ agent: 'model', endpoint: server.url, model: 'm', tokenIds: 'vllm' });
@@ -95,7 +95,7 @@ describe('an agent that is a model', () => {
     ]);
   });
 
-  it('is graded for what is there when it has talked three times, had its turns, or its conversation is too long', async () => {
+  it('is graded as it is after three answers without a tool, the last turn, or a conversation that is too long', async () => {
     const ends: Record<string, string[]> = {};
     const observed: Record<string, unknown> = {};
     for (const [name, script, changes] of [
@@ -125,7 +125,7 @@ describe('an agent that is a model', () => {
     });
   });
 
-  it('fails by itself when its server refuses one request of it, and the other episodes count as they are', async () => {
+  it('fails one episode when its server refuses one request, and the other episodes count unchanged', async () => {
     await using server = await ScriptedModelServer.start(({ messages }) =>
       messages.some(({ role }) => role === 'assistant')
         ? { calls: [{ name: 'submit', arguments: {} }] }

@@ -25,7 +25,7 @@ describe('muster plan', () => {
     expect(await readdir(stage.directory)).toEqual(['suite.yaml']);
   });
 
-  it('with a baseline foretells what the evaluation then takes', async () => {
+  it('with a baseline predicts what the evaluation then takes', async () => {
     await using stage = await Stage.open();
     const [recorded, onTwo] = [stage.path('first'), ['--sandboxes', '2']];
     const first = await stage.call(['eval', CARTPOLE, '-c', LATE, '--episodes', '40', '--out', recorded, '--json', ...onTwo]);
@@ -47,7 +47,7 @@ describe('muster plan', () => {
     expect(official.episodes).toBeGreaterThanOrEqual(plan.leastEpisodes);
   });
 
-  it('takes a summary alone, also as it was printed, and the price of the template', async () => {
+  it('accepts a summary alone, also a printed one, and the price of the template', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 30 } } });
     const printed = await stage.call(['eval', suite, '-c', ANYTHING, '-n', '2', '--json']);

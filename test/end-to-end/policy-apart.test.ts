@@ -216,7 +216,7 @@ describe.each(sampled(['forked', 'plain'] as const, (start) => start === 'forked
     },
   );
 
-  it('comes to what it comes to together, to the byte, in every way of playing', async () => {
+  it('has the same result as when it is played together, to the byte, in every way of playing', async () => {
     const single = { play: 'single' };
     const lockstep = { play: { mode: 'lockstep', width: 8, block: 16 } };
     const vector = { play: { mode: 'vector', width: 8 } };
@@ -258,7 +258,7 @@ describe('a policy at its end of the line', () => {
     },
   );
 
-  it('is paid for NaN when it is played together, where nothing but the environment looks at an action', async () => {
+  it('gets the environment’s reward for NaN when it is played together, where only the environment checks actions', async () => {
     const changes = { environment: { entry: 'maze:Slope', kwargs: {} } };
     expect(returns(await fixture.play('together', NAN, changes))).toEqual(all(1));
   });

@@ -57,7 +57,7 @@ class Arena implements AsyncDisposable {
   }
 }
 
-it('on a server with tokens, code of a checkpoint is played apart unless the operator says otherwise, and where that cannot be it is refused', async () => {
+it('on a server with tokens, code of a checkpoint is played apart unless the operator decides otherwise, and refused if that is impossible', async () => {
   await using arena = await Arena.open();
   const forger = await mazePolicy(arena.stage, 'forger', FORGERY);
   expect(await arena.mean(forger, 'local')).toBe(0);

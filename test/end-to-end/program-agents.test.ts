@@ -72,7 +72,7 @@ describe('an agent that is a program', () => {
     }
   });
 
-  it('is graded for what is there, however it ends', async () => {
+  it('is graded as it is, however it ends', async () => {
     const ends: Record<string, unknown> = {};
     await using muster = await fixture.muster(2);
     for (const [name, changes, ...commands] of [
@@ -131,42 +131,37 @@ describe('an agent that is a program', () => {
   });
 
   // In the short form, rollouts.test.ts and external-agents.test.ts go on after a kill.
-  it.runIf(isFullForm)(
-    'goes on from its stored turns when Muster was killed in its midst and is asked again with the same --out',
-    async () => {
-      let [isHeld, held] = [true, 0];
-      const work = says('true', 'echo 42 > answer.txt');
-      await using server = await ScriptedModelServer.start((asked) => {
-        const reply = work(asked);
-        if (reply === 'held' || reply.text !== 'done' || !isHeld) return reply;
-        held += 1;
-        return 'held';
-      });
-      const agent = await fixture.agent({ ...AGENT, endpoint: server.url });
-      const suite = await fixture.suite({ tasks: { from: 'tasks', only: ['answer'] }, stop: { rule: 'fixed', episodes: 2 } });
-      await using stage = await Stage.open();
-      const out = stage.path('out');
-      const command = ['eval', suite, '--agent', agent, '--sandboxes', '2', '--json', '--out', out];
-      const killed = stage.start(command);
-      const turns = path.join(out, 'turns');
-      const countStored = async (): Promise<readonly number[]> =>
-        await Promise.all(
-          (await readdir(turns)).map(
-            async (name) => (await readdir(path.join(turns, name))).filter((file) => file.endsWith('.json')).length,
-          ),
-        );
-      await killed.until('both episodes wait for their last turn', async () => held === 2 && (await countStored()).join() === '2,2');
-      killed.signal('SIGKILL');
-      await killed.ended;
-      expect(await countStored()).toEqual([2, 2]);
-      isHeld = false;
-      const complete = await stage.run(command);
-      expect(complete.summary()).toMatchObject({ official: { episodes: 2, mean: 1 }, run: { recalled: 0 } });
-      const answered = server.asked.map(({ messages }) => messages.filter(({ role }) => role === 'assistant').length);
-      expect(answered.sort((one, other) => one - other)).toEqual([0, 0, 1, 1, 2, 2, 2, 2]);
-      expect((await readdir(out)).toSorted()).toEqual(['config.json', 'episodes.ndjson', 'summary.json', 'trajectories']);
-    },
-  );
+  it.runIf(isFullForm)('continues from its stored turns when Muster was killed and runs again with the same --out', async () => {
+    let [isHeld, held] = [true, 0];
+    const work = says('true', 'echo 42 > answer.txt');
+    await using server = await ScriptedModelServer.start((asked) => {
+      const reply = work(asked);
+      if (reply === 'held' || reply.text !== 'done' || !isHeld) return reply;
+      held += 1;
+      return 'held';
+    });
+    const agent = await fixture.agent({ ...AGENT, endpoint: server.url });
+    const suite = await fixture.suite({ tasks: { from: 'tasks', only: ['answer'] }, stop: { rule: 'fixed', episodes: 2 } });
+    await using stage = await Stage.open();
+    const out = stage.path('out');
+    const command = ['eval', suite, '--agent', agent, '--sandboxes', '2', '--json', '--out', out];
+    const killed = stage.start(command);
+    const turns = path.join(out, 'turns');
+    const countStored = async (): Promise<readonly number[]> =>
+      await Promise.all(
+        (await readdir(turns)).map(async (name) => (await readdir(path.join(turns, name))).filter((file) => file.endsWith('.json')).length),
+      );
+    await killed.until('both episodes wait for their last turn', async () => held === 2 && (await countStored()).join() === '2,2');
+    killed.signal('SIGKILL');
+    await killed.ended;
+    expect(await countStored()).toEqual([2, 2]);
+    isHeld = false;
+    const complete = await stage.run(command);
+    expect(complete.summary()).toMatchObject({ official: { episodes: 2, mean: 1 }, run: { recalled: 0 } });
+    const answered = server.asked.map(({ messages }) => messages.filter(({ role }) => role === 'assistant').length);
+    expect(answered.sort((one, other) => one - other)).toEqual([0, 0, 1, 1, 2, 2, 2, 2]);
+    expect((await readdir(out)).toSorted()).toEqual(['config.json', 'episodes.ndjson', 'summary.json', 'trajectories']);
+  });
 
   it('that is not there ends the evaluation with a remedy', async () => {
     await using muster = await fixture.muster(1);

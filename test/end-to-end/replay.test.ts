@@ -53,29 +53,25 @@ describe('an episode of kept results', () => {
     { suite: 'recommendations/suite.yaml', checkpoint: 'recommendations/checkpoints/late.safetensors' },
     { suite: 'code/suite.yaml', checkpoint: 'oracle' },
   ];
-  it.each(examples)(
-    'of $suite comes to the same return, length and metrics again',
-    { timeout: PATIENCE_MS },
-    async ({ suite, checkpoint }) => {
-      const out = stage.path(path.dirname(suite) + path.basename(suite));
-      const episodes = suite.startsWith('code') ? CODE_EPISODES : EPISODES;
-      const stop = { rule: 'fixed', episodes } as const;
-      const file = path.join(EXAMPLES, suite);
-      await muster.evaluate(
-        { suite: file, stop, checkpoint: checkpoint === 'oracle' ? checkpoint : path.join(EXAMPLES, checkpoint) },
-        { out },
-      );
-      for (let index = 0; index < episodes; index += 1) {
-        const { recorded, replayed, isSame, rewards } = await muster.replay({ results: out, index });
-        expect(replayed).toEqual(recorded);
-        expect(isSame).toBe(true);
-        expect(recorded.kind).toBe('completed');
-        if (recorded.kind !== 'completed' || checkpoint === 'oracle') continue;
-        expect(rewards).toHaveLength(recorded.length);
-        expect(rewards.reduce<number>((sum, reward) => sum + (reward ?? 0), 0)).toBe(recorded.return);
-      }
-    },
-  );
+  it.each(examples)('of $suite has the same return, length and metrics again', { timeout: PATIENCE_MS }, async ({ suite, checkpoint }) => {
+    const out = stage.path(path.dirname(suite) + path.basename(suite));
+    const episodes = suite.startsWith('code') ? CODE_EPISODES : EPISODES;
+    const stop = { rule: 'fixed', episodes } as const;
+    const file = path.join(EXAMPLES, suite);
+    await muster.evaluate(
+      { suite: file, stop, checkpoint: checkpoint === 'oracle' ? checkpoint : path.join(EXAMPLES, checkpoint) },
+      { out },
+    );
+    for (let index = 0; index < episodes; index += 1) {
+      const { recorded, replayed, isSame, rewards } = await muster.replay({ results: out, index });
+      expect(replayed).toEqual(recorded);
+      expect(isSame).toBe(true);
+      expect(recorded.kind).toBe('completed');
+      if (recorded.kind !== 'completed' || checkpoint === 'oracle') continue;
+      expect(rewards).toHaveLength(recorded.length);
+      expect(rewards.reduce<number>((sum, reward) => sum + (reward ?? 0), 0)).toBe(recorded.return);
+    }
+  });
 
   it('of a block is played with its block, and recorded alone', async () => {
     const out = stage.path('block');
@@ -138,7 +134,7 @@ describe('muster replay', () => {
     expect(seconds).toBeGreaterThan(0);
   });
 
-  it('refuses what is not there, and says what is', async () => {
+  it('refuses a missing episode, and names the existing ones', async () => {
     const results = stage.path('gone');
     await muster.evaluate({ suite: await falling('gone'), checkpoint: ANYTHING }, { out: results });
     const asked = async (input: object): Promise<string> =>

@@ -100,7 +100,7 @@ describe('muster report', () => {
     expect((await stage.call(['report', compared])).stdout).toBe(comparison.stdout);
   });
 
-  it('says of a path without a result, and of comparisons beside others, what was expected', async () => {
+  it('refuses a path without a result, and comparisons together with other results', async () => {
     await using stage = await Stage.open();
     const missing = await stage.call(['report', stage.path('nothing')]);
     expect(missing).toMatchObject({

@@ -91,7 +91,7 @@ const sorted = (groups: readonly DeliveredGroup[]): unknown[] =>
   [...groups].sort((one, other) => one.group.localeCompare(other.group, 'en', { numeric: true })).map(lesson);
 
 it.runIf(isFullForm)(
-  'groups of programs are delivered and acknowledged once, as undisturbed, whatever is killed: trainer, Muster, model server, sandboxes',
+  'groups of programs are delivered and acknowledged once when trainer, Muster, model server and sandboxes are killed',
   { timeout: MOST_MS },
   async () => {
     let requests = 0;

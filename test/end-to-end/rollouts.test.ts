@@ -45,7 +45,7 @@ async function firstStreamed(
 }
 
 describe('a stream of groups for a training', () => {
-  it('brings every group, as it would undisturbed, though trainer and Muster are killed, and each is acknowledged once', async () => {
+  it('delivers the same groups when trainer and Muster are killed, and each is acknowledged once', async () => {
     await using training = await prepareTraining(solver);
     const first = await training.serve();
     const client = connect(first.url, { retry: { patienceMilliseconds: 60_000 } });
@@ -80,7 +80,7 @@ describe('a stream of groups for a training', () => {
     expect(await client.rollouts.get(stream.id)).toMatchObject({ groups: { begun: 3, acknowledged: 3, stale: 0 } });
   });
 
-  it('asks a model for no turn again that is stored when Muster is killed, but from the first observation that differs on', async () => {
+  it('repeats no stored turn of a model after Muster is killed, up to the first observation that differs', async () => {
     let held = 0;
     let isHeld = true;
     const turnOf = ({ messages }: AskedCompletion): number => messages.filter(({ role }) => role === 'assistant').length;
@@ -125,7 +125,7 @@ describe('a stream of groups for a training', () => {
     }
   });
 
-  it('refuses what no training can use, and says what it expects', async () => {
+  it('refuses terms that no training can use, and says what it expects', async () => {
     await using training = await prepareTraining(solver);
     const { url } = await training.serve();
     const client = connect(url);
@@ -159,7 +159,7 @@ describe('a stream of groups for a training', () => {
     expect((await client.rollouts.list()).map(({ id }) => id)).toEqual([stream.id]);
   });
 
-  it('comes as lines and as events to its principal alone, and says of each acknowledgement what it was worth', async () => {
+  it('is sent as lines and as events only to its principal, and answers each acknowledgement with its effect', async () => {
     await using training = await prepareTraining(solver, 'tokens');
     const token = await training.stage.token('owner', 'submitter');
     const other = await training.stage.token('stranger', 'submitter');

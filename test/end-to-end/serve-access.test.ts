@@ -73,7 +73,7 @@ describe('muster serve with tokens', () => {
     expect(await second.command.ended).toMatchObject({ exitCode: 0 });
   });
 
-  it('holds the checkpoint that it plays, and lets go of it at the end', async () => {
+  it('holds the checkpoint that it plays, and releases it at the end', async () => {
     await using stage = await Stage.open();
     const config = await stage.write('held.json', {
       sources: SOURCES,
@@ -99,7 +99,7 @@ describe('muster serve with tokens', () => {
     expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('server.access: "off" lets everybody in') });
   });
 
-  it('has its tokens made, listed and taken back by an operator while it runs', async () => {
+  it('lets an operator make, list and revoke tokens while it runs', async () => {
     await using stage = await Stage.open();
     const operator = await stage.token('admin', 'operator');
     const server = await MusterServer.start(stage, await configOf(stage));

@@ -28,7 +28,7 @@ it('a server that a program starts for itself takes the token of its first line 
   expect(await ended).toEqual([0, null]);
 });
 
-it('a configuration in which others have tokens is refused', async () => {
+it('a configuration with tokens of other principals is refused', async () => {
   await using stage = await Stage.open();
   const config = await stage.write('tokens.json', { server: { access: 'tokens' } });
   const { exitCode, stderr } = await stage.run(['serve', '--child', '--config', config]);

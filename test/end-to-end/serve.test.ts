@@ -116,7 +116,7 @@ describe('muster serve', () => {
     expect(await next.command.ended).toMatchObject({ exitCode: 0 });
   });
 
-  it('says so when another has its state open', async () => {
+  it('reports that another server has its state open', async () => {
     await using stage = await Stage.open();
     const config = await configOf(stage);
     const first = await MusterServer.start(stage, config);
@@ -171,7 +171,7 @@ describe('the commands that speak to a server', () => {
   });
 
   // Before the others: what is asked for again is not played again.
-  it('evaluate a batch, which is interrupted, continues, and is found again', async () => {
+  it('evaluate a batch, which is interrupted, continues, and is listed', async () => {
     const batch = await stage.write('batch.json', {
       suites: [CARTPOLE],
       checkpoints: [{ files: LATE.replace('late', '*a*'), labelled: '{run}.safetensors' }],
@@ -207,7 +207,7 @@ describe('the commands that speak to a server', () => {
     expect(await labelled()).toHaveLength(2);
   });
 
-  it('bring a checkpoint, submit, watch, list and cancel evaluations, and scale pools', async () => {
+  it('upload a checkpoint, submit, watch, list and cancel evaluations, and scale pools', async () => {
     const at = ['--server', server.url];
     const submitted = await stage.call(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', '--run', 'r', '--step', '0', ...at]);
     expect(submitted).toMatchObject({ exitCode: 0, stderr: '' });
@@ -228,7 +228,7 @@ describe('the commands that speak to a server', () => {
     expect(refused.stderr).toContain('the server has no suite "no-such-suite"');
   });
 
-  it('say by the exit code whether asking again may help', async () => {
+  it('say by the exit code whether a retry can help', async () => {
     await using own = await Stage.open();
     const settings = { server: { port: 0, suites: { cartpole: CARTPOLE } }, quotas: { default: { episodesPerDay: 5 } }, pool: { max: 2 } };
     const limited = await MusterServer.start(own, await own.write('limited.json', settings));
@@ -250,7 +250,7 @@ describe('the commands that speak to a server', () => {
     expect(await limited.command.ended).toMatchObject({ exitCode: 0 });
   });
 
-  it('fail as the operator’s fault where what the configuration names is missing, all of which the server says itself', async () => {
+  it('fail as the operator’s fault if a configured file is missing, which the server also reports itself', async () => {
     await using own = await Stage.open();
     const python = own.path('no-python');
     const mounts = [{ source: own.path('no-tools'), target: '/tools' }];

@@ -10,7 +10,7 @@ const EPISODES = 200;
 /** However long a second Muster takes to start, the first is not through with this one. */
 const GATE = `playing-${seedOf(EPISODES - 1)}`;
 
-it('of two Musters on one PostgreSQL one takes over what the other was playing when it was killed', async () => {
+it('one of two Musters on one PostgreSQL takes over what the other was playing when it was killed', async () => {
   await using postgres = await PostgresServer.start();
   await using stage = await Stage.open();
   const suite = await stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: EPISODES }, episode: { seconds: 3600 } } });

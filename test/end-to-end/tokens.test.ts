@@ -25,7 +25,7 @@ describe('muster token', () => {
     });
   });
 
-  it('keeps no token: neither its listing nor its store has one', async () => {
+  it('stores no token: neither its listing nor its store has one', async () => {
     await using stage = await Stage.open();
     const { stdout } = await stage.call(['token', 'create', 'pipeline', '--role', 'viewer']);
     const secret = stdout.trim().slice('muster_0123456789abcdef_'.length);
@@ -39,7 +39,7 @@ describe('muster token', () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
-  it('takes a token back, and shows it as such', async () => {
+  it('revokes a token, and lists it as revoked', async () => {
     await using stage = await Stage.open();
     const made = await stage.call(['token', 'create', 'pipeline', '--role', 'viewer', '--json']);
     const { id, token } = z.object({ id: z.string(), token: z.string() }).parse(JSON.parse(made.stdout));

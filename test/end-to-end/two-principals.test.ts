@@ -51,7 +51,7 @@ beforeAll(async () => {
 afterAll(() => shared[Symbol.asyncDispose]());
 
 describe('a principal who knows the digest of another’s checkpoint', () => {
-  it('is answered as for one that is not there, until the owner or an operator grants it', async () => {
+  it('gets the answer for a missing checkpoint, until the owner or an operator grants it', async () => {
     const digest = (await shared.client('owner').upload(LATE)).replace('sha256:', '');
     expect(digest).toBe(sha256(await readFile(LATE)));
     const own = await shared.client('owner').submit({ sha256: digest }, 'cartpole', { stop: STOP });
@@ -91,7 +91,7 @@ describe('a principal who knows the digest of another’s checkpoint', () => {
   });
 });
 
-describe('what code tells of the checkpoint that it plays', () => {
+describe('what code reveals of the checkpoint that it plays', () => {
   it('reaches its principal and those who may use the checkpoint only, by every way', async () => {
     const owner = shared.client('owner');
     const ids: string[] = [];
@@ -136,7 +136,7 @@ describe('what code tells of the checkpoint that it plays', () => {
 });
 
 describe('episodes that came out of a sandbox with code in it', () => {
-  it('are found again by their principal alone, though another asks the same of the same files', async () => {
+  it('are reused only for their principal, though another evaluates the same files', async () => {
     // The same bytes, which both of them have.
     const directory = shared.stage.path('anything');
     await cp(ANYTHING, directory, { recursive: true });
@@ -150,7 +150,7 @@ describe('episodes that came out of a sandbox with code in it', () => {
     expect(await played('owner')).toEqual({ outcomes: 0, recalled: 4 });
   });
 
-  it('are not those that data alone came to, which are shared with all who have the checkpoint', async () => {
+  it('are separate from episodes of data alone, which are shared with every principal that has the checkpoint', async () => {
     const early = LATE.replace('late', 'early');
     const played = async (principal: string): Promise<number> =>
       (await shared.client(principal).evaluate(early, 'cartpole', { stop: STOP })).run.outcomes;

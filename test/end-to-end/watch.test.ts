@@ -40,7 +40,7 @@ describe.each(sampled([gcsContext, s3Context], (context) => context === s3Contex
     });
     afterAll(() => server[Symbol.asyncDispose]());
 
-    it('is evaluated, the best is recorded beside the checkpoints and reported, and nothing is done twice', async () => {
+    it('is evaluated once, and the best is recorded beside the checkpoints and reported', async () => {
       await using stage = await Stage.open();
       await using bucket = await context.bucket(server);
       await using receiver = await WebhookReceiver.start();
@@ -99,7 +99,7 @@ describe('muster watch', () => {
     });
   });
 
-  it('--once with a checkpoint of which every episode fails, and one that cannot be played, says so by its exit code', async () => {
+  it('--once reports by its exit code a checkpoint of which every episode fails, and one that cannot be played', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ how: 'raises', episodes: [0, 1, 2, 3], ...FEW });
     await cp(ANYTHING, stage.path('run/step-1'), { recursive: true });

@@ -6,7 +6,7 @@ import { StoredJournal } from '../../src/evaluation-store/stored-journal.ts';
 import { ManualClock, settle } from '../support/manual-clock.ts';
 import { completed, completedRange, running, SHARED_LEG } from '../support/store-fixture.ts';
 
-it('what comes while an append is under way goes together with the next one', async () => {
+it('episodes that come during an append go together with the next one', async () => {
   const { journal, log } = await gated();
   const appends = [0, 1, 2, 3].map((index) => journal.append([completed(index)]));
   expect(log.sizes).toEqual([1]);
@@ -23,7 +23,7 @@ it('what comes while an append is under way goes together with the next one', as
   await Promise.all(appends);
 });
 
-it('an append that fails takes no other with it', async () => {
+it('an append that fails does not fail another', async () => {
   const { journal, log } = await gated();
   const first = journal.append([completed(0)]);
   const second = journal.append([completed(1)]);
@@ -35,7 +35,7 @@ it('an append that fails takes no other with it', async () => {
   expect(log.sizes).toEqual([1, 1]);
 });
 
-it('knows its own episodes and those of others, and where there may be more', async () => {
+it('knows its own episodes and those of others, and the index from which there may be more', async () => {
   const store = inMemoryEvaluationStore(new Memory(new ManualClock()));
   await store.episodes.append(await running(store), SHARED_LEG, [...completedRange(0, 10), ...completedRange(500, 510)]);
   const owned = await running(store);

@@ -7,7 +7,7 @@ describe("the system's clock", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it.each([0, 250, 2 ** 31 - 1, 2 ** 31, 100 * DAY_MS])('calls back after %s ms, and not before', (delayMs) => {
+  it.each([0, 250, 2 ** 31 - 1, 2 ** 31, 100 * DAY_MS])('calls back after %s ms, not before', (delayMs) => {
     const callback = vi.fn<() => void>();
     systemClock.after(delayMs, callback);
     vi.advanceTimersByTime(Math.max(0, delayMs - 1));
@@ -30,7 +30,7 @@ describe("the system's clock", () => {
     expect(callback).not.toHaveBeenCalled();
   });
 
-  it('has no timer left when a long delay is given up half-way', () => {
+  it('has no timer left when a long delay is cancelled half-way', () => {
     const timer = systemClock.after(100 * DAY_MS, () => undefined);
     vi.advanceTimersByTime(50 * DAY_MS);
     timer[Symbol.dispose]();

@@ -27,7 +27,7 @@ function isWithin(text: string, bounds: JsonBounds, pieceBytes: number): boolean
 }
 
 describe('the bounds of a JSON text', () => {
-  it('hold for what a parser would make of it, and refuse nothing that is far enough within them', () => {
+  it('bound what a parser would create, and refuse no text far within them', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), fc.integer({ min: 1, max: 9 }), fc.boolean(), (value, pieceBytes, isSpaced) => {
         const text = JSON.stringify(value, null, isSpaced ? 1 : 0);
@@ -41,7 +41,7 @@ describe('the bounds of a JSON text', () => {
     );
   });
 
-  it('are found passed in whatever comes before anything is parsed', () => {
+  it('are checked before anything is parsed', () => {
     const bounds = { bytes: 10_000, depth: 64, values: 1000 };
     const refused = (text: string): unknown => {
       try {

@@ -7,13 +7,13 @@ function draw(purpose: string, seed: number, count: number): number[] {
 }
 
 describe('seeded random numbers', () => {
-  it('are the same for the same purpose and seed, and differ when one of them does', () => {
+  it('are the same for the same purpose and seed, and differ when either differs', () => {
     expect(draw('a', 1, 5)).toEqual(draw('a', 1, 5));
     expect(draw('a', 1, 5)).not.toEqual(draw('a', 2, 5));
     expect(draw('a', 1, 5)).not.toEqual(draw('b', 1, 5));
   });
 
-  it('are those that they have always been: a bootstrap interval must not change with a library', () => {
+  it('never change between versions: a bootstrap interval must not depend on a library', () => {
     expect(draw('golden', 7, 3)).toEqual([0.13161786577323287, 0.6435909796113833, 0.9241121074511187]);
   });
 

@@ -23,7 +23,7 @@ describe('the seeds of an episode', () => {
     expect(policy.size).toBe(200_000);
   });
 
-  it('stay what they were published to be', () => {
+  it('equal the published ones', () => {
     expect([0, 1, 2, 1_000_000].map((index) => createSeedStreams(1).seeds(index))).toMatchInlineSnapshot(`
       [
         {

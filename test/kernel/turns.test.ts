@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { EventLoopTurns } from '../../src/kernel/turns.ts';
 
 describe('EventLoopTurns', () => {
-  it('lets a step continue at once when there was none in this turn of the event loop', async () => {
+  it('lets the first step of a turn of the event loop continue at once', async () => {
     const turns = new EventLoopTurns();
     const seen: string[] = [];
     const step = turns.next().then(() => seen.push('the step'));
@@ -12,7 +12,7 @@ describe('EventLoopTurns', () => {
     expect(seen).toEqual(['the step', 'the next turn']);
   });
 
-  it('lets one step continue in each turn, in the order in which they asked', async () => {
+  it('lets one step continue in each turn, in the order of their requests', async () => {
     const turns = new EventLoopTurns();
     const seen: string[] = [];
     const steps = ['a', 'b', 'c'].map((name) => turns.next().then(() => seen.push(name)));
@@ -24,7 +24,7 @@ describe('EventLoopTurns', () => {
     expect(seen).toEqual(['a', 'b', 'turn 1', 'c', 'turn 2', 'turn 3']);
   });
 
-  it('has whatever came in between two steps come before the second, with all that it does at once', async () => {
+  it('runs events between two steps before the second, with their immediate effects', async () => {
     const turns = new EventLoopTurns();
     const seen: string[] = [];
     const steps = [1, 2].map((number) => turns.next().then(() => seen.push(`step ${number}`)));
@@ -36,7 +36,7 @@ describe('EventLoopTurns', () => {
     expect(seen.indexOf('its answer')).toBeLessThan(seen.indexOf('step 2'));
   });
 
-  it('continues with a step in a turn of its own when the one before it asks for another', async () => {
+  it('runs each step in its own turn when a step requests another', async () => {
     const turns = new EventLoopTurns();
     const seen: string[] = [];
     const work = async (name: string): Promise<void> => {

@@ -70,12 +70,12 @@ class HeldEpisodes {
 }
 
 describe('adaptive allocation', () => {
-  it('is in the official result, as drawing by weight does', async () => {
+  it('is in the official result, like drawing by weight', async () => {
     expect((await evaluated(unequalSuite())).official.allocation).toBe('adaptive');
     expect((await evaluated(unequalSuite({ allocation: undefined }))).official.allocation).toBe('proportional');
   });
 
-  it('plays every index at the task that was decided for it, and after the first blocks the quiet tasks less', async () => {
+  it('plays every index on its decided task, and quiet tasks less after the first blocks', async () => {
     const played: string[] = [];
     const episodes = { write: (record: { readonly index: number; readonly task: string }) => void (played[record.index] = record.task) };
     await using fixture = new EvaluationFixture({ program: scriptedRunner(answer), clock: systemClock, sandboxes: 16 });
@@ -106,7 +106,7 @@ describe('adaptive allocation', () => {
     expect(total.adaptive / total.proportional).toBeLessThan(0.75);
   });
 
-  it('stops dispatch where nothing is decided, and when the fold has advanced wakes every sandbox that there is work for', async () => {
+  it('stops dispatch at undecided indices, and wakes every sandbox with work when the fold has advanced', async () => {
     const held = new HeldEpisodes();
     await using fixture = new EvaluationFixture({
       program: scriptedRunner(held.play),
@@ -144,7 +144,7 @@ describe('adaptive allocation', () => {
     expect(official.warnings.join()).not.toMatch(/not drawn by weight/);
   });
 
-  it('lets unresolved episodes widen the interval, whatever they would have counted for', async () => {
+  it('lets unresolved episodes widen the interval, whatever their score could have been', async () => {
     const suite = unequalSuite({ stop: { rule: 'fixed', episodes: 400 } });
     const losable = new LosableSandboxes();
     await using fixture = new EvaluationFixture({

@@ -5,7 +5,7 @@ import { Evaluation } from '../../src/orchestrator/evaluation.ts';
 import { EVALUATION_CONFIG, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-fixture.ts';
 
 describe('an episode that was played with another checkpoint', () => {
-  it('does not count, and says which one it was', () => {
+  it('does not count, and its checkpoint is named', () => {
     const suite = suiteWith();
     const [arm] = new Evaluation({ suite, suiteFiles: undefined, checkpoint: PAPER_CHECKPOINT, config: EVALUATION_CONFIG, sink: undefined })
       .arms;

@@ -15,14 +15,14 @@ function dispatcherOfFours(): Dispatcher {
 }
 
 describe('what goes out in blocks', () => {
-  it('goes out whole, also where the horizon cuts through a block', () => {
+  it('goes out whole, also when the horizon is inside a block', () => {
     const dispatcher = dispatcherOfFours();
     const ranges = [1, 2, 3, 4].map(() => indices(dispatcher.take({ ...view, horizon: 10 })));
     expect(ranges).toEqual([[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], []]);
     expect(dispatcher.inFlight).toBe(12);
   });
 
-  it('travels in ranges of several blocks, as long as the time of one allows', () => {
+  it('goes out in ranges of several blocks, if the time of a block allows', () => {
     const dispatcher = dispatcherOfFours();
     for (const { index } of dispatcher.take(view)) dispatcher.settle(index, 8);
     expect(dispatcher.take({ ...view, horizon: 4000 })).toHaveLength(12);
@@ -34,7 +34,7 @@ describe('what goes out in blocks', () => {
     expect(dispatcher.take({ ...view, horizon: 1e6 })).toHaveLength(3000);
   });
 
-  it('is given whole to a sandbox that may play but one more episode, and not to one that may play none', () => {
+  it('is given whole to a sandbox that may play one more episode, and not to one that may play none', () => {
     const dispatcher = dispatcherOfFours();
     expect(indices(dispatcher.take({ ...view, capacity: 1 }))).toEqual([0, 1, 2, 3]);
     expect(dispatcher.take({ ...view, capacity: 0 })).toEqual([]);
@@ -43,7 +43,7 @@ describe('what goes out in blocks', () => {
 });
 
 describe('a block that was not played to its end', () => {
-  it('goes out again whole, and what was known of it is not settled twice', () => {
+  it('goes out again whole, and its known episodes are not settled twice', () => {
     const dispatcher = dispatcherOfFours();
     dispatcher.take(view);
     expect(dispatcher.settle(at(0), 1)).toMatchObject({ mayComeAgain: true });
@@ -63,7 +63,7 @@ describe('a block that was not played to its end', () => {
     expect(dispatcher.retried).toBe(0);
   });
 
-  it('keeps what is reported of it after it was handed back', () => {
+  it('keeps outcomes that are reported after it was handed back', () => {
     const dispatcher = dispatcherOfFours();
     const range = dispatcher.take({ ...view, horizon: 4 });
     dispatcher.giveBack(range.slice(2));
@@ -72,7 +72,7 @@ describe('a block that was not played to its end', () => {
     expect(dispatcher.countAvailable(4)).toBe(0);
   });
 
-  it('is given up after its last attempt, all of it that has no outcome', () => {
+  it('has its open episodes given up after its last attempt', () => {
     const dispatcher = new Dispatcher(plan, { ...config, maxAttempts: 1 }, 4);
     dispatcher.take(view);
     dispatcher.settle(at(0), 1);
@@ -82,7 +82,7 @@ describe('a block that was not played to its end', () => {
 });
 
 describe('a block that straggles', () => {
-  it('has several times the usual time of its episodes, and is copied whole', () => {
+  it('is copied whole after several times the usual time of its episodes', () => {
     const dispatcher = dispatcherOfFours();
     dispatcher.take({ ...view, horizon: 8 });
     dispatcher.take({ ...view, horizon: 8 });
@@ -102,7 +102,7 @@ describe('a block that straggles', () => {
     expect(dispatcher.countAvailable(4)).toBe(0);
   });
 
-  it('is done with the first outcomes of either copy, and the others are known to come again', () => {
+  it('is settled by the first outcomes of either copy, and later ones are known as repetitions', () => {
     const dispatcher = new Dispatcher(plan, { ...config, stragglerFactor: 0, stragglerMilliseconds: 0 }, 2);
     dispatcher.take({ ...view, horizon: 2 });
     dispatcher.takeStraggler(1);
@@ -114,7 +114,7 @@ describe('a block that straggles', () => {
   });
 });
 
-it('whatever is taken, lost, handed back and settled in part, every index is settled exactly once, and only whole blocks go out', () => {
+it('under any order of taking, losing, handing back and partial settling, every index is settled once, and only whole blocks go out', () => {
   const step = fc.record({ action: fc.constantFrom('play', 'lose', 'give back'), pick: fc.nat(), played: fc.nat({ max: 4 }) });
   const sizes = fc.integer({ min: 1, max: 5 });
   fc.assert(

@@ -141,7 +141,7 @@ describe('an evaluation that is played in blocks', () => {
   const suite = suiteWith({ play: PLAY, stop: { rule: 'fixed', episodes: 30 } });
   const value = ({ environmentSeed }: ScriptedEpisode): ScriptedAnswer => ({ return: (environmentSeed % 1000) / 999 });
 
-  it('plays the last block whole, and keeps what is not needed of it as surplus', async () => {
+  it('plays the last block whole, and keeps its unneeded episodes as surplus', async () => {
     const losable = new LosableSandboxes();
     const records: EpisodeRecord[] = [];
     await using fixture = new EvaluationFixture({ program: losable.program(value), clock: losable.clock, sandboxes: 3 });
@@ -153,7 +153,7 @@ describe('an evaluation that is played in blocks', () => {
     );
   });
 
-  it('runs ahead of a block that takes long by whole ones, as many as the window has', async () => {
+  it('runs ahead of a slow block by whole blocks, up to the window', async () => {
     const losable = new LosableSandboxes();
     const others = Promise.withResolvers<void>();
     let furthest = 0;
@@ -170,7 +170,7 @@ describe('an evaluation that is played in blocks', () => {
     expect(furthest).toBe(299);
   });
 
-  it('plays a block again whole of which a part is known, counts what is known, and reports what comes out differently', async () => {
+  it('plays a partly known block again whole, counts the known episodes, and reports differences', async () => {
     const losable = new LosableSandboxes();
     const journal = new MapJournal();
     await using first = new EvaluationFixture({ program: losable.program(value), clock: losable.clock });
@@ -189,7 +189,7 @@ describe('an evaluation that is played in blocks', () => {
     expect(again.run).toMatchObject({ nonDeterministic: [15, 22], recalled: 34 });
   });
 
-  it('fails what has no outcome of a block whose process ended, and continues with the next', async () => {
+  it('fails the open episodes of a block whose process ended, and continues with the next', async () => {
     const losable = new LosableSandboxes();
     const program = losable.program((episode) => (episode.index === 15 ? { exit: 1 } : value(episode)));
     await using fixture = new EvaluationFixture({ program, clock: losable.clock, sandboxes: 2 });
@@ -199,14 +199,14 @@ describe('an evaluation that is played in blocks', () => {
     expect(warnings).toContainEqual(expect.stringMatching(/^9 episodes failed together with others of their block/));
   });
 
-  it('gives a sandbox that may play less than a block the whole of one, and no more', async () => {
+  it('gives one whole block to a sandbox that may play less than a block', async () => {
     const losable = new LosableSandboxes();
     await using fixture = new EvaluationFixture({ program: losable.program(value), clock: losable.clock, pool: { episodesPerSandbox: 1 } });
     const { run } = await fixture.evaluate(suite);
     expect(run.pool.created).toBe(3);
   });
 
-  it('is refused where a runner would play its episodes one by one', async () => {
+  it('is refused by a runner that would play its episodes one by one', async () => {
     const losable = new LosableSandboxes();
     await using fixture = new EvaluationFixture({ program: losable.program(value, { protocol: 1 }), clock: losable.clock });
     await expect(fixture.evaluate(suite)).rejects.toMatchObject({ kind: 'input', code: 'runner.plays-no-blocks' });
@@ -240,7 +240,7 @@ describe('an evaluation that is played in blocks', () => {
     return await fixture.evaluate(suiteWith({ play, stop: { rule: 'fixed', episodes: 20 } }));
   }
 
-  it('repeats what runners say of the policy once', async () => {
+  it('reports a remark of runners on the policy once', async () => {
     const losable = new LosableSandboxes();
     const program = losable.program(value, { warnings: ['rows are played one by one'] });
     await using fixture = new EvaluationFixture({ program, clock: losable.clock, sandboxes: 3 });

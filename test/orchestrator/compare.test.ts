@@ -110,13 +110,13 @@ describe('a comparison', () => {
     expect((await compared({ candidates: [TWIN], terms: { margin: 0.1 } })).verdict).toBe('equivalent');
   });
 
-  it('takes turns on a single sandbox, without playing one arm far ahead of the other', async () => {
+  it('alternates arms on a single sandbox, without playing one far ahead of the other', async () => {
     const summary = await compared({ fixture: { sandboxes: 1 } });
     expect(summary.verdict).toBe('promote');
     expect(summary.run.surplus).toBeLessThan(200);
   });
 
-  it('in blocks comes to the verdicts that it comes to one by one, after as many pairs, on one sandbox as on many', async () => {
+  it('in blocks has the same verdicts and pairs as one by one, on one sandbox and on many', async () => {
     const terms = { budgetEpisodes: 1500 };
     const candidates = [BETTER, TWIN, WORSE];
     const { suite: _, ...expected } = (await compared({ candidates, terms })).official;
@@ -134,7 +134,7 @@ describe('a comparison', () => {
     }
   });
 
-  it('in blocks continues from its journals, also where they know a block in part', async () => {
+  it('in blocks continues from its journals, also with a partly known block', async () => {
     const contest = { suite: suiteWith({ play: { mode: 'vector', width: 64 } }), terms: { budgetEpisodes: 1000 } };
     const journals = [new MapJournal(), new MapJournal()];
     const options = { journal: (arm: number) => journals[arm] ?? new MapJournal() };
@@ -151,7 +151,7 @@ describe('a comparison', () => {
     await expect(compared({ suite })).rejects.toThrow(/reward\.bounds/);
   });
 
-  it('of a checkpoint with itself is refused by the names that people know', async () => {
+  it('of a checkpoint with itself is refused by its given name', async () => {
     const named = { checkpoint: OLD ?? paper('old'), uri: 'sha256:0', name: 'copy.safetensors' };
     await expect(compared({ candidates: [OLD], named: [named] })).rejects.toThrow(
       /^copy\.safetensors and baseline are the same checkpoint/,
@@ -159,7 +159,7 @@ describe('a comparison', () => {
     await expect(compared({ candidates: [OLD] })).rejects.toThrow(/candidate-0 and baseline are the same checkpoint/);
   });
 
-  it('gives the same to the byte on 1, 16 and 64 sandboxes, whatever the order and the losses', async () => {
+  it('gives the same bytes on 1, 16 and 64 sandboxes, whatever the order and the losses', async () => {
     const candidates = [BETTER, TWIN, WORSE];
     const terms = { budgetEpisodes: 1500 };
     const expected = JSON.stringify((await compared({ candidates, terms, fixture: { sandboxes: 1 } })).official);
@@ -222,14 +222,14 @@ describe('a recorded baseline', () => {
     expect(recorded.official).toEqual(played.official);
   });
 
-  it('that ends too early is said to', async () => {
+  it('that ends too early is reported', async () => {
     const baseline = { kind: 'recorded', ...(await readRecordedBaseline(await record(), suite)) } as const;
     const summary = await compared({ suite, baseline, candidates: [TWIN] });
     expect(summary.official).toMatchObject({ pairs: 400, endedBy: 'episodes' });
     expect(summary.official.warnings.join()).toMatch(/recorded baseline ended after 400/);
   });
 
-  it('that drew its own tasks is refused, and distinguished from one of a time when all were drawn by weight', async () => {
+  it('that drew its own tasks is refused, and one of an earlier version that drew them by weight is accepted', async () => {
     const { summary, ...files } = await record();
     const recordedWith = (allocation: string | undefined): ReturnType<typeof readRecordedBaseline> =>
       readRecordedBaseline({ ...files, summary: { ...summary, official: { ...summary.official, allocation } } }, suite);

@@ -14,7 +14,7 @@ async function evaluated(fixture: EvaluationFixture, suite: SuiteDefinition, cos
 }
 
 describe('the time of leased sandboxes', () => {
-  it('adds up over leases that have ended and those that run', () => {
+  it('adds up over ended and running leases', () => {
     const time = new SandboxTime();
     time.start(1000);
     time.start(2000);

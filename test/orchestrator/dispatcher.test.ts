@@ -14,7 +14,7 @@ function indices(range: readonly PlannedEpisode[]): number[] {
 }
 
 describe('a straggler whose copies are all lost', () => {
-  it('comes to an end: once its attempts are used up, the copy that is left decides', () => {
+  it('is settled by its last copy once its attempts are used up', () => {
     const dispatcher = new Dispatcher(plan, { ...config, stragglerMilliseconds: 0, stragglerFactor: 0 });
     dispatcher.take(view);
     dispatcher.take(view);
@@ -44,7 +44,7 @@ describe('what goes out next', () => {
     expect(dispatcher.take({ ...view, horizon: 10_000, capacity: 7 })).toHaveLength(7);
   });
 
-  it('is first of all what was handed back unplayed, at no cost to its attempts', () => {
+  it('is first the episodes that were handed back unplayed, without counting an attempt', () => {
     const dispatcher = new Dispatcher(plan, config);
     const first = dispatcher.take(view);
     dispatcher.giveBack(first);
@@ -52,7 +52,7 @@ describe('what goes out next', () => {
     expect(dispatcher.retried).toBe(0);
   });
 
-  it('is an episode again whose sandbox was lost, until its attempts are used up', () => {
+  it('is again an episode whose sandbox was lost, until its attempts are used up', () => {
     const dispatcher = new Dispatcher(plan, config);
     for (let attempt = 1; attempt <= 2; attempt += 1) {
       expect(indices(dispatcher.take(view))).toEqual([0]);
@@ -73,14 +73,14 @@ describe('a straggler', () => {
     return dispatcher;
   }
 
-  it('is given a second copy once it has been out several times as long as usual', () => {
+  it('gets a second copy after several times the usual time', () => {
     const dispatcher = straggling();
     expect(dispatcher.nextStragglerAt()).toBe(2500);
     expect(dispatcher.takeStraggler(2499)).toEqual([]);
     expect(indices(dispatcher.takeStraggler(2500))).toEqual([1]);
   });
 
-  it('is not one that only waits for its turn behind others on the same runner', () => {
+  it('is not an episode that waits behind others on the same runner', () => {
     const dispatcher = new Dispatcher(plan, config);
     dispatcher.take({ ...view, horizon: 2 });
     dispatcher.take({ ...view, horizon: 2, outstanding: { ranges: 0, episodes: 9 } });
@@ -88,14 +88,14 @@ describe('a straggler', () => {
     expect(dispatcher.nextStragglerAt()).toBe(25_000);
   });
 
-  it('is never given a third', () => {
+  it('never gets a third copy', () => {
     const dispatcher = straggling();
     dispatcher.takeStraggler(2500);
     expect(dispatcher.takeStraggler(1e9)).toEqual([]);
     expect(dispatcher.nextStragglerAt()).toBeUndefined();
   });
 
-  it('is settled by the first result, which says that another copy is still out', () => {
+  it('is settled by the first result, which reports that another copy is still in flight', () => {
     const dispatcher = straggling();
     dispatcher.takeStraggler(2500);
     expect(dispatcher.settle(at(1), 500)).toMatchObject({ mayComeAgain: true });
@@ -111,7 +111,7 @@ describe('a straggler', () => {
   });
 });
 
-it('whatever is taken, lost, handed back and settled, every index below the horizon is settled exactly once', () => {
+it('under any order of taking, losing, handing back and settling, every index below the horizon is settled once', () => {
   const step = fc.record({ action: fc.constantFrom('settle', 'lose', 'give back'), pick: fc.nat() });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 300 }), (steps) => {

@@ -42,7 +42,7 @@ test.each(sampled(studies, ({ rule, allocation }) => SHORT.has(`${rule}, ${alloc
 );
 
 // In the short form, shared-store.test.ts takes over in PostgreSQL what a killed Muster was playing.
-test.runIf(isFullForm)('so does one in PostgreSQL', async () => {
+test.runIf(isFullForm)('an evaluation in PostgreSQL does so, too', async () => {
   await using server = await PostgresServer.start();
   const undisturbed = await playStudy(durableSuite(STOPS[0], 'adaptive'), {});
   const summary = await summaryAfterKills(await server.newDatabase(), STOPS[0], 'adaptive');

@@ -31,7 +31,7 @@ describe('an evaluation with a journal', () => {
     expect(summary.official).toEqual((await playStudy(FIXED, {})).official);
   });
 
-  it('fails when an episode cannot be stored, and counts none that was not', async () => {
+  it('fails when an episode cannot be stored, and does not count that episode', async () => {
     const journal = new MapJournal();
     journal.onAppend = () => {
       if (journal.episodes.size > 100) throw new InfrastructureError('store.failed', 'the disk is full');
@@ -42,7 +42,7 @@ describe('an evaluation with a journal', () => {
     expect(failure.message).toContain('the disk is full');
   });
 
-  it('plays just what is missing, wherever that is', async () => {
+  it('plays only the missing indices, wherever they are', async () => {
     const whole = new MapJournal();
     const undisturbed = await playStudy(FIXED, { options: { journal: whole } });
     const missing = new Set([0, 1, 63, 64, 65, 200, 398, ...Array.from({ length: 50 }, (_, i) => 300 + i)]);
@@ -63,7 +63,7 @@ describe('an evaluation with a journal', () => {
     expect(again.run.pool.created).toBe(0);
   });
 
-  it('takes what is known far ahead only when its turn comes', async () => {
+  it('takes a known episode far ahead only in its turn', async () => {
     const suite = durableSuite({ rule: 'fixed', episodes: 2000 }, 'proportional');
     const whole = new MapJournal();
     const undisturbed = await playStudy(suite, { options: { journal: whole } });
@@ -85,7 +85,7 @@ describe('an evaluation with a journal', () => {
 });
 
 describe('evaluations that share a store', () => {
-  it('play nothing again: asked twice, and asked for more', async () => {
+  it('play nothing again when they are repeated or extended', async () => {
     await using fixture = await StoreFixture.open();
     const narrow = durableSuite({ rule: 'certified', halfWidth: 0.06 }, 'proportional');
     const wide = durableSuite({ rule: 'certified', halfWidth: 0.1 }, 'proportional');
@@ -119,7 +119,7 @@ describe('evaluations that share a store', () => {
     expect(JSON.stringify(summary.official)).toBe(JSON.stringify(alone.official));
   });
 
-  it('end when another has taken over, and nothing of theirs is stored any more', async () => {
+  it('end when another has taken over, and store nothing more', async () => {
     await using fixture = await StoreFixture.open();
     const owned = await running(fixture.store);
     let taken: Promise<unknown> | undefined;

@@ -13,7 +13,7 @@ describe('the times of episodes', () => {
     expect(new EpisodeTimes().summarise()).toBeUndefined();
   });
 
-  it('are summed up with quantiles that are exact to 2.2 %', () => {
+  it('are summarised with quantiles that are exact to 2.2 %', () => {
     const seconds = fc.array(fc.double({ min: 2e-6, max: 1e5, noNaN: true }), { minLength: 1, maxLength: 300 });
     fc.assert(
       fc.property(seconds, (values) => {
@@ -33,7 +33,7 @@ describe('the times of episodes', () => {
     );
   });
 
-  it('may be too short to tell or longer than any', () => {
+  it('can be unmeasurably short or longer than every bin', () => {
     expect(timesOf([0, 0, 0]).summarise()).toEqual({ mean: 0, p50: 0, p95: 0, max: 0 });
     expect(timesOf([1e9]).summarise()?.max).toBe(1e9);
   });

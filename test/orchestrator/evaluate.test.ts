@@ -27,7 +27,7 @@ function recordingSink(): EpisodeSink & { readonly records: EpisodeRecord[] } {
 }
 
 describe('an evaluation', () => {
-  it('plays the episodes that its suite asks for and says what came of them', async () => {
+  it('plays the episodes of its suite and returns their result', async () => {
     await using fixture = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock });
     const summary = await fixture.evaluate(suiteWith());
     expect(summarySchema.parse(summary)).toEqual(summary);
@@ -39,7 +39,7 @@ describe('an evaluation', () => {
     });
   });
 
-  it('stops by its certified rule and leaves what was played beyond it out', async () => {
+  it('stops by its certified rule and leaves out surplus episodes', async () => {
     await using fixture = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock, sandboxes: 16 });
     const episodes = recordingSink();
     const summary = await fixture.evaluate(suiteWith({ stop: { rule: 'certified', halfWidth: 0.1 } }), { episodes });
@@ -50,7 +50,7 @@ describe('an evaluation', () => {
     expect(parts.get('surplus')?.length ?? 0).toBe(summary.run.surplus);
   });
 
-  it('ends with the budget of episodes, labelled partial, when the rule is not satisfied by then', async () => {
+  it('ends with the budget of episodes, labelled partial, when the rule is not satisfied', async () => {
     await using fixture = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock });
     const summary = await fixture.evaluate(suiteWith({ stop: { rule: 'certified', halfWidth: 0.05 }, budget: { episodes: 100 } }));
     expect(summary).toMatchObject({ ended: 'episodes', partial: true, official: { episodes: 100, endedBy: 'episodes' } });
@@ -65,7 +65,7 @@ describe('an evaluation', () => {
     expect(await evaluation).toMatchObject({ ended: 'seconds', partial: true, official: { episodes: 20 } });
   });
 
-  it('ends early when its caller says so, with what was folded by then', async () => {
+  it('ends early when its caller aborts, with the folded episodes', async () => {
     const clock = new ManualClock();
     const program = scriptedRunner((episode) => (episode.index < 20 ? honest(episode) : new Promise(() => undefined)));
     await using fixture = new EvaluationFixture({ program, clock });
@@ -109,7 +109,7 @@ describe('several checkpoints, one after the other', () => {
     expect(fixture.sandboxes).toHaveLength(1);
   });
 
-  it('that bring code never meet in a sandbox, and nothing is played in one where another’s code has run', async () => {
+  it('that contain code never share a sandbox', async () => {
     await using fixture = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock, sandboxes: 1 });
     await fixture.evaluate(suiteWith(), {}, carriesCode('first'));
     await fixture.evaluate(suiteWith(), {}, carriesCode('first'));
@@ -155,7 +155,7 @@ describe('failures of an episode are scored, never retried', () => {
 });
 
 describe('failures of the infrastructure are retried, never scored', () => {
-  it('a sandbox that is taken away costs nothing but time', async () => {
+  it('a sandbox that is destroyed costs only time', async () => {
     const calm = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock });
     const undisturbed = await calm.evaluate(suiteWith());
     await calm[Symbol.asyncDispose]();
@@ -196,7 +196,7 @@ describe('failures of the infrastructure are retried, never scored', () => {
     expect(await evaluation).toMatchObject({ ended: 'rule', official: { episodes: 200, unresolved: 0 } });
   });
 
-  it('a runner that does not come to an end of loading is replaced by another', async () => {
+  it('a runner that does not finish loading is replaced', async () => {
     const clock = new ManualClock();
     let loads = 0;
     const healthy = scriptedRunner(honest);
@@ -212,7 +212,7 @@ describe('failures of the infrastructure are retried, never scored', () => {
     expect(await evaluation).toMatchObject({ ended: 'rule', run: { pool: { created: 2 } } });
   });
 
-  it('one refusal does not undo what other runners have taken', async () => {
+  it('a refusal of one runner does not affect other runners', async () => {
     const healthy = scriptedRunner(honest);
     let runners = 0;
     const program: Program = async (io) => {
@@ -242,7 +242,7 @@ describe('failures of the infrastructure are retried, never scored', () => {
     expect(await outcome).toMatchObject({ message: 'no such widget' });
   });
 
-  it('and when nothing helps, the evaluation fails with that error and what it had', async () => {
+  it('a permanent failure ends the evaluation with its error and the partial result', async () => {
     let sessions = 0;
     const program = scriptedRunner((episode) => honest(episode));
     await using fixture = new EvaluationFixture({
@@ -257,7 +257,7 @@ describe('failures of the infrastructure are retried, never scored', () => {
     expect(error).toMatchObject({ kind: 'infrastructure', partial: { ended: 'failed', partial: true, official: { episodes: 20 } } });
   });
 
-  it('results that cannot be kept end it at once', async () => {
+  it('results that cannot be stored end the evaluation at once', async () => {
     await using fixture = new EvaluationFixture({ program: scriptedRunner(honest), clock: systemClock });
     const episodes: EpisodeSink = {
       write(record) {

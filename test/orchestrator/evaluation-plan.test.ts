@@ -86,7 +86,7 @@ it('a plan takes a baseline that drew its own tasks, draws them by weight itself
 });
 
 describe('without a baseline', () => {
-  it('a plan is for the worst that the bounds allow, and has neither time nor cost', async () => {
+  it('a plan is for the worst case of the bounds, and has neither time nor cost', async () => {
     const plan = await planOf(define(), { costPerSandboxHour: 2 });
     expect(plan).toMatchObject({
       baseline: null,
@@ -99,7 +99,7 @@ describe('without a baseline', () => {
     expect(plan.warnings).toEqual([expect.stringContaining('worst case')]);
   });
 
-  it('a plan says what the other rules would take', async () => {
+  it('a plan has the figures of the other rules', async () => {
     const { forecast, others } = await planOf(define());
     expect(others.map(({ stop }) => stop.rule)).toEqual(['approximate', 'asymptotic']);
     expect(others.every(({ halfWidth, stop }) => halfWidth === 0.05 && stop.confidence === forecast.stop.confidence)).toBe(true);
@@ -108,7 +108,7 @@ describe('without a baseline', () => {
     expect(asymptotic).toBeGreaterThan(forecast.episodes.median);
   });
 
-  it('a fixed number of episodes is what it is, with the half-width that it gives at worst', async () => {
+  it('a plan for a fixed number of episodes has the half-width of the worst case', async () => {
     const plan = await planOf(define({ stop: { rule: 'fixed', episodes: 385 } }));
     expect(plan.forecast).toMatchObject({ episodes: { low: 385, median: 385, high: 385 }, simulation: null, shareCut: 0 });
     expect(plan.forecast.halfWidth).toBeCloseTo(0.04994, 5);
@@ -116,7 +116,7 @@ describe('without a baseline', () => {
     expect(plan.knownVarianceEpisodes).toBeNull();
   });
 
-  it('a fixed number needs no bounds either; any other rule does, or a baseline', async () => {
+  it('a fixed number needs no bounds; any other rule needs bounds or a baseline', async () => {
     const unbounded = { reward: {}, failureScores: { timeout: 0, crash: 0 }, budget: { episodes: 9000 } };
     const plan = await planOf(define({ ...unbounded, stop: { rule: 'fixed', episodes: 70 } }));
     expect(plan).toMatchObject({ returns: null, others: [], forecast: { halfWidth: null, episodes: { median: 70 } } });
@@ -158,7 +158,7 @@ describe('with the episodes of a baseline', () => {
     expect(returns.mean).toBeCloseTo((0.25 + 0.5 + 0.5) / 3, 12);
   });
 
-  it('too few are warned about, and so are ones that are all the same', async () => {
+  it('too few or equal returns give a warning', async () => {
     const suite = define();
     const few = await planOf(suite, { baseline: await planBaseline(recorded(suite, inTen(9).slice(0, 30)), suite) });
     expect(few.warnings).toEqual([expect.stringContaining('30 episodes only')]);
@@ -191,7 +191,7 @@ describe('with a summary alone', () => {
     expect(Math.abs((await planOf(suite, { baseline })).forecast.episodes.median / 138.3 - 1.66)).toBeLessThan(0.2);
   });
 
-  it('that has no histogram, two values match its mean and variance', async () => {
+  it('without a histogram, two values match its mean and variance', async () => {
     const suite = define();
     const baseline = await planBaseline(alone(summaryOf(suite, { histogram: undefined }, {})), suite);
     expect(baseline).toMatchObject({ from: 'moments', returns: { observed: 200 }, episodeSeconds: undefined });

@@ -43,7 +43,7 @@ const ofEpisodes = ({ warnings }: Summary): readonly string[] => warnings.filter
 const SCORED = { failures: 'scored', failureScores: { timeout: 0, crash: 0.25 } };
 
 describe('an evaluation whose first episodes all fail with one error', () => {
-  it('ends there with that error, whatever the number of sandboxes, the order of arrival and what an earlier run has stored', async () => {
+  it('ends there with that error, whatever the number of sandboxes, the order of arrival and the stored episodes', async () => {
     const { summary: plain } = await played(crash, { sandboxes: 1 });
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 12 }), fc.uniqueArray(fc.nat(FIRST + 20)), async (sandboxes, known) => {
@@ -91,7 +91,7 @@ describe('an evaluation whose first episodes all fail with one error', () => {
     }
   });
 
-  it('does so after five where each reaches its time limit, and not where one of the five does not', async () => {
+  it('does so after five that all reach their time limit, and not if one of the five does not', async () => {
     const hang: PlayEpisode = ({ index }) => ({ failed: 'timeout', detail: `not finished within ${index} s` });
     const after = async (play: PlayEpisode): Promise<number> => (await played(play)).summary.official.episodes;
     expect(await after(hang)).toBe(5);
@@ -99,7 +99,7 @@ describe('an evaluation whose first episodes all fail with one error', () => {
     expect(await after((episode) => (episode.index === 4 ? crash(episode) : hang(episode)))).toBe(200);
   });
 
-  it('continues where the suite says that failing is an answer, with the score that it declares', async () => {
+  it('continues if the suite accepts failures, with its declared score', async () => {
     const { error, summary } = await played(crash, { suite: suiteWith(SCORED) });
     expect(error).toBeUndefined();
     expect(summary).toMatchObject({ ended: 'rule', partial: false, official: { episodes: 200, mean: 0.25, failedShare: 1 } });
@@ -108,7 +108,7 @@ describe('an evaluation whose first episodes all fail with one error', () => {
 });
 
 describe('an evaluation with failed episodes', () => {
-  it('continues when one of the first comes out well; a share above 5 % and an undeclared score are reported in a warning', async () => {
+  it('continues when one of the first succeeds; a share above 5 % and an undeclared score give a warning', async () => {
     const { error, summary } = await played((episode) => (episode.index === FIRST - 1 ? { return: 1 } : crash(episode)));
     expect(error).toBeUndefined();
     expect(summary).toMatchObject({ ended: 'rule', official: { episodes: 200, failedShare: 0.995 } });
@@ -123,7 +123,7 @@ describe('an evaluation with failed episodes', () => {
     expect(few).toMatchObject({ official: { failedShare: 0.05 }, run: { errors: [{ episodes: 10, firstIndex: 3 }] } });
   });
 
-  it('has no answer when not one came out well, however few there are and whatever their errors', async () => {
+  it('has no answer when every episode failed, however few there are and whatever their errors', async () => {
     const words = 'abcdefg';
     const play: PlayEpisode = ({ index }) => ({ failed: 'policy-crash', detail: `ValueError: ${words[index]}` });
     const { error, summary } = await played(play, { suite: suiteWith({ stop: { rule: 'fixed', episodes: 7 } }) });
@@ -133,7 +133,7 @@ describe('an evaluation with failed episodes', () => {
     expect(summary).toMatchObject({ ended: 'failures', partial: true, official: { endedBy: 'rule', episodes: 7 } });
   });
 
-  it('has none when it is interrupted before one came out well', async () => {
+  it('has no answer when it is interrupted before an episode succeeded', async () => {
     const stop = new AbortController();
     const play: PlayEpisode = (episode) => {
       if (episode.index === 9) stop.abort(new DOMException('enough', 'AbortError'));

@@ -55,7 +55,7 @@ describe('a suite that is sent', () => {
     expect(problems(environment, [`${module}x`])).toHaveLength(2);
   });
 
-  it('lists so many problems at most, however many it has', () => {
+  it('lists a bounded number of problems, however many it has', () => {
     expect(problems({ entry: CARTPOLE, kwargs: { all: Array.from({ length: 10_000 }, () => 'os:system') } })).toHaveLength(51);
   });
 });

@@ -40,7 +40,7 @@ class Counted implements SlotShare {
 }
 
 describe('an evaluation that shares a pool', () => {
-  it('holds no more sandboxes than its share, gives them back when others come, and has the same result', async () => {
+  it('holds at most its share of sandboxes, gives them back when others come, and has the same result', async () => {
     const clock = new ManualClock();
     let played = 0;
     const program = scriptedRunner(async () => {
@@ -69,8 +69,8 @@ describe('an evaluation that shares a pool', () => {
   });
 });
 
-describe('an evaluation that waits for places which others have', () => {
-  it('sends the sandbox that it has as much at a time as if there were no others', async () => {
+describe('an evaluation that waits for sandboxes of others', () => {
+  it('sends its sandbox ranges of the same size as without others', async () => {
     const clock = new ManualClock();
     const rangesOn = async (sandboxes: number, taken: number): Promise<readonly number[]> => {
       const ranges: number[] = [];
@@ -89,8 +89,8 @@ describe('an evaluation that waits for places which others have', () => {
   });
 });
 
-describe('an evaluation that is only to be recalled', () => {
-  it('takes in what is stored without a gap, plays nothing, and is partial', async () => {
+describe('an evaluation that is only read from its store', () => {
+  it('folds the stored episodes up to the first gap, plays nothing, and is partial', async () => {
     const clock = new ManualClock();
     const program = scriptedRunner(async () => {
       throw new Error('nothing is to be played');
@@ -101,7 +101,7 @@ describe('an evaluation that is only to be recalled', () => {
     expect(summary).toMatchObject({ partial: true, ended: 'interrupted', official: { episodes: 30 }, run: { recalled: 30, outcomes: 0 } });
   });
 
-  it('is whole when all of it is stored', async () => {
+  it('is complete when all of it is stored', async () => {
     const clock = new ManualClock();
     await using fixture = new EvaluationFixture({ program: scriptedRunner(async () => ({ return: 0, length: 1, metrics: {} })), clock });
     const summary = await evaluate(fixture.context, request, { journal: new MapJournal(completedRange(0, 200)), recallOnly: true });

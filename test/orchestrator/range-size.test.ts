@@ -11,18 +11,18 @@ const usual: RangeSituation = {
   most: 4096,
 };
 
-describe('how many episodes travel together', () => {
-  it('as many as keep a runner busy for the range time', () => {
+describe('the number of episodes in a range', () => {
+  it('is what keeps a runner busy for the range time', () => {
     expect(chooseRangeSize(usual)).toBe(100);
     expect(chooseRangeSize({ ...usual, blockMilliseconds: 20 })).toBe(5);
     expect(chooseRangeSize({ ...usual, blockMilliseconds: 5000 })).toBe(1);
   });
 
-  it('a single one while the time of an episode is unknown', () => {
+  it('is one while the time of an episode is unknown', () => {
     expect(chooseRangeSize({ ...usual, blockMilliseconds: undefined })).toBe(1);
   });
 
-  it('single ones at the tail, however short, so that no runner sits on a heap while others idle', () => {
+  it('is one at the end, so that no runner has many while others are idle', () => {
     expect(chooseRangeSize({ ...usual, available: 80 })).toBe(10);
     expect(chooseRangeSize({ ...usual, available: 16 })).toBe(2);
     expect(chooseRangeSize({ ...usual, available: 8 })).toBe(1);
@@ -30,12 +30,12 @@ describe('how many episodes travel together', () => {
     expect(chooseRangeSize({ ...usual, available: 5, blockMilliseconds: 0.001 })).toBe(1);
   });
 
-  it('none ahead when there are no more episodes than sandboxes', () => {
+  it('is none in advance when there are no more episodes than sandboxes', () => {
     expect(chooseRangeSize({ ...usual, available: 8, outstanding: 1 })).toBe(0);
     expect(chooseRangeSize({ ...usual, available: 8, outstanding: 0 })).toBe(1);
   });
 
-  it('never more than there are, and at least one for a runner that has nothing to do', () => {
+  it('is never more than remain, and at least one for an idle runner', () => {
     fc.assert(
       fc.property(
         fc.record({

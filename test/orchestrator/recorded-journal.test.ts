@@ -44,7 +44,7 @@ describe('the journal of recorded episodes', () => {
     );
   });
 
-  it('leaves out what was lost to the infrastructure, so that it is played again', async () => {
+  it('leaves out lost episodes, so that they are played again', async () => {
     const journal = await journalOf([lineOf(0), lineOf(1, { kind: 'lost', detail: 'the node went away' })]);
     expect((await journal.readKnown(0, 10)).episodes.map(({ index }) => index)).toEqual([0]);
   });

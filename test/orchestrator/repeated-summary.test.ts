@@ -13,7 +13,7 @@ function stored(summary: object): Record<string, unknown> {
 }
 
 describe('an answer that is given again', () => {
-  it('has the official part to the byte, in its place', () => {
+  it('has the official part to the byte', () => {
     // An older Muster may have written the same members in another order.
     const given = stored(evaluation());
     const { mean, ...official } = stored(evaluation().official);

@@ -11,7 +11,7 @@ describe('an episode whose sandbox was lost', () => {
     expect(decideAfterLoss({ lost: 2, killed: 1 }, 'killed', 'runner', 3)).toMatchObject({ kind: 'final', outcome: { kind: 'lost' } });
   });
 
-  it('is a crash when its runner was killed in every single attempt', () => {
+  it('is a crash when its runner was killed in every attempt', () => {
     const crash = (cause: string) => ({ kind: 'final', outcome: { kind: 'failed', cause } });
     expect(decideAfterLoss({ lost: 2, killed: 2 }, 'killed', 'runner', 3)).toMatchObject(crash('environment-crash'));
     expect(decideAfterLoss({ lost: 2, killed: 2 }, 'killed', 'policy', 3)).toMatchObject(crash('policy-crash'));

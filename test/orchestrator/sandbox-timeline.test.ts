@@ -10,7 +10,7 @@ const LOST: Outcome = { kind: 'lost', detail: '' };
 const played = (seconds: number, outcome: Outcome = COMPLETED): { outcome: Outcome; seconds: number } => ({ outcome, seconds });
 
 describe('the timeline of sandboxes', () => {
-  it('lays episodes that come together one before the other, and counts each where it ended', () => {
+  it('places simultaneous episodes one after the other, and counts each where it ended', () => {
     const timeline = new SandboxTimeline(10_000);
     timeline.begin('one', 10_500);
     timeline.note('one', [played(0.25), played(0.5, FAILED)], 11_500);

@@ -44,8 +44,8 @@ function wish(...digests: readonly string[]): Sharing {
   };
 }
 
-describe('an evaluation whose sandboxes are to share something', () => {
-  it('gives those up that were made before it was shared, and plays on those that have it', async () => {
+describe('an evaluation with shared content', () => {
+  it('gives up sandboxes that were made before it was shared, and plays on those that have it', async () => {
     const undisturbed = await evaluate(undefined, () => NOTHING);
     const shared = await evaluate(wish(POLICY), (before) => (before < 2 ? NOTHING : new Set([POLICY])));
     expect(shared.official).toEqual(undisturbed.official);
@@ -54,7 +54,7 @@ describe('an evaluation whose sandboxes are to share something', () => {
     expect({ died: shared.run.pool.died, retried: shared.run.retried }).toEqual({ died: 0, retried: 0 });
   });
 
-  it('wants all of it: one that has only a part is given up, too', async () => {
+  it('also gives up a sandbox that has only a part of it', async () => {
     const { run } = await evaluate(wish(POLICY, CODE), (before) => new Set(before < 2 ? [POLICY] : [CODE, POLICY, 'sha256:another']));
     expect(run.pool.created).toBe(4);
   });
@@ -79,7 +79,7 @@ describe('an evaluation whose sandboxes are to share something', () => {
       return { policies, removed, created: run.pool.created };
     }
 
-    it('is loaded, verified as it is, by sandboxes that were made before; the file is taken away again', async () => {
+    it('is loaded, as already verified, by earlier sandboxes, and its file is removed again', async () => {
       const checkpoint = await storedFile();
       const { digest } = checkpoint;
       const { policies, removed, created } = await loads(light(digest), checkpoint);
@@ -94,14 +94,14 @@ describe('an evaluation whose sandboxes are to share something', () => {
       expect([policies, removed]).toEqual([[{ path: expect.any(String), digest }], []]);
     });
 
-    it('is verified by each when it is not light after all, because it cannot be shared', async () => {
+    it('is verified by each sandbox when it turns out that it cannot be shared', async () => {
       const checkpoint = await storedFile();
       const { digest } = checkpoint;
       const { policies, removed } = await loads({ ...light(digest), isOn: false }, checkpoint);
       expect([policies, removed]).toEqual([[{ path: expect.any(String), digest }], []]);
     });
 
-    it('takes the place of sandboxes made before when it is a directory: what is in it may be read later', async () => {
+    it('replaces earlier sandboxes when it is a directory, whose files may be read later', async () => {
       const checkpoint = { ...(await storedFile()), kind: 'directory' } as const;
       const { digest } = checkpoint;
       const shares = (before: number): ReadonlySet<string> => (before === 0 ? NOTHING : new Set([digest]));
@@ -129,13 +129,13 @@ describe('an evaluation whose sandboxes are to share something', () => {
     });
   });
 
-  it('uses what there is when it cannot be shared', async () => {
+  it('uses existing sandboxes when it cannot be shared', async () => {
     const { official, run } = await evaluate({ ...wish(POLICY), isOn: false }, () => NOTHING);
     expect(official.episodes).toBe(200);
     expect(run.pool.created).toBe(2);
   });
 
-  it('uses what there is as soon as it turns out that it cannot be shared', async () => {
+  it('uses existing sandboxes as soon as sharing has failed', async () => {
     let isOn = true;
     const sharing = {
       ...wish(POLICY),

@@ -58,7 +58,7 @@ describe('a suite', () => {
     for (const change of decisive) expect(define({ ...minimal, ...change }).digest).not.toBe(digest);
   });
 
-  it('that is played one episode after the other has the digest of one that says nothing of how it is played', () => {
+  it('that is played one episode after the other has the digest of a suite without a way of playing', () => {
     const digest = 'sha256:75e0e7628d582a2b6628136d95d72b6d2b09966bf76022ee24764b800b36bd66';
     for (const change of [{}, { play: 'single' }, { play: { mode: 'single' } }])
       expect(define({ ...minimal, ...change }).digest).toBe(digest);
@@ -78,12 +78,12 @@ describe('a suite', () => {
     expect(define({ ...minimal, play: spelledOut }).digest).toBe(define({ ...minimal, play: { mode: 'lockstep', width: 8 } }).digest);
   });
 
-  it('carries what counts as a success, or that nothing does', () => {
+  it('includes its definition of success, or that it has none', () => {
     expect(define(minimal).success).toBeUndefined();
     expect(define({ ...minimal, success: { threshold: 475, k: [5, 1] } }).success).toEqual({ threshold: 475, k: [1, 5] });
   });
 
-  it('may be given just as many episodes as its stopping rule needs at least', () => {
+  it('accepts a budget of exactly the least episodes of its stopping rule', () => {
     const least = { certified: 179, approximate: 100 };
     for (const [rule, episodes] of Object.entries(least))
       expect(define({ ...minimal, stop: { rule, halfWidth: 10 }, budget: { episodes } }).budget.episodes).toBe(episodes);
@@ -94,7 +94,7 @@ describe('a suite', () => {
     expect(define({ ...minimal, stop: { rule: 'fixed', episodes: 100 }, budget: { episodes: 5 } }).budget.episodes).toBe(5);
   });
 
-  it('draws tasks by weight unless it says otherwise, which its episodes and so its digest do not depend on', () => {
+  it('draws tasks by weight by default, which changes neither its episodes nor its digest', () => {
     const tasks = ['a', 'b'].map((name) => ({ name, environment: 'm:f' }));
     const several = { ...minimal, environment: undefined, tasks };
     expect([define(minimal).allocation, define(several).allocation]).toEqual(['proportional', 'proportional']);
@@ -275,7 +275,7 @@ describe('the task of an episode', () => {
     expect(planEpisode(17)).toEqual(planEpisode(17));
   });
 
-  it('may be drawn otherwise, from the same number and with the same seeds', () => {
+  it('can be drawn by other probabilities, from the same number and with the same seeds', () => {
     const tasks = ['a', 'b', 'c'].map((name) => ({ name, weight: 1, environment: 'm:f' }));
     const suite = define({ ...minimal, environment: undefined, tasks, seed: 3 });
     const [byWeight, asTold] = [
@@ -289,7 +289,7 @@ describe('the task of an episode', () => {
   });
 });
 
-describe('single settings asked for in place of a suite’s own', () => {
+describe('settings that replace a suite’s own', () => {
   const written = {
     value: { name: 's', environment: 'gymnasium:CartPole-v1', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes: 9 } },
     findOrigin: () => 'suite.yaml:1',
@@ -306,7 +306,7 @@ describe('single settings asked for in place of a suite’s own', () => {
     expect(parseSuite(overrideSettings(written, {}))).toEqual(parseSuite(written));
   });
 
-  it('are blamed for what is wrong with them, and the file for the rest', () => {
+  it('are named for their own errors, and the file for the rest', () => {
     expect(() => parseSuite(overrideSettings(written, { seed: -1 }))).toThrow('setting asked for: seed: ');
     expect(() => parseSuite(overrideSettings({ ...written, value: { ...written.value, play: 1 } }, { seed: 1 }))).toThrow(
       'suite.yaml:1: play: ',

@@ -10,11 +10,11 @@ const SHOP: RecordedSuite = {
 };
 
 describe('what differs between two suites', () => {
-  it('is nothing between a suite and itself', () => {
+  it('is empty between a suite and itself', () => {
     expect(listSuiteDifferences(SHOP, SHOP)).toEqual([]);
   });
 
-  it('is named by the keys that a reader finds in the file', () => {
+  it('is named by the keys of the file', () => {
     const asked = { ...SHOP, suite: { ...SHOP.suite, digest: 'b', episodeSeconds: 5, stop: { rule: 'fixed', episodes: 10 } } };
     expect(listSuiteDifferences(SHOP, asked)).toEqual(['episode.seconds', 'stop']);
   });

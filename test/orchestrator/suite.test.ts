@@ -16,12 +16,12 @@ describe('a suite', () => {
     expect(isAccepted({ budget: { seconds: Infinity } })).toBe(false);
   });
 
-  it('names its template as the configuration names them', () => {
+  it('names its template by a name of the configuration', () => {
     expect(isAccepted({ template: 'large-memory-2' })).toBe(true);
     for (const template of ['', 'Large', '2nd', '__proto__', 'a'.repeat(33)]) expect(isAccepted({ template })).toBe(false);
   });
 
-  it('knows the rules that aim at a half-width, with what they leave open filled in', () => {
+  it('has the rules that aim at a half-width, with their defaults filled in', () => {
     const stopOf = (stop: object): unknown => suiteSchema.parse(suiteWith({ stop })).stop;
     expect(stopOf({ rule: 'approximate', halfWidth: 2 })).toEqual({ rule: 'approximate', halfWidth: 2, confidence: 0.95 });
     expect(stopOf({ rule: 'asymptotic', halfWidth: 2, confidence: 0.9 })).toEqual({
@@ -45,7 +45,7 @@ describe('a suite', () => {
     }
   });
 
-  it('says when an episode succeeds, and for how many tries', () => {
+  it('defines success, and the number of attempts', () => {
     const successOf = (success: object): unknown => suiteSchema.parse(suiteWith({ success })).success;
     expect(successOf({ threshold: 475 })).toEqual({ threshold: 475, k: [1] });
     expect(successOf({ threshold: -0.5, k: [10, 1, 5, 10, 100] })).toEqual({ threshold: -0.5, k: [1, 5, 10, 100] });

@@ -47,7 +47,7 @@ class Row implements AsyncDisposable {
 }
 
 describe('evaluations in a row', () => {
-  it('of many checkpoints, on the same sandboxes, are each of one checkpoint: every episode was played with the one that was asked for', async () => {
+  it('of many checkpoints on the same sandboxes play every episode with their own checkpoint', async () => {
     const names = Array.from({ length: 40 }, (_, i) => `step-${i}`);
     const identities = new Map(names.map((name, i) => [checkpoint(name).digest.toString(), i / names.length]));
     // Some episodes take many turns: there always is a tail in which the next checkpoint is loaded.
@@ -72,7 +72,7 @@ describe('evaluations in a row', () => {
     expect(row.fixture.poolState().totals).toMatchObject({ created: 8, destroyed: 0, died: 0 });
   });
 
-  it('have the next checkpoint loaded where the present one has nothing to do, and no episode of it played before its turn', async () => {
+  it('load the next checkpoint in idle sandboxes, and play none of its episodes before its turn', async () => {
     const gate = Promise.withResolvers<void>();
     const log: string[] = [];
     const play: PlayEpisode = async ({ index, checkpoint: loaded }) => {
@@ -97,7 +97,7 @@ describe('evaluations in a row', () => {
     expect(row.fixture.poolState().totals.created).toBe(4);
   });
 
-  it('continue when the next checkpoint is refused while the present one is played, which comes to what it would have come to', async () => {
+  it('continue when the next checkpoint is refused while the present one is played, whose result does not change', async () => {
     const suite = suiteWith({ stop: { rule: 'fixed', episodes: 100 } });
     const play: PlayEpisode = async ({ environmentSeed, index }) => {
       for (let turn = 0; turn < (index === 3 ? 500 : 1); turn += 1) await settle();
@@ -120,7 +120,7 @@ describe('evaluations in a row', () => {
     expect((await row.clock.advanceFor(next, LONG)).official.episodes).toBe(100);
   });
 
-  it('come to their turn also when the one before was asked for later', async () => {
+  it('get their turn also when the one before was requested later', async () => {
     const suite = suiteWith({ stop: { rule: 'fixed', episodes: 40 } });
     await using row = new Row(4, () => ({ return: 0.5 }));
     const turn = Promise.withResolvers<unknown>();
@@ -132,7 +132,7 @@ describe('evaluations in a row', () => {
     expect(summaries.map(({ official }) => official.episodes)).toEqual([40, 40]);
   });
 
-  it('do not charge the next one for the time that it waits', async () => {
+  it('do not count waiting time for the next one', async () => {
     const suite = suiteWith({ stop: { rule: 'fixed', episodes: 8 }, budget: { seconds: 5 } });
     const slow = checkpoint('slow').digest;
     await using row: Row = new Row(4, async ({ checkpoint: loaded }) => {
@@ -146,7 +146,7 @@ describe('evaluations in a row', () => {
     expect(summaries[1]?.run.seconds).toBeLessThan(1);
   });
 
-  it('leave nothing of one that is given up before its turn', async () => {
+  it('leave nothing of one that is cancelled before its turn', async () => {
     const gate = Promise.withResolvers<void>();
     await using row = new Row(2, async () => {
       await gate.promise;

@@ -19,7 +19,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 const many = { processors: 4, sandboxes: 32, episodes: 1e6 };
 
 describe('ways that are tried', () => {
-  it('begin with one episode after the other, and take a sandbox for each processor first', () => {
+  it('begin with one episode after the other, and a sandbox for each processor', () => {
     const ways = listWaysOfPlaying(many);
     expect(ways[0]).toEqual({ play: { mode: 'single' }, sandboxes: 4 });
     expect(new Set(ways.map(({ play }) => play.mode))).toEqual(new Set(['single', 'lockstep', 'vector']));
@@ -35,7 +35,7 @@ describe('ways that are tried', () => {
     expect(findFastest(timed)).toEqual(timed.at(-1));
   });
 
-  it('are the first ones only where the pool has no more sandboxes than there are processors', () => {
+  it('are only the first ones if the pool has no more sandboxes than there are processors', () => {
     const few = { ...many, sandboxes: 2 };
     const ways = listWaysOfPlaying(few);
     expect(ways.every(({ sandboxes }) => sandboxes === 2)).toBe(true);
@@ -70,7 +70,7 @@ describe('a trial', () => {
     return new TuningTrial({ suite, suiteFiles: undefined, checkpoint: PAPER_CHECKPOINT, config, sandboxes: 2, clock, milliseconds: 500 });
   }
 
-  it('is timed from when every sandbox has had a block, until it has lasted long enough and seen enough', async () => {
+  it('is timed from the first block of every sandbox, until it has enough time and episodes', async () => {
     const clock = new ManualClock();
     const trial = trialOf(clock);
     let index = 0;
@@ -96,7 +96,7 @@ describe('a trial', () => {
     expect(trial.episodesPerSecond).toBe(80);
   });
 
-  it('continues beyond its time while it has seen little', async () => {
+  it('continues beyond its time while it has few episodes', async () => {
     const clock = new ManualClock();
     const trial = trialOf(clock);
     for (let index = 0; index < 16; index += 1) {
@@ -107,7 +107,7 @@ describe('a trial', () => {
     expect(trial.episodesPerSecond).toBe(1);
   });
 
-  it('counts what fails', () => {
+  it('counts failed episodes', () => {
     const trial = trialOf(new ManualClock());
     trial.offer(1, 0, { kind: 'failed', cause: 'timeout', detail: '' });
     trial.offer(0, 0, won);
@@ -165,13 +165,13 @@ describe('tuning', () => {
     expect(warnings).toEqual([expect.stringMatching(/^\d+ further ways were not tried, for want of time/)]);
   });
 
-  it('throws where the suite cannot be played at all', async () => {
+  it('throws if the suite cannot be played at all', async () => {
     await expect(tuned(scriptedRunner(() => ({ return: 1 }), { refusal: () => 'it does not fit' }))).rejects.toMatchObject({
       kind: 'input',
     });
   });
 
-  it('takes no time of a way in which most episodes fail', async () => {
+  it('has no time for a way in which most episodes fail', async () => {
     const { trials, fastest: best, warnings } = await tuned(scriptedRunner(() => ({ failed: 'policy-crash', detail: '' })));
     expect(trials.every(({ episodesPerSecond }) => episodesPerSecond === null)).toBe(true);
     expect(best).toBeNull();

@@ -5,7 +5,7 @@ import type { SandboxUsage } from '../../src/kernel/sandbox-usage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 describe('the meter of a sandbox', () => {
-  it('looks no oftener than a hundred times a second over all sandboxes, and reports the latest in between', async () => {
+  it('measures all sandboxes at most a hundred times a second, and reports the latest figures in between', async () => {
     const { read, clock, looks } = fixture((look) => ({ cpuSeconds: look }));
     expect(await read(50, false)).toEqual({ cpuSeconds: 1 });
     await clock.advance(499);
@@ -15,7 +15,7 @@ describe('the meter of a sandbox', () => {
     expect(looks()).toBe(2);
   });
 
-  it('looks at one sandbox no oftener than ten times a second, also when one evaluation follows on another', async () => {
+  it('measures one sandbox at most ten times a second, also across evaluations', async () => {
     const { read, clock, looks } = fixture((look) => ({ cpuSeconds: look }));
     for (let evaluation = 0; evaluation < 40; evaluation += 1) {
       await read(4, false);
@@ -24,19 +24,19 @@ describe('the meter of a sandbox', () => {
     expect(looks()).toBe(2);
   });
 
-  it('looks once more when the program has ended', async () => {
+  it('measures once more when the program has ended', async () => {
     const { read } = fixture((look) => ({ cpuSeconds: look }));
     await read(1000, false);
     expect(await read(1000, true)).toEqual({ cpuSeconds: 2 });
   });
 
-  it('keeps what it knows when there is nothing more to learn', async () => {
+  it('keeps its figures when there are no new ones', async () => {
     const { read } = fixture((look) => (look === 1 ? { processes: 2 } : {}));
     await read(1, false);
     expect(await read(1, true)).toEqual({ processes: 2 });
   });
 
-  it('fails no episode when nothing can be found out, and says why', async () => {
+  it('fails no episode when it cannot measure, and reports the reason', async () => {
     const { read, warnings } = fixture(() => {
       throw new Error('the group is gone');
     });

@@ -47,7 +47,7 @@ it.each([
   expect(describeWhatRuns(written, checkpoints)).toBe('code');
 });
 
-it('code is named by its principal, by all that the environments are made of, and by the policy when that brings some', () => {
+it('code is identified by its principal, the suite, and the policy if that contains code', () => {
   const named = (written: Parameters<typeof describeWhatRuns>[0], policy: string): unknown => {
     const defined = { ...written, digest: digestBytes('suite') };
     return describeExposure('ann', defined, { ...checkpoint(policy), digest: digestBytes(policy) });

@@ -10,7 +10,7 @@ function place(): Slot {
 }
 
 describe('workers', () => {
-  it('is at work whole where no other evaluation shares', async () => {
+  it('works whole if no other evaluation shares', async () => {
     const workers = new Workers(undefined);
     const worker = [workers.add(), workers.add()];
     await expect(workers.takeSlot(NEVER)).resolves.toBeUndefined();
@@ -19,7 +19,7 @@ describe('workers', () => {
     expect([workers.size, workers.atWork]).toEqual([1, 1]);
   });
 
-  it('does not count among those at work who waits for a place that others have', async () => {
+  it('does not count a caller as working while it waits for a sandbox of others', async () => {
     const granted = Promise.withResolvers<Slot>();
     const workers = new Workers({ take: () => granted.promise, standBack: () => place() });
     workers.add();

@@ -72,7 +72,7 @@ describe('the npm package, installed where nothing of the repository is', () => 
   const runMuster = (args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<CommandResult> =>
     place.run(place.path('node_modules/.bin/muster-eval'), args, more);
 
-  it('has its command say which Python is missing and how to come by it, also in doctor', async () => {
+  it('has a command that names a missing Python and its remedy, also in doctor', async () => {
     const { status, stderr } = await runMuster(EVALUATION);
     expect(stderr).toContain(`no Python at ${place.path('data/muster/python/bin/python')}; run muster setup`);
     expect(status).toBe(3);
@@ -82,7 +82,7 @@ describe('the npm package, installed where nothing of the repository is', () => 
     expect((await place.succeed('npx', ['muster-eval', '--version'])).trim()).toBe('0.1.0');
   });
 
-  it.runIf(isFullForm)('makes a Python environment once, in the directory for data of the user', async () => {
+  it.runIf(isFullForm)('makes a Python environment once, in the user’s data directory', async () => {
     const first = await runMuster(['setup']);
     expect(first).toMatchObject({ status: 0, stderr: expect.stringContaining('ready: ') });
     const second = await place.run('npx', ['muster', 'setup']);
@@ -100,7 +100,7 @@ describe('the npm package, installed where nothing of the repository is', () => 
     expect(await readFile(place.path('logs/muster.csv'), 'utf8')).toMatch(/^step,.*\r?\n1,,500/);
   });
 
-  it('is a library whose declarations a strict program is checked against, and which evaluates', async () => {
+  it('is a library that evaluates, with types for strict programs', async () => {
     await place.write('program.ts', PROGRAM);
     await place.write('tsconfig.json', JSON.stringify({ compilerOptions: STRICT, include: ['program.ts'] }));
     for (const types of ['node_modules/@types/node', 'node_modules/undici-types'])

@@ -115,7 +115,7 @@ describe('the wheel, installed where nothing of the repository is', () => {
     expect(checked).toMatchObject({ status: 0, stdout: expect.stringContaining('no issues found') });
   });
 
-  it('evaluates in a program, with a server that nothing is left of', async () => {
+  it('evaluates in a program, with a server that leaves nothing', async () => {
     const program = await place.write('program.py', PROGRAM);
     const printed = JSON.parse(await place.succeed(python, [program]));
     expect(printed).toEqual({ mean: expect.any(Number), refused: expect.stringContaining('absent.safetensors') });

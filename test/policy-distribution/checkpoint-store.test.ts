@@ -32,7 +32,7 @@ describe('the name of a checkpoint', () => {
     expect(stored.files).toMatchObject([{ path: 'policy.bin', size: 7, digest: digestBytes('weights') }]);
   });
 
-  it('is what find, sort and sha256sum say for a directory', async () => {
+  it('equals the digest by find, sort and sha256sum for a directory', async () => {
     await using scratch = await ScratchDirectory.make();
     const store = await openStore(scratch);
     // In UTF-16 order the emoji comes before U+FF5E, in byte order after it.
@@ -43,7 +43,7 @@ describe('the name of a checkpoint', () => {
     expect((await store.add(filesystemSource, join(scratch.path, 'c'), signal)).digest).toBe(`sha256:${expected}`);
   });
 
-  it('differs when the same bytes stand under another path', async () => {
+  it('differs when the same bytes have another path', async () => {
     await using scratch = await ScratchDirectory.make();
     const store = await openStore(scratch);
     await scratch.put('one/a', 'x');
@@ -70,7 +70,7 @@ describe('the store', () => {
     }
   });
 
-  it('leaves an object that is there alone', async () => {
+  it('leaves an existing object alone', async () => {
     await using scratch = await ScratchDirectory.make();
     const store = await openStore(scratch);
     const path = await scratch.put('policy.bin', 'weights');
@@ -80,7 +80,7 @@ describe('the store', () => {
     expect((await stat(first?.files[0]?.hostPath ?? '')).ino).toBe(before.ino);
   });
 
-  it('replaces an object that has lost its end', async () => {
+  it('replaces a truncated object', async () => {
     await using scratch = await ScratchDirectory.make();
     const store = await openStore(scratch);
     const path = await scratch.put('policy.bin', 'weights');
@@ -211,7 +211,7 @@ describe('the store', () => {
     expect([...(await objects(scratch)), ...(await incoming(scratch))]).toEqual([]);
   });
 
-  it('a full disk is the machine’s fault, named, and leaves nothing half done', async () => {
+  it('a full disk is an infrastructure failure that names the disk, and leaves nothing half done', async () => {
     await using scratch = await ScratchDirectory.make();
     const store = await openStore(scratch);
     const path = await scratch.put('policy.bin', 'weights');
@@ -223,7 +223,7 @@ describe('the store', () => {
     expect([...(await objects(scratch)), ...(await incoming(scratch))]).toEqual([]);
   });
 
-  it('a place where no directory can be made is named', async () => {
+  it('a path where no directory can be made is named', async () => {
     await using scratch = await ScratchDirectory.make();
     const directory = join(await scratch.put('a-file', ''), 'store');
     await expect(CheckpointStore.open({ directory, limits, clock: systemClock })).rejects.toMatchObject({
@@ -270,7 +270,7 @@ describe('what a killed Muster left unfinished', () => {
     expect(await incoming(scratch)).toEqual([]);
   });
 
-  it('is distinguished from what a living one writes, also when its process number has been given away again', async () => {
+  it('is distinguished from files of a live Muster, also when its process id is used again', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('policy.bin', 'weights');
     const source: CheckpointSource = {

@@ -7,7 +7,7 @@ describe('what a PUT carries', () => {
     expect(parseCarriedBytes(undefined, '5000')).toEqual({ offset: 0, length: 5000, size: 5000 });
   });
 
-  it('is nothing more when all has come', () => {
+  it('is empty when all bytes have come', () => {
     expect(parseCarriedBytes('bytes */5000', '0')).toEqual({ offset: 5000, length: 0, size: 5000 });
   });
 

@@ -85,7 +85,7 @@ describe('a distributor', () => {
     expect(distributor.deliveries).toEqual({ upload: 1 });
   });
 
-  it('leaves what every pod can read alone with what is not for everybody, unless the template names it', async () => {
+  it('does not put private files into a directory that every pod reads, unless the template names it', async () => {
     const [unnamed, named] = [new NotingInbox(BOTH), new NotingInbox(BOTH)];
     const options = { origin: ORIGIN, isConfidential: true };
     await new Distributor(options).deliver(checkpoint(LARGE), unnamed, NEVER);
@@ -93,7 +93,7 @@ describe('a distributor', () => {
     expect([unnamed.asked, named.asked]).toEqual([['pull'], ['shared-cache']]);
   });
 
-  it('asks a node for what it has each time: it may have made room since', async () => {
+  it('asks a node each time: it may have removed a file since', async () => {
     const inbox = new NotingInbox(['shared-cache']);
     const distributor = new Distributor({ origin: ORIGIN });
     for (let i = 0; i < 2; i += 1) await distributor.deliver(checkpoint(LARGE), inbox, NEVER);
@@ -112,7 +112,7 @@ describe('a distributor', () => {
     expect([...gone.asked, ...named.asked]).toEqual(['pull', 'pull']);
   });
 
-  it('sends what there is nowhere to fetch from', async () => {
+  it('sends files without an origin', async () => {
     const inbox = new NotingInbox(['pull']);
     await new Distributor().deliver(checkpoint(LARGE), inbox, NEVER);
     expect(inbox.asked).toEqual(['upload']);
@@ -143,7 +143,7 @@ describe('a distributor', () => {
     },
   );
 
-  it('brings nothing again for another run, which counts for itself', async () => {
+  it('delivers nothing twice to a sandbox, and counts each run separately', async () => {
     const inbox = new NotingInbox([]);
     const shared = new Distributor();
     const [first, second] = [shared.forRun({}), shared.forRun({})];

@@ -51,7 +51,7 @@ const BEFORE = weights(200_000, 1);
 const NAME = 'policy.safetensors';
 
 describe('a file that is encoded against another', () => {
-  it('is a delta that gives the very file, made once for all callers', async () => {
+  it('is a delta that gives the identical file, made once for all callers', async () => {
     await using fixture = await Fixture.open();
     const [base, file] = [
       await fixture.put(safetensorsFile({ w: BEFORE })),
@@ -69,7 +69,7 @@ describe('a file that is encoded against another', () => {
     expect(`sha256:${hash.digest('hex')}`).toBe(file.digest);
   });
 
-  it('is encoded against the first base that is here', async () => {
+  it('is encoded against the first base in the store', async () => {
     await using fixture = await Fixture.open();
     const [base, file] = [
       await fixture.put(safetensorsFile({ w: BEFORE })),
@@ -81,7 +81,7 @@ describe('a file that is encoded against another', () => {
     expect(await fixture.encoded.encode(absent, NAME, [base.digest])).toBeUndefined();
   });
 
-  it('is not, when all of it is other numbers or it has another size', async () => {
+  it('is not encoded when all numbers differ or the sizes differ', async () => {
     await using fixture = await Fixture.open();
     const base = await fixture.put(safetensorsFile({ w: BEFORE }));
     const other = await fixture.put(safetensorsFile({ w: weights(200_000, 9) }));
@@ -91,7 +91,7 @@ describe('a file that is encoded against another', () => {
     expect((await readdir(fixture.place, { recursive: true })).filter((name) => name.includes('.incomplete'))).toEqual([]);
   });
 
-  it('is kept with the last few, and gone with the process that made it', async () => {
+  it('is cached with the last few, and removed with its process', async () => {
     await using fixture = await Fixture.open();
     const base = await fixture.put(safetensorsFile({ w: BEFORE }));
     let last: string | undefined;

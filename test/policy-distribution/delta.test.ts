@@ -47,7 +47,7 @@ describe('a file that is encoded against another one', () => {
     }
   });
 
-  it('may have tensors that its base has not, has elsewhere or in another shape', async () => {
+  it('can have tensors that its base lacks, or has elsewhere or in another shape', async () => {
     const [a, b, c] = [weights(1000, 1), weights(3000, 2), weights(5000, 3)];
     const base = safetensorsFile({ a, b });
     const file = safetensorsFile({ c, b: trained(b, 0.01, 4), a: weights(1001, 5) }, { step: '2' });
@@ -55,7 +55,7 @@ describe('a file that is encoded against another one', () => {
     expect(await wholeOf(await decoded(delta, base))).toBe(readHash(file));
   });
 
-  it('costs what changed: scattered values, or whole tensors', async () => {
+  it('has the size of its changes: scattered values, or whole tensors', async () => {
     const before = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`layer.${i}`, weights(20_000, i)]));
     const base = safetensorsFile(before);
     const changed = (share: number): Buffer =>
@@ -66,13 +66,13 @@ describe('a file that is encoded against another one', () => {
     expect((await encoded('p.safetensors', adapted, base)).length).toBeLessThan(2 * 40_000 * 1.01 + 2000);
   });
 
-  it('is refused when it takes more than it may', async () => {
+  it('is refused when it exceeds its bound', async () => {
     const [base, file] = [safetensorsFile({ w: weights(50_000, 1) }), safetensorsFile({ w: weights(50_000, 2) })];
     await expect(encoded('p.safetensors', file, base, 0.9 * file.length)).rejects.toThrow('longer');
   });
 });
 
-describe('a delta that is not what it was', () => {
+describe('a damaged delta', () => {
   const before = weights(30_000, 1);
   const base = safetensorsFile({ a: before, b: weights(40_000, 2) });
   const file = safetensorsFile({ a: trained(before, 0.02, 3), b: weights(40_000, 4) });

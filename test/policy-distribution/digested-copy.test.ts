@@ -16,7 +16,7 @@ const COPYING = { clock: systemClock, isSynced: true };
 const SIZES = [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 12 * BLOCK_BYTES + 7];
 
 describe.each(WAYS)('a copy that is hashed %s', (_way, expectedSize) => {
-  it.each(SIZES)('is what came, and so is its digest: %d bytes', async (size) => {
+  it.each(SIZES)('equals its source, and so does its digest: %d bytes', async (size) => {
     await using scratch = await ScratchDirectory.make();
     const content = scrambled(size);
     const { digested, written } = await copied(scratch, inPieces(content, 300_001), expectedSize);
@@ -35,7 +35,7 @@ describe.each(WAYS)('a copy that is hashed %s', (_way, expectedSize) => {
     expect(seen).toEqual(seen.map((_bytes, block) => block * BLOCK_BYTES));
   });
 
-  it('fails as its source does', async () => {
+  it('fails with the error of its source', async () => {
     await using scratch = await ScratchDirectory.make();
     const broken = async function* (): AsyncGenerator<Uint8Array> {
       yield scrambled(3 * BLOCK_BYTES);

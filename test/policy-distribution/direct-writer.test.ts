@@ -87,13 +87,13 @@ describe('writing past the page cache', () => {
     expect(await fixture.writes(91, 0.5)).toBe(true);
   });
 
-  it('leaves what it cannot do to others: what does not begin at a page, or at a sector', async () => {
+  it('leaves writes that do not begin at a page or a sector to the page cache', async () => {
     await using fixture = await sceneOf();
     expect(await fixture.writer.write(new Uint8Array(allocateAligned(MIB + 8), 8), 0)).toBe(0);
     expect(await fixture.writes(1, 0)).toBe(false);
   });
 
-  it('is no way into a file that cannot be opened so', async () => {
+  it('is not used for a file that cannot be opened that way', async () => {
     expect(await DirectWriter.open({ fd: 1_000_000 }, systemClock)).toBeUndefined();
   });
 });

@@ -24,7 +24,7 @@ async function stretch(file: FileStretches, at: number, length: number): Promise
 }
 
 describe('a file that is read in stretches', () => {
-  it('gives each of them as it is, short or long, in whatever order, and several at a time', async () => {
+  it('returns each stretch unchanged, short or long, in any order, and several at a time', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('file', CONTENT);
     const begin = fc.nat(BYTES);
@@ -45,7 +45,7 @@ describe('a file that is read in stretches', () => {
     );
   });
 
-  it('is read a few times although it is asked for thousands of pieces, one after the other', async () => {
+  it('is read a few times for thousands of consecutive pieces', async () => {
     await using scratch = await ScratchDirectory.make();
     await using file = await FileStretches.open(await scratch.put('file', CONTENT));
     if (!file) throw new Error('it is there');
@@ -54,7 +54,7 @@ describe('a file that is read in stretches', () => {
     expect(read.mock.calls.length).toBeLessThan(12);
   });
 
-  it('says where it ends when it has been cut off since it was opened', async () => {
+  it('reports its end when it was truncated since it was opened', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('file', CONTENT);
     await using file = await FileStretches.open(path);

@@ -132,7 +132,7 @@ describe('checkpoints on the file system', () => {
     expect(await revision()).not.toBe(before);
   });
 
-  it('two directories that link to each other are refused, not walked for ever', async () => {
+  it('two directories that link to each other are refused', async () => {
     await using scratch = await ScratchDirectory.make();
     await mkdir(join(scratch.path, 'a'));
     await mkdir(join(scratch.path, 'b'));
@@ -181,12 +181,12 @@ describe('checkpoints on the file system', () => {
     });
   });
 
-  it('a disk that fails under the read is the machine’s fault', async () => {
+  it('a disk that fails during the read is an infrastructure failure', async () => {
     const file = await only('/proc/self/mem');
     await expect(readAll(file)).rejects.toMatchObject({ kind: 'infrastructure', code: 'checkpoint.read' });
   });
 
-  it('a file that was replaced by rename under the read, with its size and time kept, has changed', async () => {
+  it('a file that was replaced by rename during the read, with the same size and time, has changed', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('policy.bin', new Uint8Array(1024 * 1024));
     const before = await stat(path);
@@ -199,7 +199,7 @@ describe('checkpoints on the file system', () => {
     await expect(drain(iterator)).rejects.toMatchObject({ code: 'checkpoint.changed', address: path });
   });
 
-  it('a file that is overwritten in place under the read, with its time set back, has changed', async () => {
+  it('a file that is overwritten in place during the read, with its time restored, has changed', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('policy.bin', new Uint8Array(1024 * 1024));
     const noon = new Date('2026-01-01T12:00:00Z');
@@ -210,7 +210,7 @@ describe('checkpoints on the file system', () => {
     await expect(drain(iterator)).rejects.toMatchObject({ code: 'checkpoint.changed', address: path });
   });
 
-  it('a file whose directory is exchanged for another under the read has changed', async () => {
+  it('a file whose directory is exchanged during the read has changed', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('latest/policy.bin', 'step 1');
     await scratch.put('next/policy.bin', 'step 2');
@@ -221,7 +221,7 @@ describe('checkpoints on the file system', () => {
     await expect(drain(iterator)).rejects.toMatchObject({ code: 'checkpoint.changed', address: path });
   });
 
-  it('a named pipe that takes the place of a listed file does not hold the read up', async () => {
+  it('a named pipe in place of a listed file does not delay the read', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('policy.bin', 'x');
     const file = await only(path);

@@ -122,7 +122,7 @@ describe('a checkpoint on a web server', () => {
     expect(fixture.server.asked).toEqual(['policy.bin bytes=0-0']);
   });
 
-  it('goes by the name in the path, whatever the query and wherever it redirects to', async () => {
+  it('has the name in the path, whatever the query and the redirects', async () => {
     await using fixture = await Fixture.open();
     fixture.server.handle('latest/my policy.bin', (_, response) => void response.writeHead(302, { location: '/policy.bin' }).end());
     const file = await fixture.listed('latest/my%20policy.bin?X-Signature=hush');
@@ -130,7 +130,7 @@ describe('a checkpoint on a web server', () => {
     expect(await fixture.read(file)).toEqual(WEIGHTS);
   });
 
-  it('is asked for with the query that it was named with, which no message has', async () => {
+  it('is requested with its query, which no message shows', async () => {
     await using fixture = await Fixture.open();
     fixture.server.handle('signed.bin', (request, response) => {
       if (request.url?.endsWith('?signature=hush')) response.writeHead(200, { 'content-length': 5 }).end('hello');
@@ -212,7 +212,7 @@ describe('a connection that breaks', () => {
     expect(resumed.map((asked) => Number(/(\d+)-$/.exec(asked)?.[1])).every((from, i, all) => from >= (all[i - 1] ?? 0))).toBe(true);
   });
 
-  it('is started again by a server that knows no ranges, and no byte comes twice', async () => {
+  it('is restarted from a server without ranges, and no byte comes twice', async () => {
     await using fixture = await Fixture.open();
     const file = await fixture.listed();
     let times = 0;
@@ -241,7 +241,7 @@ describe('a connection that breaks', () => {
     expect(failed).toMatchObject({ kind: 'input', code: 'checkpoint.changed', address: file.address });
   });
 
-  it('is not resumed when nothing tells versions apart', async () => {
+  it('is not resumed when versions cannot be distinguished', async () => {
     await using fixture = await Fixture.open();
     fixture.server.handle('x.bin', (request, response) => {
       response.writeHead(200, { 'content-length': WEIGHTS.length });
@@ -253,7 +253,7 @@ describe('a connection that breaks', () => {
     await expect(fixture.whileTimePasses(fixture.read(file))).rejects.toMatchObject({ kind: 'infrastructure', code: 'checkpoint.read' });
   });
 
-  it('and brings nothing four times in a row ends the read', async () => {
+  it('and brings no byte four times in a row ends the read', async () => {
     await using fixture = await Fixture.open();
     const file = await fixture.listed();
     fixture.server.handle('policy.bin', (_, response) => void response.writeHead(503).end());

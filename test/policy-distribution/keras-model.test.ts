@@ -5,7 +5,7 @@ const read = (config: unknown) => readKerasModel(Buffer.from(JSON.stringify(conf
 const layer = (class_name: string, name: string, more: object = {}) => ({ class_name, config: { name }, ...more });
 
 describe('the configuration of a Keras model', () => {
-  it('names its layers and what each takes, where that is one shape', () => {
+  it('names its layers and their inputs, if these have one shape', () => {
     const layers = [
       { class_name: 'InputLayer', config: { name: 'in', batch_shape: [null, 4] } },
       layer('Dense', 'dense', { build_config: { input_shape: [null, 4] } }),
@@ -30,7 +30,7 @@ describe('the configuration of a Keras model', () => {
     });
   });
 
-  it('of a class of its own may name none', () => {
+  it('of a custom class can name no layers', () => {
     expect(read({ class_name: 'Mine', config: { units: 3 } })).toEqual({ kind: 'Mine', layers: [] });
   });
 

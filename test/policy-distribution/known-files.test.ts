@@ -82,7 +82,7 @@ describe('a file that is added again', () => {
     expect(source.reads).toBe(3);
   });
 
-  it('is read again when what was kept of it is gone', async () => {
+  it('is read again when its stored content is gone', async () => {
     await using scratch = await ScratchDirectory.make();
     const { source, add, objects } = await fixture(scratch);
     await add();

@@ -73,7 +73,7 @@ const openStore = (scratch: ScratchDirectory, clock: SkippableClock): Promise<Ch
   CheckpointStore.open({ directory: join(scratch.path, 'store'), limits: { maxBytes: 100_000_000, maxFiles: 100 }, clock });
 
 describe('checkpoints that are not in use', () => {
-  it('are kept as what differs from the next one, and found as they were', async () => {
+  it('are stored as deltas of the next one, and read unchanged', async () => {
     await using fixture = await Fixture.open();
     const [first, second, third] = [await fixture.step(), await fixture.step(), await fixture.step()];
     const retained = await fixture.store.retain(keepAll, signal);
@@ -87,7 +87,7 @@ describe('checkpoints that are not in use', () => {
     expect(await fixture.files('incoming')).toEqual([]);
   });
 
-  it('stay as they are while they are held, needed or were used a short time ago', async () => {
+  it('stay whole while they are held, needed or were used a short time ago', async () => {
     await using fixture = await Fixture.open();
     const [first, second, third] = [await fixture.step(), await fixture.step(), await fixture.step()];
     await fixture.store.find(third.digest);
@@ -95,7 +95,7 @@ describe('checkpoints that are not in use', () => {
     expect((await fixture.store.retain({ ...keepAll, isNeeded: (digest) => digest === second.digest }, signal)).packed).toEqual([]);
   });
 
-  it('lose again what was rebuilt for an evaluation, and keep their delta', async () => {
+  it('lose a file again that was rebuilt for an evaluation, and keep their delta', async () => {
     await using fixture = await Fixture.open();
     const first = await fixture.step();
     await fixture.step();
@@ -108,7 +108,7 @@ describe('checkpoints that are not in use', () => {
     expect([await fixture.files('objects'), await fixture.files('packed')]).toMatchObject([{ length: 1 }, packed]);
   });
 
-  it('stay as they are when nothing of the kind was used later, or what was is too different', async () => {
+  it('stay whole when no similar checkpoint was used later', async () => {
     await using fixture = await Fixture.open();
     await fixture.add('a.safetensors', safetensorsFile({ w: weights(COUNT, 7) }));
     await fixture.add('b.safetensors', safetensorsFile({ w: weights(COUNT, 8) }));
@@ -117,7 +117,7 @@ describe('checkpoints that are not in use', () => {
     expect(await fixture.files('packed')).toEqual([]);
   });
 
-  it('of other formats are encoded against one of the same size', async () => {
+  it('of other formats are encoded against a checkpoint of the same size', async () => {
     await using fixture = await Fixture.open();
     const before = weights(COUNT, 3);
     const first = await fixture.add('a.onnx', Buffer.from(before.buffer));
@@ -138,7 +138,7 @@ describe('checkpoints that are not in use', () => {
       expect(await fixture.store.find(all[i]?.digest ?? digestBytes(''))).toEqual(all[i]);
   });
 
-  it('go for good beyond what may be kept, the oldest first, and take no base of others with them', async () => {
+  it('are deleted beyond the bound, the oldest first, but never a base of others', async () => {
     await using fixture = await Fixture.open();
     const all = [await fixture.step(), await fixture.step(), await fixture.step()];
     const retained = await fixture.store.retain({ ...keepAll, maxBytes: 1.02 * BYTES }, signal);
@@ -154,8 +154,8 @@ describe('checkpoints that are not in use', () => {
   });
 });
 
-describe('a store that is looked through', () => {
-  it('reports how much of it is intact, plain or not', async () => {
+describe('a store that is checked', () => {
+  it('reports how much of it is intact, whole or as deltas', async () => {
     await using fixture = await Fixture.open();
     for (let i = 0; i < 3; i += 1) await fixture.step();
     await fixture.store.retain(keepAll, signal);
@@ -163,7 +163,7 @@ describe('a store that is looked through', () => {
     expect(await fixture.store.verify({ remove: false, signal })).toEqual({ intact: 3, bytes, damaged: [], incomplete: [] });
   });
 
-  it('reports which files are damaged and which checkpoints lack something, and takes the damaged out when asked to', async () => {
+  it('reports damaged files and incomplete checkpoints, and removes the damaged files on request', async () => {
     await using fixture = await Fixture.open();
     const [first, second, third] = [await fixture.step(), await fixture.step(), await fixture.step()];
     await fixture.store.retain(keepAll, signal);
@@ -179,7 +179,7 @@ describe('a store that is looked through', () => {
     expect(await fixture.store.add(filesystemSource, again, signal)).toEqual(third);
   });
 
-  it('is left as it is unless it is asked for', async () => {
+  it('is unchanged without that request', async () => {
     await using fixture = await Fixture.open();
     const only = await fixture.step();
     const path = only.files[0]?.hostPath ?? '';
@@ -193,8 +193,8 @@ describe('a store that is looked through', () => {
   });
 });
 
-describe('a store that was harmed', () => {
-  it('never gives out what a delta with a flipped bit makes, nor one whose base has one', async () => {
+describe('a damaged store', () => {
+  it('never returns a file from a delta or a base with a flipped bit', async () => {
     await using fixture = await Fixture.open();
     const first = await fixture.step();
     const second = await fixture.step();
@@ -214,7 +214,7 @@ describe('a store that was harmed', () => {
     expect(await fixture.store.find(first.digest)).toEqual(first);
   });
 
-  it('never gives out another file than a delta is called by, however sound the delta is in itself', async () => {
+  it('never returns another file than a delta is named for, even if the delta is valid', async () => {
     await using fixture = await Fixture.open();
     const [first, second] = [await fixture.step(), await fixture.step()];
     await fixture.store.retain(keepAll, signal);
@@ -227,7 +227,7 @@ describe('a store that was harmed', () => {
     expect(await fixture.files('objects')).toHaveLength(1);
   });
 
-  it('does not give up a file for a delta that has been damaged', async () => {
+  it('does not replace a file by a damaged delta', async () => {
     await using fixture = await Fixture.open();
     const first = await fixture.step();
     await fixture.step();
@@ -242,7 +242,7 @@ describe('a store that was harmed', () => {
     expect(await fixture.files('packed')).toEqual([]);
   });
 
-  it('takes a checkpoint that lacks its base for one that is not there, until it is brought again', async () => {
+  it('treats a checkpoint without its base as missing, until it is sent again', async () => {
     await using fixture = await Fixture.open();
     const [first, second] = [await fixture.step(), await fixture.step()];
     await fixture.store.retain(keepAll, signal);
@@ -253,7 +253,7 @@ describe('a store that was harmed', () => {
     expect(await fixture.store.find(first.digest)).toEqual(first);
   });
 
-  it('has all that it had, and nothing else, after Musters were killed while they packed and rebuilt', async () => {
+  it('has exactly its earlier content after Musters were killed while they packed and rebuilt', async () => {
     await using fixture = await Fixture.open();
     const all = [await fixture.step(), await fixture.step(), await fixture.step()];
     const directory = join(fixture.scratch.path, 'store');
@@ -292,7 +292,7 @@ describe('a store that was harmed', () => {
     },
   );
 
-  it('keeps what was brought again while the same was on its way out', async () => {
+  it('keeps a file that is sent again while it is being deleted', async () => {
     await using fixture = await Fixture.open();
     const first = await fixture.step();
     const hex = getDigestHex(first.digest);
@@ -305,7 +305,7 @@ describe('a store that was harmed', () => {
     expect(await store.find(first.digest)).toEqual(first);
   });
 
-  it('says that the disk is full when it is, of packing and of rebuilding, and has lost nothing', async () => {
+  it('reports a full disk during packing and rebuilding, and loses nothing', async () => {
     await using fixture = await Fixture.open();
     const [first] = [await fixture.step(), await fixture.step()];
     const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
@@ -347,7 +347,7 @@ describe('a store that was harmed', () => {
     expect([await fixture.files('objects'), await fixture.files('incoming')]).toMatchObject([{ length: 2 }, []]);
   });
 
-  it('keeps what it was when packing is broken off', async () => {
+  it('is unchanged when packing is interrupted', async () => {
     await using fixture = await Fixture.open();
     const [first, second] = [await fixture.step(), await fixture.step()];
     const stop = new AbortController();

@@ -23,7 +23,7 @@ async function pickle(sample: string): Promise<Uint8Array> {
 }
 
 describe('the pickle of a state dict', () => {
-  it('that would call something else than tensors need is not described', () => {
+  it('that calls other functions than tensors need is not described', () => {
     const evil = Buffer.from('\x80\x02cos\nsystem\nX\x04\x00\x00\x00true\x85R.', 'latin1');
     expect(() => readPickledTensors(evil)).toThrow(new UnknownPickle('it calls os.system'));
   });
@@ -45,7 +45,7 @@ describe('the pickle of a state dict', () => {
 });
 
 describe('the pickle of a TorchScript model', () => {
-  it('tells parameters and buffers by the modules that have them', async () => {
+  it('names parameters and buffers by their modules', async () => {
     expect(readPickledTensors(await pickle('module.pt'))).toEqual([
       { name: 'mean', dtype: 'F64', shape: [4] },
       { name: 'net.0.weight', dtype: 'F32', shape: [8, 4] },

@@ -10,8 +10,8 @@ import { ScratchDirectory } from './scratch-directory.ts';
 const HEX = 'ab'.repeat(32);
 const signal = new AbortController().signal;
 
-describe('a URI that says which content is meant', () => {
-  it('is the URI and a digest', () => {
+describe('a URI with a digest', () => {
+  it('consists of the URI and a digest', () => {
     expect(parsePinnedUri(`gs://bucket/x#sha256=${HEX.toUpperCase()}`)).toEqual({ uri: 'gs://bucket/x', expected: `sha256:${HEX}` });
     expect(parsePinnedUri('/runs/a#1.onnx')).toEqual({ uri: '/runs/a#1.onnx', expected: undefined });
   });
@@ -20,7 +20,7 @@ describe('a URI that says which content is meant', () => {
     expect(() => parsePinnedUri(`/x#sha256=${hex}`)).toThrow('expected 64 hexadecimal digits');
   });
 
-  it('brings that content, or nothing', async () => {
+  it('gives that content, or nothing', async () => {
     await using scratch = await ScratchDirectory.make();
     const limits = { maxBytes: 1000, maxFiles: 10 };
     const store = await CheckpointStore.open({ directory: join(scratch.path, 'store'), limits, clock: new ManualClock() });

@@ -61,7 +61,7 @@ class Fixture implements AsyncDisposable {
 }
 
 describe('checkpoints beyond what may be kept', () => {
-  it('go in the order in which they were last used, and no more of them than have to', async () => {
+  it('are deleted in the order of their last use, and no more than necessary', async () => {
     await using fixture = await Fixture.open();
     const [a, b, c] = [await fixture.unused('a'), await fixture.unused('b'), await fixture.unused('c')];
     await fixture.store.find(a.digest);
@@ -109,7 +109,7 @@ describe('checkpoints beyond what may be kept', () => {
     expect(await holds()).toEqual([]);
   });
 
-  it('cannot be held while they are not there, and are again once they are', async () => {
+  it('cannot be held while they are missing, and can be again once they are sent', async () => {
     await using fixture = await Fixture.open();
     const a = await fixture.unused('a');
     await fixture.store.retain({ maxBytes: 0, isNeeded: none }, signal);
@@ -132,7 +132,7 @@ describe('checkpoints beyond what may be kept', () => {
     expect((await fixture.store.retain({ maxBytes: 0, isNeeded: none }, signal)).forgotten).toEqual([a.digest]);
   });
 
-  it('stay while an evaluation will need them, or has just brought them', async () => {
+  it('stay while an evaluation will need them, or has just sent them', async () => {
     await using fixture = await Fixture.open();
     const a = await fixture.unused('a');
     await fixture.add('b');
@@ -155,7 +155,7 @@ describe('checkpoints beyond what may be kept', () => {
     });
   });
 
-  it('leave a file to another checkpoint that has it, too', async () => {
+  it('leave a file that another checkpoint also has', async () => {
     await using fixture = await Fixture.open();
     const a = await fixture.unused('a');
     await fixture.scratch.put('both/a.bin', 'a'.padEnd(100, '.'));
@@ -170,7 +170,7 @@ describe('checkpoints beyond what may be kept', () => {
     expect(await fixture.store.find(both.digest)).toEqual(both);
   });
 
-  it('leave a file that a sandbox has to the sandbox', async () => {
+  it('leave a file that a sandbox has in the sandbox', async () => {
     await using fixture = await Fixture.open();
     const a = await fixture.unused('a');
     const inside = join(fixture.scratch.path, 'inbox');
@@ -191,7 +191,7 @@ describe('checkpoints beyond what may be kept', () => {
     });
   });
 
-  it('can be brought again', async () => {
+  it('can be sent again', async () => {
     await using fixture = await Fixture.open();
     const a = await fixture.unused('a');
     await fixture.store.retain({ maxBytes: 0, isNeeded: none }, signal);
@@ -222,7 +222,7 @@ describe('a checkpoint that is looked for', () => {
   });
 });
 
-describe('what to forget', () => {
+describe('the choice of what to delete', () => {
   const file = fc.record({
     digest: fc.constantFrom('f1', 'f2', 'f3', 'f4', 'f5').map(digestBytes),
     size: fc.constant(10),
@@ -237,7 +237,7 @@ describe('what to forget', () => {
   const bytesOf = (all: readonly RetainedCheckpoint[]): number =>
     new Set(all.flatMap(({ files }) => files.map(({ digest }) => digest))).size * 10;
 
-  it('lets the rest fit, unless what is needed does not', () => {
+  it('lets the rest fit, unless the needed files exceed the bound', () => {
     fc.assert(
       fc.property(kept, fc.nat(60), (all, maxBytes) => {
         const gone = new Set<Digest>(chooseCheckpointsToRemove(all, contents, maxBytes));
@@ -249,7 +249,7 @@ describe('what to forget', () => {
     );
   });
 
-  it('is older than all that stays, and all of it had to go', () => {
+  it('is older than everything that stays, and no larger than necessary', () => {
     fc.assert(
       fc.property(kept, fc.nat(60), (all, maxBytes) => {
         const gone = chooseCheckpointsToRemove(all, contents, maxBytes);

@@ -56,8 +56,8 @@ class Fixture implements AsyncDisposable {
   }
 }
 
-describe('a checkpoint that is sent as what differs from one that is here', () => {
-  it('becomes the file, to the byte, and nothing of the delta is left', async () => {
+describe('a checkpoint that is sent as a delta of a stored one', () => {
+  it('becomes the identical file, and nothing of the delta is left', async () => {
     await using fixture = await Fixture.open();
     await fixture.send(digestBytes(BASE), BASE, 'file');
     const delta = await encoded(NAME, FILE, BASE);
@@ -85,7 +85,7 @@ describe('a checkpoint that is sent as what differs from one that is here', () =
     expect(await fixture.send(digestBytes(FILE), delta.subarray(half), 'delta', half, delta.length)).toMatchObject({ kind: 'stored' });
   });
 
-  it('is refused when that one is not here, and can be sent whole', async () => {
+  it('is refused without its base, and can be sent whole', async () => {
     await using fixture = await Fixture.open();
     const sending = fixture.send(digestBytes(FILE), await encoded(NAME, FILE, BASE));
     await expect(sending).rejects.toMatchObject({
@@ -115,7 +115,7 @@ describe('a checkpoint that is sent as what differs from one that is here', () =
     expect(await fixture.store.find(digestBytes(FILE))).toBeUndefined();
   });
 
-  it('is held to the same bounds as one that is sent whole: its size, and what its header says', async () => {
+  it('has the same bounds as one that is sent whole: its size, and its header', async () => {
     await using fixture = await Fixture.open();
     await fixture.send(digestBytes(BASE), BASE, 'file');
     const large = safetensorsFile({ w: before, more: new Uint16Array(MAX_BYTES) });

@@ -32,7 +32,7 @@ describe('a checkpoint in several files', () => {
     expect((await added(scratch, WHOLE, SHARDS, below)).files).toHaveLength(4);
   });
 
-  it('is none while a shard is missing: the error names the index and the shard, and nothing has its name', async () => {
+  it('is refused while a shard is missing: the error names the index and the shard, and nothing is stored', async () => {
     await using scratch = await ScratchDirectory.make();
     await expect(added(scratch, WHOLE, SHARDS.slice(0, 1))).rejects.toMatchObject({
       kind: 'input',
@@ -42,7 +42,7 @@ describe('a checkpoint in several files', () => {
     expect(await readdir(join(scratch.path, 'store/checkpoints'))).toEqual([]);
   });
 
-  it('is none any more when a shard has gone since it was brought', async () => {
+  it('is refused when a shard is gone since it was sent', async () => {
     await using scratch = await ScratchDirectory.make();
     const files = new Map([...SHARDS.map((name) => [name, EMPTY] as const), [INDEX, Buffer.from(WHOLE)] as const]);
     const source: CheckpointSource = {

@@ -72,7 +72,7 @@ describe('a caller of the server', () => {
     await expect(listing).rejects.toMatchObject({ kind: 'input', code: expect.stringMatching(/^checkpoint\.(outside|missing)$/) });
   });
 
-  it('gets nothing of a file whose directory was exchanged for a link that leads out, after it was listed', async () => {
+  it('gets nothing of a file whose directory was replaced by a link to the outside after it was listed', async () => {
     await using scratch = await ScratchDirectory.make();
     await scratch.put('root/run/policy.bin', 'x');
     const source = createFilesystemSourceWithin([join(scratch.path, 'root')]);
@@ -85,7 +85,7 @@ describe('a caller of the server', () => {
     await expect(reading).rejects.toMatchObject(OUTSIDE);
   });
 
-  it('may name no file at all where there are no roots, or none that exist', async () => {
+  it('may name no file without roots, or without existing ones', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('policy.bin', 'x');
     for (const roots of [[], [join(scratch.path, 'nowhere')]])

@@ -44,8 +44,8 @@ async function left(scratch: ScratchDirectory, by: 'here' | 'elsewhere'): Promis
   await writeFile(join(scratch.path, 'store/unsynced', `${writer}.${HEX}`), '');
 }
 
-describe('a large checkpoint that is synced behind its users’ backs', () => {
-  it('is there as soon as its digest is known, with a note until it is on the disk', async () => {
+describe('a large checkpoint that is synced in the background', () => {
+  it('is available as soon as its digest is known, with a note until it is on the disk', async () => {
     await using scratch = await ScratchDirectory.make();
     const store = await opened(scratch);
     const { promise: disk, resolve } = Promise.withResolvers<void>();
@@ -69,7 +69,7 @@ describe('a large checkpoint that is synced behind its users’ backs', () => {
     expect(await listed(scratch, 'objects')).toEqual([]);
   });
 
-  it('is taken out when it cannot be put on the disk, which is said when all has settled', async () => {
+  it('is removed when it cannot be synced, which is reported at the end', async () => {
     await using scratch = await ScratchDirectory.make();
     const store = await opened(scratch);
     const path = await scratch.put('policy.bin', WEIGHTS);
@@ -94,7 +94,7 @@ describe('a large checkpoint that is synced behind its users’ backs', () => {
     await store.waitUntilSynced();
   });
 
-  it('is kept when it is whole although its writer is gone, and left alone while that lives', async () => {
+  it('is kept when it is whole after its writer died, and left alone while the writer lives', async () => {
     await using scratch = await ScratchDirectory.make();
     await left(scratch, 'here');
     const note = `${(await IncomingNames.create(systemClock)).next()}.${HEX}`;
@@ -104,14 +104,14 @@ describe('a large checkpoint that is synced behind its users’ backs', () => {
   });
 });
 
-describe('a server whose store a command line has brought a checkpoint into', () => {
+describe('a server whose store has an unsynced checkpoint of a command', () => {
   const WAYS: readonly [string, (server: CheckpointStore, brought: StoredCheckpoint, path: string) => Promise<unknown>][] = [
     ['finds it', (server, { digest }) => server.find(digest)],
     ['restores it', (server, brought) => server.restore(brought)],
     ['brings it, too', (server, _brought, path) => server.add(filesystemSource, path, signal)],
   ];
 
-  it.each(WAYS)('%s once it has put it on the disk itself', async (_way, ask) => {
+  it.each(WAYS)('%s once it has synced the checkpoint itself', async (_way, ask) => {
     await using scratch = await ScratchDirectory.make();
     const [commandLine, server] = [await opened(scratch), await opened(scratch, 'before')];
     const path = await scratch.put('policy.bin', WEIGHTS);

@@ -30,7 +30,7 @@ async function turnsOf(reading: Promise<unknown>): Promise<number> {
 }
 
 describe('an untrusted file', () => {
-  it('is read in a thread where that takes more than a megabyte of it, and the event loop continues meanwhile', async () => {
+  it('is read in a thread if more than a megabyte of it is needed, while the event loop continues', async () => {
     const files = new UntrustedFiles(systemClock);
     const { order, readAt } = inMemory(large);
     const posted = vi.spyOn(Worker.prototype, 'postMessage');
@@ -43,14 +43,14 @@ describe('an untrusted file', () => {
     expect(layout.at(-1)).toMatchObject({ begin: large.length - 4, size: 4, wordBytes: 4 });
   });
 
-  it('is read without one where a little of it is enough', async () => {
+  it('is read without a thread if a little of it is enough', async () => {
     const posted = vi.spyOn(Worker.prototype, 'postMessage');
     const { order, readAt } = inMemory(small);
     expect(await new UntrustedFiles(systemClock).read('layout', order, readAt)).toHaveLength(2);
     expect(posted).not.toHaveBeenCalled();
   });
 
-  it('is refused by a thread as it is without one, and errors of where it comes from pass through', async () => {
+  it('is refused by a thread as without one, and errors of its source pass through', async () => {
     const files = new UntrustedFiles(systemClock);
     const { order, readAt } = inMemory(large.subarray(0, -1));
     await expect(files.read('check', order, readAt)).rejects.toMatchObject({
@@ -66,7 +66,7 @@ describe('an untrusted file', () => {
     await expect(files.read('check', order, failing)).rejects.toBe(gone);
   });
 
-  it('is given up when a thread takes too long over it, and the thread with it; the next file is read', async () => {
+  it('is given up with its thread when reading takes too long, and the next file is read', async () => {
     const clock = new ManualClock();
     const files = new UntrustedFiles(clock);
     const { order, readAt } = inMemory(large);

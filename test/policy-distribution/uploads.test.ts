@@ -111,7 +111,7 @@ describe('an upload', () => {
     expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(0);
   });
 
-  it('that begins elsewhere than where the last piece ended learns where that was', async () => {
+  it('that does not begin where the last piece ended is told the position', async () => {
     await using fixture = await Fixture.open();
     await fixture.uploads.append(fixture.part({ bytes: pieces(WEIGHTS.subarray(0, 1000)) }), signal);
     for (const offset of [999, 1001, 5000]) {
@@ -122,7 +122,7 @@ describe('an upload', () => {
     expect(await fixture.uploads.countReceived(digestBytes(WEIGHTS), 'pipeline')).toBe(1000);
   });
 
-  it('may be started again', async () => {
+  it('can be started again', async () => {
     await using fixture = await Fixture.open();
     await fixture.uploads.append(fixture.part({ bytes: pieces(Buffer.alloc(4000, 1)) }), signal);
     expect(await fixture.uploads.append(fixture.part(), signal)).toMatchObject({ kind: 'stored' });
@@ -156,7 +156,7 @@ describe('an upload', () => {
     });
   });
 
-  it('that says nothing for a minute is given up, and can be resumed', async () => {
+  it('that is silent for a minute is given up, and can be resumed', async () => {
     await using fixture = await Fixture.open();
     const appending = fixture.uploads.append(fixture.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
     const ended = appending.catch((error: unknown) => error);
@@ -171,7 +171,7 @@ describe('an upload', () => {
     });
   });
 
-  it('is held back to the speed of the disk, however large it is', async () => {
+  it('is limited to the speed of the disk, however large it is', async () => {
     await using fixture = await Fixture.open(400_000_000);
     const chunk = Buffer.alloc(1_000_000, 7);
     const hash = createHash('sha256');
@@ -191,7 +191,7 @@ describe('an upload', () => {
   });
 });
 
-describe('what was sent and is wrong', () => {
+describe('an upload that is wrong', () => {
   it.each([
     ['bytes that are not those of the digest', { bytes: pieces(Buffer.alloc(5000)) }, 'checkpoint.digest'],
     ['more bytes than were announced', { size: 4000 }, 'upload.too-long'],
@@ -230,7 +230,7 @@ describe('what was sent and is wrong', () => {
     await expect(fixture.send(WEIGHTS, { content: { kind: 'file', name } })).rejects.toMatchObject({ code: 'checkpoint.path' });
   });
 
-  it('a full disk is the machine’s fault, and leaves nothing of the upload', async () => {
+  it('a full disk is an infrastructure failure, and leaves nothing of the upload', async () => {
     await using fixture = await Fixture.open();
     const handle = await open(await fixture.scratch.put('any', ''));
     const prototype: typeof handle = Object.getPrototypeOf(handle);
@@ -255,7 +255,7 @@ describe('uploads of the same checkpoint', () => {
     expect(await fixture.store.find(digestBytes(WEIGHTS))).toBeDefined();
   });
 
-  it('by one: the latest stream continues, those before it are ended', async () => {
+  it('by one principal: the latest stream continues, earlier ones are ended', async () => {
     await using fixture = await Fixture.open();
     const dead = fixture.uploads.append(fixture.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
     const ended = dead.catch((error: unknown) => error);

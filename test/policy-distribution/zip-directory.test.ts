@@ -40,7 +40,7 @@ function asZip64(bytes: Buffer): Buffer {
 }
 
 describe('the directory of a ZIP archive', () => {
-  it('names what is in it, with its sizes', async () => {
+  it('names its entries, with their sizes', async () => {
     const entries = await read(ARCHIVE);
     expect(entries.map(({ name, size }) => [name, size])).toEqual([
       ['model/data.pkl', 300],
@@ -58,7 +58,7 @@ describe('the directory of a ZIP archive', () => {
     await expect(read(ARCHIVE.subarray(0, length))).rejects.toMatchObject({ kind: 'input', code: 'checkpoint.zip' });
   });
 
-  it('with false sizes is read or refused, and nothing else', async () => {
+  it('with false sizes is read or refused, without another error', async () => {
     const change = fc.record({ at: fc.double({ min: 0, max: 0.999_999, noNaN: true }), to: fc.uint8Array({ minLength: 1, maxLength: 8 }) });
     await fc.assert(
       fc.asyncProperty(
@@ -76,7 +76,7 @@ describe('the directory of a ZIP archive', () => {
     );
   });
 
-  it('of which more is claimed than is read at once is refused', async () => {
+  it('that claims more than is read at once is refused', async () => {
     const bytes = Buffer.from(ARCHIVE);
     bytes.writeUInt32LE(0xfffffff0, bytes.indexOf(Buffer.from([0x50, 0x4b, 5, 6])) + 12);
     await expect(read(bytes)).rejects.toThrow('its directory has 4294967280 bytes (4.0 GiB); expected at most');

@@ -41,7 +41,7 @@ describe('the pace of creation', () => {
     );
   });
 
-  test('is halved by a refusal, and the service left alone for as long as it asked', () => {
+  test('is halved by a refusal, and creation pauses for as long as the service asked', () => {
     fc.assert(
       fc.property(rates, answers, fc.nat(60_000), (perSecond, said, retryAfterMs) => {
         const { pace, now } = after(perSecond, said);
@@ -55,7 +55,7 @@ describe('the pace of creation', () => {
     );
   });
 
-  test('comes back to the configured rate when the service takes everything', () => {
+  test('returns to the configured rate when the service accepts everything', () => {
     fc.assert(
       fc.property(rates, answers, (perSecond, said) => {
         let { pace } = after(perSecond, said);
@@ -80,7 +80,7 @@ describe('a service that is busy', () => {
     expect(history.rate.perSecond).toBe(2);
   });
 
-  test('refuses no waiter, however long it lasts, and says why in the state', async () => {
+  test('refuses no waiter, however long it lasts, and reports the reason in the state', async () => {
     await using fake = await fakePool({ config: { maxCreationFailures: 1 } });
     const busy = new ProviderBusyError('e2b.busy', 'too many sandboxes');
     fake.provider.create = () => Promise.reject(busy);

@@ -14,7 +14,7 @@ const exposures: fc.Arbitrary<Exposure> = fc.oneof(
 const isCode = (exposure: Exposure): exposure is CodeExposure => exposure.kind === 'code';
 
 describe('a sandbox', () => {
-  it('never has code of one beside code or data of another, and nothing else keeps it from being used', () => {
+  it('never has code of one evaluation with code or data of another, and is otherwise reusable', () => {
     fc.assert(
       fc.property(fc.array(exposures, { maxLength: 12 }), (wishes) => {
         let past: PastExposure = FRESH;
@@ -33,7 +33,7 @@ describe('a sandbox', () => {
     );
   });
 
-  it('that is given what must not come into it is a defect', () => {
+  it('that is given a forbidden exposure is a defect', () => {
     const code = { kind: 'code', principal: 'ann', suite: digestBytes('a suite'), checkpoint: undefined } as const;
     expect(() => addExposure(code, { kind: 'data', principal: 'ann' })).toThrow('is not for');
   });

@@ -22,7 +22,7 @@ test('of several alarms the earliest counts', async () => {
   expect(ranAt).toEqual([50]);
 });
 
-test('many events together are one run, and the next has to wait for the interval', async () => {
+test('simultaneous events make one run, and the next waits for the interval', async () => {
   const { clock, ranAt, pacer: it } = pacer(10);
   it.runPaced();
   it.runPaced();

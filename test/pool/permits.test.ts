@@ -4,7 +4,7 @@ import { Permits } from '../../src/pool/permits.ts';
 const never = new AbortController().signal;
 
 describe('permits', () => {
-  it('are given in the order in which they are asked for, and several all at once', async () => {
+  it('are granted in the order of requests, and several at once', async () => {
     const permits = new Permits(3);
     const [one, ...others] = await permits.acquire(3, never);
     const given: string[] = [];
@@ -21,7 +21,7 @@ describe('permits', () => {
     expect(await permits.acquire(3, never)).toHaveLength(3);
   });
 
-  it('are all there are where more are asked for', async () => {
+  it('are all of them if more are requested', async () => {
     const permits = new Permits(1);
     const both = await permits.acquire(2, never);
     expect(both).toHaveLength(2);
@@ -33,7 +33,7 @@ describe('permits', () => {
     expect(await next).toHaveLength(1);
   });
 
-  it('pass to the next when what waits for them is cancelled, before they are given or in the same moment', async () => {
+  it('pass to the next request when a waiting one is cancelled, before or while they are granted', async () => {
     const permits = new Permits(1);
     const [held] = await permits.acquire(1, never);
     const called = [new AbortController(), new AbortController()];

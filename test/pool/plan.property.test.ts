@@ -107,7 +107,7 @@ function worldAfter(config: PoolConfig, events: readonly Happening[]): Simulated
 }
 
 describe('whatever happens,', () => {
-  test('each action is right to take: bounds, concurrency, turns and states hold, and a plan that was carried out leaves nothing to do', () => {
+  test('each action respects bounds, concurrency, order and states, and an executed plan leaves nothing to do', () => {
     // The world checks each action as it takes it.
     fc.assert(
       fc.property(configs, happenings, (config, events) => {
@@ -130,7 +130,7 @@ describe('whatever happens,', () => {
     );
   });
 
-  test('everyone who waits is served once things go well, and by the alarms that the planner sets itself', () => {
+  test('every waiter is served once the provider works, by the alarms that the planner sets itself', () => {
     fc.assert(
       fc.property(configs, happenings, (config, events) => {
         const world = worldAfter(config, events);
@@ -145,7 +145,7 @@ describe('whatever happens,', () => {
     );
   });
 
-  test('the longest waiter is served, however many come after it that could use what there is', () => {
+  test('the longest waiter is served, however many later ones could use the sandboxes', () => {
     fc.assert(
       fc.property(configs, happenings, fc.array(fc.nat(5), { minLength: 1, maxLength: 4 }), (config, events, crowd) => {
         const world = worldAfter(config, events);
@@ -160,7 +160,7 @@ describe('whatever happens,', () => {
     );
   });
 
-  test('every waiter is served or refused, though creation fails for ever and others stand idle', () => {
+  test('every waiter is served or refused, even if creation always fails and other sandboxes are idle', () => {
     fc.assert(
       fc.property(configs, happenings, (config, events) => {
         const world = worldAfter(config, events);
@@ -173,7 +173,7 @@ describe('whatever happens,', () => {
     );
   });
 
-  test('left alone, the pool comes to rest at its target', () => {
+  test('without events the pool settles at its target', () => {
     fc.assert(
       fc.property(configs, happenings, (config, events) => {
         const world = worldAfter(config, events);

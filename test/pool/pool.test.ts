@@ -32,7 +32,7 @@ describe('size', () => {
     expect(fake.pool.state()).toMatchObject({ phase: 'open', swept: 1, sandboxes: { idle: 2 }, isolation: { mechanism: 'fake' } });
   });
 
-  test('sandboxes are created for those who wait, and no more than the maximum', async () => {
+  test('sandboxes are created for waiters, up to the maximum', async () => {
     await using fake = await fakePool({ config: { max: 3 } });
     const leases = Array.from({ length: 5 }, () => fake.pool.acquire(DATA, never));
     const refused = Promise.all(leases.slice(3).map(rejection));
@@ -52,7 +52,7 @@ describe('size', () => {
     await release(first);
   });
 
-  test('what is not needed for long ends, down to the minimum, the longest idle first', async () => {
+  test('long idle sandboxes end, down to the minimum, the longest idle first', async () => {
     await using fake = await fakePool({ config: { min: 1, idleSeconds: 30 } });
     const [first, second, third] = [await fake.lease(), await fake.lease(), await fake.lease()];
     await release(second);
@@ -103,7 +103,7 @@ describe('leases', () => {
     expect(await third).toMatchObject({ generation: 3, sandbox: { id: 's-1' } });
   });
 
-  test('an acquire that is aborted while it waits leaves the line', async () => {
+  test('an acquire that is aborted while it waits leaves the queue', async () => {
     await using fake = await fakePool({ config: { max: 1 } });
     const first = await fake.lease();
     const impatient = new AbortController();
@@ -133,7 +133,7 @@ describe('leases', () => {
     expect(fake.pool.state()).toMatchObject({ sandboxes: { leased: 1 }, totals: { revoked: 1 } });
   });
 
-  test('a holder who released cannot touch the next lease of the same sandbox', async () => {
+  test('a holder that released a lease cannot touch the next one of the same sandbox', async () => {
     await using fake = await fakePool({ config: { max: 1 } });
     const former = await fake.lease();
     await release(former);
@@ -217,7 +217,7 @@ describe('leases', () => {
     expect(fake.provider.log.slice(-2)).toEqual(['destroy s-1', 'create s-2']);
   });
 
-  test('what has been in a sandbox keeps it from others, who get one that is made for them, and not from the same', async () => {
+  test('a sandbox’s past excludes other evaluations, which get a new one, but not the same evaluation', async () => {
     await using fake = await fakePool({ config: { max: 1 } });
     const code = (principal: string): Exposure => ({ kind: 'code', principal, suite: digestBytes('suite'), checkpoint: undefined });
     const acquired = async (wanted: Exposure): Promise<Lease<FakeOccupant>> => {
@@ -238,7 +238,7 @@ describe('leases', () => {
     expect([...fake.provider.audiences.values()]).toEqual(['ann', 'bob', DATA.principal]);
   });
 
-  test('a released sandbox goes past the first in line when it is not for it, and to no later one', async () => {
+  test('a released sandbox that does not suit the first waiter is not granted to a later one', async () => {
     await using fake = await fakePool({ config: { max: 1 } });
     const code: Exposure = { kind: 'code', principal: 'ann', suite: digestBytes('suite'), checkpoint: undefined };
     const first = fake.pool.acquire(code, never);
@@ -255,7 +255,7 @@ describe('leases', () => {
     expect([(await other).sandbox.id, (await same).sandbox.id]).toEqual(['s-2', 's-2']);
   });
 
-  test('an occupant that is not reusable is not handed on', async () => {
+  test('an occupant that is not reusable is not leased again', async () => {
     await using fake = await fakePool({ config: { max: 1 } });
     const first = await fake.lease();
     first.occupant.reusable = false;
@@ -323,7 +323,7 @@ describe('death', () => {
     expect(lease.signal.aborted).toBe(false);
   });
 
-  test('a leased sandbox is not pinged, and an answer that is overdue when it is leased does not end it', async () => {
+  test('a leased sandbox is not pinged, and an overdue answer does not end it', async () => {
     await using fake = await fakePool({ config: { min: 1, heartbeatSeconds: 10 } });
     const occupant = fake.occupants.get('s-1');
     Object.assign(occupant ?? {}, { pings: 'unanswered' });
@@ -353,7 +353,7 @@ describe('creation that fails', () => {
     expect(fake.pool.state()).toMatchObject({ totals: { failed: 2, created: 1 }, lastErrors: { creation: 'no room' } });
   });
 
-  test('again and again refuses those who wait, with the cause; who comes later gets another try', async () => {
+  test('repeatedly refuses the waiters with the cause; a later request gets another attempt', async () => {
     await using fake = await fakePool({ prepare: (provider) => (provider.failCreation = refused) });
     const waiting = Promise.all([rejection(fake.pool.acquire(DATA, never)), rejection(fake.pool.acquire(DATA, never))]);
     await fake.clock.advance(250 + 500);
@@ -375,7 +375,7 @@ describe('creation that fails', () => {
     expect(await waiting).toMatchObject({ generation: 1 });
   });
 
-  test('for a reason that will not pass refuses those who wait at once, with it', async () => {
+  test('for a permanent reason refuses the waiters with it at once', async () => {
     const error = new InputError('runner.cannot-start', 'no such program');
     const warming = Promise.withResolvers<FakeOccupant>();
     await using fake = await fakePool({ warmUp: () => warming.promise });
@@ -387,7 +387,7 @@ describe('creation that fails', () => {
     expect(fake.provider.count('create')).toBe(1);
   });
 
-  test('because the program ends by itself each time is something to mend', async () => {
+  test('because the program ends by itself each time is an input error', async () => {
     const ended = new EndedEarlyError('runner.gone', 'the runner ended with code 1');
     await using fake = await fakePool({ warmUp: () => Promise.reject(ended) });
     const refusal = rejection(fake.pool.acquire(DATA, never));
@@ -412,7 +412,7 @@ describe('creation that fails', () => {
     expect(fake.pool.state().lastErrors.creation).toBe('no module, exited');
   });
 
-  test('while a sandbox lives refuses no waiter: its holder may give it back', async () => {
+  test('while a sandbox lives refuses no waiter: its holder may return it', async () => {
     await using fake = await fakePool();
     const held = await fake.lease();
     fake.provider.failCreation = refused;
@@ -465,7 +465,7 @@ describe('the end', () => {
     expect(fake.pool.state()).toMatchObject({ phase: 'draining', totals: { created: 2, destroyed: 2 } });
   });
 
-  test('draining refuses those who wait', async () => {
+  test('draining refuses the waiters', async () => {
     await using fake = await fakePool({ config: { max: 1 } });
     const lease = await fake.lease();
     const waiting = rejection(fake.pool.acquire(DATA, never));
@@ -475,7 +475,7 @@ describe('the end', () => {
     await drained;
   });
 
-  test('draining can be given up', async () => {
+  test('draining can be cancelled', async () => {
     await using fake = await fakePool();
     const lease = await fake.lease();
     const patience = new AbortController();
@@ -485,7 +485,7 @@ describe('the end', () => {
     await release(lease);
   });
 
-  test('disposing revokes leases, refuses those who wait and destroys everything', async () => {
+  test('disposing revokes leases, refuses the waiters and destroys everything', async () => {
     const fake = await fakePool({ config: { max: 1 } });
     const lease = await fake.lease();
     const waiting = rejection(fake.pool.acquire(DATA, never));
@@ -503,7 +503,7 @@ describe('the end', () => {
     expect(fake.pool.state()).toMatchObject({ sandboxes: { creating: 0, destroying: 0 }, totals: { created: 0, failed: 0 } });
   });
 
-  test('a creation that comes through after the pool was disposed is destroyed', async () => {
+  test('a sandbox that is created after the pool was disposed is destroyed', async () => {
     const fake = await fakePool({
       config: { min: 1 },
       prepare: (provider) => Object.assign(provider, { holdCreations: true, ignoreAbort: true }),
@@ -516,7 +516,7 @@ describe('the end', () => {
     expect(fake.occupants.size, 'it is not warmed up first').toBe(0);
   });
 
-  test('a creation that never comes to an end is given up, said so, and destroyed if it comes through after all', async () => {
+  test('a creation that never ends is given up and reported, and its sandbox destroyed if it still appears', async () => {
     const fake = await fakePool({
       config: { min: 1 },
       prepare: (provider) => Object.assign(provider, { holdCreations: true, ignoreAbort: true }),
@@ -558,7 +558,7 @@ describe('the end', () => {
 });
 
 describe('a pool that is resized', () => {
-  test('serves who waits when it grows, and lets go of what is idle when it shrinks', async () => {
+  test('serves waiters when it grows, and ends idle sandboxes when it shrinks', async () => {
     await using fixture = await fakePool({ config: { max: 1, idleSeconds: 10 } });
     const { pool, clock, provider } = fixture;
     const first = await fixture.lease();

@@ -20,7 +20,7 @@ async function restingPool(rest: () => Promise<void> = () => Promise.resolve()):
 }
 
 describe('a sandbox that is idle for a while', () => {
-  test('is paused once, not pinged any more, and granted like any other', async () => {
+  test('is paused once, no longer pinged, and granted like any other', async () => {
     const { fake, rests } = await restingPool();
     await using _ = fake;
     await fake.clock.advance(59_000);

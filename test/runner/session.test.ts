@@ -83,7 +83,7 @@ describe('a session', () => {
     expect(session.isReusable()).toBe(true);
   });
 
-  it('passes on the failure of an episode and plays on', async () => {
+  it('passes on the failure of an episode and continues', async () => {
     const { played, closed } = await playWithSecond({ failed: 'policy-crash', detail: 'boom' });
     expect(played.map(({ outcome }) => outcome.kind)).toEqual(['completed', 'failed', 'completed']);
     expect(played[1]?.outcome).toEqual({ kind: 'failed', cause: 'policy-crash', detail: 'boom' });
@@ -97,7 +97,7 @@ describe('a session', () => {
     expect((await collect(session, 1)).played[0]?.outcome).toMatchObject({ metrics: { wanted: 1 } });
   });
 
-  it('takes no runner at its word about time: an episode lasts no longer than its limit', async () => {
+  it('does not trust a runner’s time: an episode lasts no longer than its limit', async () => {
     const line = '{"type":"completed","range":2,"index":1,"return":0,"length":1,"seconds":1e9}\n{"type":"begin","range":2}\n';
     const { played } = await playWithSecond({ raw: line });
     expect(played[1]?.seconds).toBe(10);
@@ -116,12 +116,12 @@ describe('a session', () => {
     expect((await collect(session, 2)).played[1]?.outcome).toMatchObject({ return: 5 });
   });
 
-  it('an infinite return is passed on, to be judged', async () => {
+  it('an infinite return is passed on for judging', async () => {
     const { played } = await playWithSecond({ raw: '{"type":"completed","range":2,"index":1,"return":1e999,"length":1,"seconds":0}\n' });
     expect(played[1]?.outcome).toMatchObject({ kind: 'completed', return: Number.POSITIVE_INFINITY });
   });
 
-  it('is not reusable while the runner owes an answer, also one that is not awaited any more', async () => {
+  it('is not reusable while an answer of the runner is outstanding, even if it is no longer awaited', async () => {
     const session = await open(async (io) => {
       io.stdout.write('{"type":"ready","protocol":1,"runner":"x"}\n');
       return never;
@@ -146,7 +146,7 @@ describe('a session', () => {
     await expect(session.ping(forever)).resolves.toBeUndefined();
   });
 
-  it('does not take what a runner reports and also prints for the next episode’s', async () => {
+  it('does not attribute a frame that is also printed to the next episode', async () => {
     const session = await loaded(
       scriptedRunner(async ({ index, io }) => {
         if (index > 0) return { return: 0 };
@@ -217,7 +217,7 @@ describe('a runner that cannot be used', () => {
   });
 });
 
-describe('a frame that breaks the protocol fails the episode that is due, and what follows is handed back', () => {
+describe('a frame that breaks the protocol fails the episode that is due, and hands back the rest', () => {
   it.each([
     ['no JSON', 'garbage\n'],
     ['no known type', '{"type":"completd"}\n'],
@@ -240,7 +240,7 @@ describe('a frame that breaks the protocol fails the episode that is due, and wh
     expect(closed?.unplayed.map(({ index }) => index)).toEqual([2]);
   });
 
-  it('and no episode at all while none is due', async () => {
+  it('and fails no episode while none is due', async () => {
     const session = await open(async (io) => {
       io.stdout.write(
         '{"type":"ready","protocol":1,"runner":"x"}\n{"type":"completed","range":1,"index":0,"return":1,"length":1,"seconds":0}\n',
@@ -263,7 +263,7 @@ describe('a runner that ends during an episode', () => {
     expect(closed?.unplayed.map(({ index }) => index)).toEqual([2]);
   });
 
-  it('loses nothing that was not begun', async () => {
+  it('loses no episode that was not begun', async () => {
     const session = await open(async (io) => {
       io.stdout.write('{"type":"ready","protocol":1,"runner":"x"}\n');
       await new Promise((resolve) => io.stdin.once('data', resolve));
@@ -275,7 +275,7 @@ describe('a runner that ends during an episode', () => {
     expect(closed?.unplayed.map(({ index }) => index)).toEqual([0, 1]);
   });
 
-  it('hands work back that is sent to it afterwards', async () => {
+  it('hands back work that is sent to it afterwards', async () => {
     const session = await open(scriptedRunner(() => ({ return: 0 })));
     session.close('done with it');
     session.play(episodes(3));
@@ -284,7 +284,7 @@ describe('a runner that ends during an episode', () => {
 });
 
 describe('the time limit of an episode', () => {
-  it('fails the episode that is due and nothing else', async () => {
+  it('fails only the episode that is due', async () => {
     const session = await loaded(scriptedRunner(({ index }) => (index === 1 ? never : { return: 0 })));
     session.play(episodes(0, 1, 2));
     const first = await session.collect(forever);
@@ -422,7 +422,7 @@ describe('episodes that are played in blocks', () => {
     expect(collected.closed?.unplayed.map(({ index }) => index)).toEqual([3, 4, 5]);
   });
 
-  it('go back unplayed, those of a begun block too, when no program is to blame', async () => {
+  it('go back unplayed, also those of a begun block, when no program is to blame', async () => {
     const session = await playing(
       scriptedRunner(({ index }) => (index === 1 ? never : { return: index })),
       3,
@@ -460,7 +460,7 @@ describe('episodes that are played in blocks', () => {
     });
   });
 
-  it('may come with what the runner has to say of the policy', async () => {
+  it('can come with the runner’s remarks on the policy', async () => {
     const session = await open(scriptedRunner(() => ({ return: 0 }), { warnings: ['rows are played one by one'] }));
     expect(await session.load({ ...load, batching }, limits, forever)).toEqual(['rows are played one by one']);
   });

@@ -55,7 +55,7 @@ describe('every block of the documentation', () => {
     expect(commands.length).toBeGreaterThan(60);
   });
 
-  it('and every sentence that names a muster command names flags and commands that there are', async () => {
+  it('and every sentence with a muster command names existing flags and commands', async () => {
     const named = pages.flatMap(({ page, text }) =>
       Array.from(text.matchAll(/`(?:\.\/)?muster ([a-z][^`…|]*)`/g), ([, words = '']) => ({ page, words: splitWords(words)[0] ?? [] })),
     );
@@ -78,7 +78,7 @@ describe('every block of the documentation', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('in JSON is JSON, a document in all or one on each line', () => {
+  it('in JSON is one document or one on each line', () => {
     const isJson = (text: string): boolean => {
       try {
         JSON.parse(text);

@@ -80,7 +80,7 @@ class Fixture extends ServiceFixture implements AsyncDisposable {
 }
 
 describe('the checkpoints of a server', () => {
-  it('that were not used for long make room, and are no longer charged', async () => {
+  it('that were unused for long are deleted, and are no longer charged', async () => {
     await using fixture = await Fixture.open();
     const old = await brought(fixture, 'a'.repeat(100));
     fixture.time.skip(2 * HOUR);
@@ -117,7 +117,7 @@ describe('the checkpoints of a server', () => {
     expect(await fixture.has(wanted)).toBe(false);
   });
 
-  it('that were sent in part and left are removed within an hour of their time', async () => {
+  it('that were abandoned in part are removed within an hour of their time', async () => {
     await using fixture = await Fixture.open();
     const { uploads } = fixture.files;
     const part = { ...partOf('whole'), bytes: pieces('who'), usable: EVERYTHING };

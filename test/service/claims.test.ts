@@ -9,13 +9,13 @@ function waiting(id: string, principal: string, priority = 0): Claimable {
 
 const BATCH = Array.from({ length: 50 }, (_, i) => waiting(`batch-${i}`, 'batch'));
 
-describe('what a Muster begins with next', () => {
-  it('fills its slots, by turns between principals', () => {
+describe('the next evaluation that a Muster begins', () => {
+  it('fills its slots, alternating between principals', () => {
     const claimable = [...BATCH, waiting('loop-1', 'loop'), waiting('loop-2', 'loop')];
     expect(planClaims({ slots: 4, active: [], claimable })).toEqual(['batch-0', 'loop-1', 'batch-1', 'loop-2']);
   });
 
-  it('is nothing of a principal whose evaluations take all slots', () => {
+  it('is none of a principal whose evaluations take all slots', () => {
     expect(planClaims({ slots: 2, active: BATCH.slice(0, 2), claimable: BATCH.slice(2) })).toEqual([]);
   });
 

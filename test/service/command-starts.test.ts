@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { CommandStarts, PLACE_MS } from '../../src/service/arena/command-starts.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
-it('lets commands begin in their order: the next one when one has ended, or has had its place for long enough', async () => {
+it('lets commands begin in order: the next one when one has ended, or has run for long enough', async () => {
   const clock = new ManualClock();
   const starts = new CommandStarts(clock, 2);
   const begun: number[] = [];

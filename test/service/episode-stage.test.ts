@@ -12,7 +12,7 @@ import { FakeProvider, FakeSandbox } from '../support/fake-provider.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { caseTask } from '../support/task-fixture.ts';
 
-it("leaves what commands wait for a processor out of an episode's time, up to five minutes", async () => {
+it("leaves waits of commands for a processor out of an episode's time, up to five minutes", async () => {
   const [clock, { signal }] = [new ManualClock(), new AbortController()];
   const sandbox = new FakeSandbox(parseSandboxId('s1'), new FakeProvider());
   const say = (frame: object): boolean => sandbox.stdout.write(`${JSON.stringify(frame)}\n`);

@@ -31,7 +31,7 @@ describe('an evaluation that was accepted', () => {
     expect(fixture.warnings).toEqual([]);
   });
 
-  it('waits, also when it has been taken up, until it has had a sandbox', async () => {
+  it('waits, also after it was claimed, until it has had a sandbox', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.opened({}, { places: 1 });
     const first = await submitted(service, submission(10));
@@ -119,7 +119,7 @@ describe('an evaluation that was accepted', () => {
     expect(find).toHaveBeenCalledTimes(ids.length + waits.length);
   });
 
-  it('is no longer waited for when the store gives out: the waiting caller gets an error', async () => {
+  it('is no longer awaited when the store fails: the waiting caller gets an error', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.service();
     const id = await submitted(service, submission(10));
@@ -132,7 +132,7 @@ describe('an evaluation that was accepted', () => {
     expect(await wait).toBe(broken);
   });
 
-  it('is not accepted beyond the quota, and what was being brought for it is given up', async () => {
+  it('is not accepted beyond the quota, and its upload is given up', async () => {
     await using fixture = new ServiceFixture();
     fixture.quotas.set('pipeline', { waitingEvaluations: 1 });
     const bringing = Promise.withResolvers<AbortSignal>();
@@ -152,7 +152,7 @@ describe('an evaluation that was accepted', () => {
     await submitted(service, submission(1), 'somebody else');
   });
 
-  it('is the same when it is sent again with its key, though its files are gone by then', async () => {
+  it('is the same when it is sent again with its key, even if its files are gone', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.service();
     const idempotency = { key: 'once', fingerprint: digestBytes('body') };
@@ -209,8 +209,8 @@ describe('what came out of sandboxes in which code ran', () => {
   });
 });
 
-describe('an evaluation that asks what was answered before', () => {
-  it('is accepted together with its answer, and nothing is played', async () => {
+describe('an evaluation that was answered before', () => {
+  it('is accepted with its answer, and nothing is played', async () => {
     await using fixture = new ServiceFixture();
     fixture.player.repeats = true;
     const ended: string[] = [];
@@ -262,7 +262,7 @@ describe('an evaluation that asks what was answered before', () => {
     expect(await fixture.find(again)).toMatchObject({ state: 'finished', summary: { partial: false } });
   });
 
-  it('is put together of its episodes when its player gives no such answer any more', async () => {
+  it('is computed from its episodes when its player gives no such answer any more', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.opened();
     await submitted(service, submission(5));
@@ -301,7 +301,7 @@ describe('an evaluation that asks what was answered before', () => {
     expect((await service.submit(submission(5), 'pipeline', signal)).evaluation.state).toBe('finished');
   });
 
-  it('ends what waits of older versions of its run, as any other does', async () => {
+  it('ends waiting evaluations of older versions of its run, like any other', async () => {
     await using fixture = new ServiceFixture();
     fixture.player.repeats = true;
     const service = fixture.opened({ staleness: 'cancel-waiting' });
@@ -350,7 +350,7 @@ describe('an evaluation that is not wanted any more', () => {
     expect(await fixture.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true } });
   });
 
-  it('of which the owner has died is ended with what was stored of it, and no episode more', async () => {
+  it('whose owner has died ends with its stored episodes, and no more', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.opened();
     const id = await submitted(service, submission(10));
@@ -363,7 +363,7 @@ describe('an evaluation that is not wanted any more', () => {
     expect(fixture.player.played).toHaveLength(3);
   });
 
-  it('is one that was not over by its deadline', async () => {
+  it('includes one that was not over by its deadline', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.opened();
     const deadline = new Date(fixture.clock.date().getTime() + 450);
@@ -376,7 +376,7 @@ describe('an evaluation that is not wanted any more', () => {
     });
   });
 
-  it('is one of an older version that waits while its run has got further', async () => {
+  it('includes a waiting one of an older version after its run has advanced', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.service({ staleness: 'cancel-waiting' });
     const version = (number: number, run = 'r'): ReturnType<typeof submission> =>
@@ -406,7 +406,7 @@ describe('an evaluation that is not wanted any more', () => {
   });
 });
 
-describe('a Muster that comes to its end', () => {
+describe('a Muster that shuts down', () => {
   it('lets what is played finish, when there is time', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.opened();
@@ -419,7 +419,7 @@ describe('a Muster that comes to its end', () => {
     expect(await fixture.find(id)).toMatchObject({ state: 'finished' });
   });
 
-  it('gives back what is not over in time, and the next continues at once without playing anything twice', async () => {
+  it('gives back evaluations that do not end in time, and the next Muster continues at once without playing anything twice', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.opened();
     const id = await submitted(service, submission(20));
@@ -434,7 +434,7 @@ describe('a Muster that comes to its end', () => {
     expect(fixture.player.played.map(({ index }) => index)).toEqual(range(20));
   });
 
-  it('and is not missed: when it dies, another takes over within the time of an ownership', async () => {
+  it('loses its evaluations to another within the time of an ownership when it dies', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.service();
     const id = await submitted(service, submission(6));
@@ -446,7 +446,7 @@ describe('a Muster that comes to its end', () => {
     expect(await fixture.find(id)).toMatchObject({ state: 'finished' });
   });
 
-  it('though it does not know it, when it is late and another has taken over: it writes nothing more', async () => {
+  it('writes nothing more when it is late and another has taken over', async () => {
     await using fixture = new ServiceFixture();
     const [late, other] = [fixture.service(), fixture.service()];
     late.open();
@@ -490,7 +490,7 @@ describe('when something goes wrong', () => {
     expect(fixture.player.played.map(({ index }) => index)).toEqual(range(10));
   });
 
-  it('with an order that another version of Muster has accepted, or of which it would make other figures, it fails and says so', async () => {
+  it('with an order that another version of Muster has accepted, or would compute differently, it fails with the reason', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.service();
     const known = await submitted(service, submission(10));
@@ -508,7 +508,7 @@ describe('when something goes wrong', () => {
 });
 
 describe('evaluations that are over', () => {
-  it('are forgotten after their time', async () => {
+  it('are deleted after their time', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.opened({ retentionMilliseconds: 3_600_000 });
     const ids = [];
@@ -521,7 +521,7 @@ describe('evaluations that are over', () => {
 });
 
 describe('a batch of one caller', () => {
-  it('does not keep another waiting: both are played side by side', async () => {
+  it('does not delay another caller: both are played side by side', async () => {
     await using fixture = new ServiceFixture();
     const service = fixture.opened({ slots: 2 }, { places: 2 });
     for (let i = 0; i < 200; i += 1) await submitted(service, submission(50, {}, `batch-${i}`), 'batch');

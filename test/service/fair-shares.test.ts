@@ -11,7 +11,7 @@ function limits(slots: number, competitors: readonly Competitor<string>[], serve
 }
 
 describe('the places of a pool', () => {
-  it('are all for the only one', () => {
+  it('all go to a single evaluation', () => {
     expect(limits(8, [wants('a', 'alice', 100)])).toEqual({ a: 8 });
   });
 
@@ -21,7 +21,7 @@ describe('the places of a pool', () => {
     expect(shares).toMatchObject({ loop: 4, b0: 1, b1: 1, b2: 1, b3: 1, b4: 0 });
   });
 
-  it('go to those who can use them: what one does not want is shared by the others', () => {
+  it('go to evaluations that can use them: places that one does not need are shared by the others', () => {
     expect(limits(10, [wants('a', 'alice', 1), wants('b', 'bob', 100), wants('c', 'carol', 100)])).toEqual({ a: 1, b: 5, c: 4 });
   });
 
@@ -30,12 +30,12 @@ describe('the places of a pool', () => {
     expect(shares).toEqual({ high: 3, low: 1, b: 4 });
   });
 
-  it('go by turns when there are fewer than principals: to those who were served least', () => {
+  it('alternate when there are fewer than principals: the least served come first', () => {
     const three = [wants('a', 'alice', 4), wants('b', 'bob', 4), wants('c', 'carol', 4)];
     expect(limits(2, three, { alice: 10, bob: 30, carol: 20 })).toEqual({ a: 1, b: 0, c: 1 });
   });
 
-  it('are never more than there are, none is left unused that is wanted, and no principal has two more than another that wants more', () => {
+  it('are never exceeded or left unused while needed, and no principal has two more than another that needs more', () => {
     const competitor = fc.record({
       principal: fc.constantFrom('alice', 'bob', 'carol', 'dave'),
       priority: fc.integer({ min: -2, max: 2 }),

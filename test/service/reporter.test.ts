@@ -35,8 +35,8 @@ function fixture(failures: number) {
   return { clock, reports, reporter };
 }
 
-describe('what an evaluation has to report', () => {
-  it('is left to the process that concludes it, when it was not written before', async () => {
+describe('the report of an evaluation', () => {
+  it('is written by the process that concludes it, if it was not written before', async () => {
     const { clock, reports, reporter } = fixture(0);
     reporter.update(promoted);
     const progress = { type: 'progress', data: promoted };
@@ -46,7 +46,7 @@ describe('what an evaluation has to report', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('comes with the end when the store could not take it: no verdict is lost', async () => {
+  it('is written with the end if the store failed before: no verdict is lost', async () => {
     const { clock, reports, reporter } = fixture(1);
     reporter.update(promoted);
     await clock.advance(1000);

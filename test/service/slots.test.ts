@@ -41,7 +41,7 @@ function ended(slot: Slot, over: AbortSignal): Promise<void> {
 }
 
 describe('the places of a pool, while evaluations come and go', () => {
-  it('are given back for a new evaluation, and come back to the ones that stay', async () => {
+  it('are given up for a new evaluation, and return to the earlier ones', async () => {
     const clock = new ManualClock();
     const slots = new Slots(6, clock);
     const batch = new Player(slots, { principal: 'batch', priority: 0 }, 6);
@@ -57,7 +57,7 @@ describe('the places of a pool, while evaluations come and go', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('go round when there are fewer of them than principals', async () => {
+  it('rotate when there are fewer of them than principals', async () => {
     const clock = new ManualClock();
     const slots = new Slots(1, clock);
     const players = ['alice', 'bob', 'carol'].map((principal) => new Player(slots, { principal, priority: 0 }, 1));
@@ -71,7 +71,7 @@ describe('the places of a pool, while evaluations come and go', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('are none while the pool drains, and there again when it opens', async () => {
+  it('are none while the pool drains, and return when it opens', async () => {
     const clock = new ManualClock();
     const slots = new Slots(2, clock);
     const player = new Player(slots, { principal: 'alice', priority: 0 }, 2);
@@ -85,7 +85,7 @@ describe('the places of a pool, while evaluations come and go', () => {
     await player.leave();
   });
 
-  it('go to an evaluation that can use them where nothing is under way, before work is given up anywhere, and are left alone while none can', async () => {
+  it('move from idle sandboxes before busy ones, and stay while no evaluation can use them', async () => {
     const clock = new ManualClock();
     const slots = new Slots(4, clock);
     using share = slots.join({ principal: 'alice', priority: 0 });
@@ -107,7 +107,7 @@ describe('the places of a pool, while evaluations come and go', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('come back to the one that was asked for first when it has something to do again', async () => {
+  it('return to the first evaluation when it has work again', async () => {
     const clock = new ManualClock();
     const slots = new Slots(2, clock);
     using share = slots.join({ principal: 'alice', priority: 0 });
@@ -124,7 +124,7 @@ describe('the places of a pool, while evaluations come and go', () => {
     held[0]?.[Symbol.dispose]();
   });
 
-  it('are not lost with a taker that gives up waiting', async () => {
+  it('are not lost with a caller that stops waiting', async () => {
     const clock = new ManualClock();
     const slots = new Slots(1, clock);
     using share = slots.join({ principal: 'alice', priority: 0 });
@@ -140,8 +140,8 @@ describe('the places of a pool, while evaluations come and go', () => {
   });
 });
 
-describe('a bound on what a principal may have played at the same time', () => {
-  it('holds over all of its evaluations, whatever is free, and leaves others as they are', async () => {
+describe('a bound on a principal’s concurrent episodes', () => {
+  it('holds over all of its evaluations, whatever is free, and does not affect others', async () => {
     const clock = new ManualClock();
     const slots = new Slots(8, clock, new EpisodeBounds((principal) => ({ concurrentEpisodes: principal === 'batch' ? 3 : undefined })));
     const batches = [2, 5].map((wanted) => new Player(slots, { principal: 'batch', priority: 0 }, wanted));
@@ -155,7 +155,7 @@ describe('a bound on what a principal may have played at the same time', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('holds over all pools, and what is given back in one may be taken in another', async () => {
+  it('holds over all pools, and a place returned in one can be used in another', async () => {
     const clock = new ManualClock();
     const bounds = new EpisodeBounds(() => ({ concurrentEpisodes: 3 }));
     const [small, large] = [new Slots(8, clock, bounds), new Slots(8, clock, bounds)];

@@ -14,7 +14,7 @@ function fixture(waiting: number) {
 }
 
 describe('the count of waiting evaluations', () => {
-  it('is asked for once a second where it is far from what is allowed, and requests are added to it', async () => {
+  it('is read once a second far from the limit, and requests are added to it', async () => {
     const { clock, store, counts } = fixture(10);
     expect(await counts.of('pipeline', 1000, 2)).toBe(10);
     expect(await counts.of('pipeline', 1000, 0)).toBe(13);
@@ -26,7 +26,7 @@ describe('the count of waiting evaluations', () => {
     expect(store.asked).toBe(2);
   });
 
-  it('is exact from half of what is allowed on', async () => {
+  it('is exact from half of the limit on', async () => {
     const { store, counts } = fixture(499);
     expect(await counts.of('pipeline', 1000, 0)).toBe(499);
     store.waiting = 500;
@@ -36,7 +36,7 @@ describe('the count of waiting evaluations', () => {
     expect(store.asked).toBe(3);
   });
 
-  it('bounds what waits also while requests come that count for themselves', async () => {
+  it('bounds waiting evaluations also under concurrent requests', async () => {
     const { store, counts } = fixture(5);
     const together = [counts.of('pipeline', 1000, 0), counts.of('pipeline', 1000, 1), counts.of('pipeline', 1000, 2)];
     expect(await Promise.all(together)).toEqual([5, 5, 5]);
@@ -46,7 +46,7 @@ describe('the count of waiting evaluations', () => {
     expect(store.asked).toBe(3);
   });
 
-  it('is each principal’s own', async () => {
+  it('is separate for each principal', async () => {
     const { store, counts } = fixture(5);
     await counts.of('pipeline', 1000, 0);
     store.waiting = 7;

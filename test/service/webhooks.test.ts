@@ -62,7 +62,7 @@ describe('a webhook', () => {
     expect(fixture.clock.pending).toBe(0);
   });
 
-  it('that does not arrive is sent again and again, ever later', async () => {
+  it('that does not arrive is sent again after growing pauses', async () => {
     const fixture = new ServiceFixture();
     await ended(fixture);
     const receiver = new Receiver(fixture, 500, 302, 404, 200);
@@ -74,7 +74,7 @@ describe('a webhook', () => {
     await webhooks.close();
   });
 
-  it('to a receiver that is gone for good is given up at once, and to one that never answers in the end', async () => {
+  it('to a receiver that is gone for good is given up at once, and to a silent one in the end', async () => {
     const fixture = new ServiceFixture();
     await ended(fixture);
     const gone = new Receiver(fixture, 410);
@@ -94,7 +94,7 @@ describe('a webhook', () => {
     expect(fixture.clock.pending).toBe(0);
   });
 
-  it('to where none may be sent is given up at once', async () => {
+  it('to a forbidden address is given up at once', async () => {
     const fixture = new ServiceFixture();
     await ended(fixture);
     let asked = 0;
@@ -112,7 +112,7 @@ describe('a webhook', () => {
     await webhooks.close();
   });
 
-  it('that was under way when the process ended is sent by the next', async () => {
+  it('that was not finished when the process ended is sent by the next process', async () => {
     const fixture = new ServiceFixture();
     await ended(fixture);
     const silent = new Receiver(fixture, undefined);
@@ -130,7 +130,7 @@ describe('a webhook', () => {
     expect(fixture.clock.pending).toBe(0);
   });
 
-  it('to a receiver that never answers holds up none for others, and has no more than some under way', async () => {
+  it('to a silent receiver does not delay others, and few are in flight', async () => {
     const fixture = new ServiceFixture();
     for (let i = 0; i < 100; i += 1) await ended(fixture);
     for (let i = 0; i < 5; i += 1) await ended(fixture, `https://example.org/quick/${i}`);

@@ -158,7 +158,7 @@ describe('a server that offers episodes to agents outside of Muster', () => {
     expect(await waiting).toMatchObject({ status: 201 });
   });
 
-  it('lets only this machine in, or who has the key, and says where it cannot listen', async () => {
+  it('lets in only this machine and holders of the key, and says where it cannot listen', async () => {
     await using offers = await OfferFixture.open();
     expect(await offers.call('GET', '/v1/episodes', undefined, { origin: 'https://example.org' })).toMatchObject({
       status: 403,

@@ -126,7 +126,7 @@ describe.each([gcsContext, s3Context])('$name', (context) => {
       });
     });
 
-    it('a flipped bit anywhere is an error that names the object, and nothing is kept', async () => {
+    it('with a bit flipped anywhere is refused by the name of the object, and nothing is kept', async () => {
       await using fixture = await Fixture.open(context, server);
       await using scratch = await ScratchDirectory.make();
       const limits = { maxBytes: 1_000_000, maxFiles: 10 };
@@ -148,12 +148,12 @@ describe.each([gcsContext, s3Context])('$name', (context) => {
       expect((await store.add(fixture.source, uri, signal)).digest).toBe(digestBytes(WEIGHTS));
     });
 
-    it('a connection that trickles to a halt is given up after a minute, and resumed', async () => {
+    it('a connection that stalls is given up after a minute, and resumed', async () => {
       await using fixture = await Fixture.open(context, server);
       expect((await fixture.read(await fixture.listed(), { kind: 'stall', after: 100_000 })).equals(WEIGHTS)).toBe(true);
     });
 
-    it('that never brings anything is given up after four connections, and says so', async () => {
+    it('a connection that never brings a byte is given up after four attempts, with an error', async () => {
       await using fixture = await Fixture.open(context, server);
       const file = await fixture.listed();
       fixture.proxy.spoil((request) => (isOfBytes(request) ? { kind: 'stall', after: 0 } : FINE));
@@ -166,7 +166,7 @@ describe.each([gcsContext, s3Context])('$name', (context) => {
       expect(fixture.proxy.asked).toHaveLength(4);
     });
 
-    it('a store that is busy for a while is asked again', async () => {
+    it('a store that is busy for a while is retried', async () => {
       await using fixture = await Fixture.open(context, server);
       let times = 0;
       fixture.proxy.spoil(() => (++times <= 3 ? { kind: 'status', status: 503 } : FINE));

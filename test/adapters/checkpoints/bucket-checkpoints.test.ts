@@ -51,7 +51,7 @@ describe.each([gcsContext, s3Context])('a checkpoint in $name', (context) => {
     });
     afterAll(() => server[Symbol.asyncDispose]());
 
-    it('is not read again while it is the same, and is when another one stands there, at once', async () => {
+    it('is not read again while it is the same, and at once when it was replaced', async () => {
       await using scratch = await ScratchDirectory.make();
       await using bucket = await context.bucket(server);
       const read: string[] = [];
@@ -65,7 +65,7 @@ describe.each([gcsContext, s3Context])('a checkpoint in $name', (context) => {
       expect(read).toEqual(['policy.bin', 'policy.bin']);
     });
 
-    it('that the disk has no room for is kept in no part, and whole once there is room', async () => {
+    it('leaves nothing while the disk is full, and is whole once there is room', async () => {
       await using scratch = await ScratchDirectory.make();
       await using bucket = await context.bucket(server);
       await bucket.put('run/policy.bin', WEIGHTS);
@@ -81,7 +81,7 @@ describe.each([gcsContext, s3Context])('a checkpoint in $name', (context) => {
       expect((await store.add(source, bucket.uri('run/policy.bin'), signal)).digest).toBe(digestBytes(WEIGHTS));
     });
 
-    it('is one object, and whole for everybody, when several Musters bring it at once, from here and there', async () => {
+    it('is one whole object when several Musters bring it at once, on one machine or several', async () => {
       await using scratch = await ScratchDirectory.make();
       await using bucket = await context.bucket(server);
       await bucket.put('run/policy.bin', WEIGHTS);

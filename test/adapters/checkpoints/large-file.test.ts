@@ -39,7 +39,7 @@ afterEach(() => vi.restoreAllMocks());
 
 describe('a large file', () => {
   for (const size of [MIB, SIZE - 1, SIZE, SIZE + 1, 3 * SIZE + MIB / 2 + 5])
-    it(`of ${size} bytes is read whole, whatever of it is in the page cache`, async () => {
+    it(`of ${size} bytes is read whole, however much of it is in the page cache`, async () => {
       await using scratch = await ScratchDirectory.make();
       const bytes = randomBytes(size);
       const path = await scratch.put('policy.bin', bytes);
@@ -52,7 +52,7 @@ describe('a large file', () => {
       expect(await read(handle, size)).toBe(digest(bytes));
     });
 
-  it('that is not in the page cache is not put there', async () => {
+  it('is not put into the page cache by reading it', async () => {
     await using scratch = await ScratchDirectory.make();
     const bytes = randomBytes(16 * SIZE);
     const path = await scratch.put('policy.bin', bytes);
@@ -79,7 +79,7 @@ describe('a large file', () => {
     expect(refused).toBe(1);
   });
 
-  it('may be given up in its midst: nothing of it stays open', async () => {
+  it('leaves nothing open when reading stops halfway', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('policy.bin', randomBytes(2 * SIZE));
     await forget(path);
@@ -92,7 +92,7 @@ describe('a large file', () => {
     expect(after.length).toBeLessThanOrEqual(before.length);
   });
 
-  it('that became shorter meanwhile ends where it ends', async () => {
+  it('that became shorter meanwhile ends at its new end', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('policy.bin', randomBytes(4 * SIZE));
     await forget(path);
@@ -107,7 +107,7 @@ describe('a large file', () => {
 });
 
 describe('the page cache', () => {
-  it('has what was read a moment before, and not what it was made to forget', async () => {
+  it('has what was read a moment ago, and not what was evicted', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = await scratch.put('policy.bin', randomBytes(SIZE));
     await using handle = await open(path);

@@ -26,7 +26,7 @@ function s3(allowed?: readonly string[]): ObjectSource {
 const list = (source: ObjectSource, uri: string): Promise<CheckpointListing> => source.list(uri, options);
 
 describe('an object store that answers', () => {
-  it.each([401, 403])('%s says who may not read what, and how to sign in', async (status) => {
+  it.each([401, 403])('%s says who may not read which object, and how to sign in', async (status) => {
     nock(ENDPOINT)
       .get('/storage/v1/b/bucket/o/x.bin')
       .reply(status, { error: { message: 'no' } });
@@ -43,7 +43,7 @@ describe('an object store that answers', () => {
     });
   });
 
-  it('in no region says where one is set', async () => {
+  it('without a region says where to set one', async () => {
     vi.stubEnv('AWS_REGION', undefined);
     vi.stubEnv('AWS_DEFAULT_REGION', undefined);
     vi.stubEnv('AWS_CONFIG_FILE', '/nonexistent');
@@ -55,7 +55,7 @@ describe('an object store that answers', () => {
     vi.unstubAllEnvs();
   });
 
-  it('that there is no such bucket names it', async () => {
+  it('names a bucket that does not exist', async () => {
     nock(ENDPOINT)
       .get('/storage/v1/b/nowhere/o')
       .query(true)
@@ -71,7 +71,7 @@ describe('an object store that answers', () => {
     });
   });
 
-  it('with a page at a time is asked until the last', async () => {
+  it('with pages is asked for every page', async () => {
     const item = (name: string): object => ({ name, size: '1', generation: '7' });
     nock(ENDPOINT)
       .get('/storage/v1/b/bucket/o')
@@ -87,7 +87,7 @@ describe('an object store that answers', () => {
     ]);
   });
 
-  it('names that would leave the checkpoint is refused', async () => {
+  it('with names that would leave the checkpoint is refused', async () => {
     nock(ENDPOINT)
       .get('/storage/v1/b/bucket/o')
       .query(true)
@@ -105,7 +105,7 @@ describe('an object store that answers', () => {
     });
   });
 
-  it('with the very bytes that it announces is read, also of an object that was put together of parts', async () => {
+  it('with the bytes that it announces is read, also for an object made of parts', async () => {
     const file: ListedFile = { path: 'x.bin', size: 3, address: 'gs://bucket/x.bin', revision: 'generation 7' };
     nock(ENDPOINT)
       .get('/storage/v1/b/bucket/o/x.bin')
@@ -133,7 +133,7 @@ describe('a stranger who names a bucket', () => {
     await expect(Array.fromAsync(source.read(file, signal))).rejects.toMatchObject({ kind: 'input', code: 'checkpoint.outside' });
   });
 
-  it('may have what is in the buckets that an operator has listed', async () => {
+  it('can read only buckets that the operator has listed', async () => {
     nock(ENDPOINT).get('/storage/v1/b/team-models/o/x').reply(200, { name: 'x', size: '1', generation: '7' });
     expect((await list(gcs(['gs://team-models']), 'gs://team-models/x')).files).toMatchObject([{ path: 'x' }]);
   });

@@ -59,7 +59,7 @@ describe.each([gcsContext, s3Context])('a checkpoint from $name', (context) => {
     });
     afterAll(() => server[Symbol.asyncDispose]());
 
-    it('comes from its bucket, and Muster sends nothing', async () => {
+    it('is fetched from its bucket, and Muster sends nothing', async () => {
       await using scratch = await ScratchDirectory.make();
       await using bucket = await context.bucket(server);
       await bucket.put('run/policy v1.bin', WEIGHTS);
@@ -146,7 +146,7 @@ describe('links to objects of buckets', () => {
 describe('a link to an object of Google Cloud Storage', () => {
   afterEach(() => vi.unstubAllEnvs());
 
-  it('is what Google’s own client makes of the same key, generation, time and name', async () => {
+  it('equals that of Google’s own client for the same key, generation, time and name', async () => {
     await using scratch = await ScratchDirectory.make();
     const { privateKey } = generateKeyPairSync('rsa', {
       modulusLength: 2048,

@@ -43,7 +43,7 @@ describe('a link to a file', () => {
     expect([answer.status, answer.text, answer.headers.get('content-range')]).toEqual([status, text, contentRange]);
   });
 
-  it('sends a part only of the very file that was begun with, and nothing of one that is there already', async () => {
+  it('sends a part only of the file that the transfer began with, and nothing of a file that the caller has', async () => {
     await using fixture = await OriginFixture.open();
     const url = await fixture.origin.link(await fixture.put('weights', WEIGHTS));
     const etag = (await asked(url, {}, 'HEAD')).headers.get('etag') ?? '';
@@ -52,7 +52,7 @@ describe('a link to a file', () => {
     expect((await asked(url, { 'if-none-match': etag })).status).toBe(304);
   });
 
-  it('is good until it expires, and what was begun by then is sent to its end', async () => {
+  it('is valid until it expires, and a transfer that began before then is finished', async () => {
     await using fixture = await OriginFixture.open();
     const url = await fixture.origin.link(await fixture.put('weights', WEIGHTS));
     const begun = await fetch(url);
@@ -61,7 +61,7 @@ describe('a link to a file', () => {
     expect(await asked(url)).toMatchObject({ status: 403, text: 'the link has expired\n' });
   });
 
-  it('is refused when it was changed, lent to another file, or signed by another Muster', async () => {
+  it('is refused when it was changed, used for another file, or signed by another Muster', async () => {
     await using fixture = await OriginFixture.open();
     await using other = await OriginFixture.open();
     const [file, secret] = [await fixture.put('weights', WEIGHTS), await fixture.put('secret', 'secret')];
@@ -95,7 +95,7 @@ describe('a link to a file', () => {
     expect(fixture.origin.served.bytes).toBe(WEIGHTS.length);
   });
 
-  it('to a file that is no longer there is 404, and other methods than GET and HEAD are refused', async () => {
+  it('to a file that is gone is 404, and other methods than GET and HEAD are refused', async () => {
     await using fixture = await OriginFixture.open();
     const file = await fixture.put('weights', WEIGHTS);
     const url = await fixture.origin.link(file);
@@ -106,7 +106,7 @@ describe('a link to a file', () => {
 });
 
 describe('an origin', () => {
-  it('sends so many files at a time, and has others come again', async () => {
+  it('sends a bounded number of files at a time, and asks other callers to come again', async () => {
     await using fixture = await OriginFixture.open({ transfers: 1 });
     const large = await fixture.put('large', Buffer.alloc(32 * 2 ** 20));
     const url = await fixture.origin.link(large);

@@ -91,7 +91,7 @@ class Fixture implements AsyncDisposable {
 }
 
 describe('a file that is fetched where the one before is', () => {
-  it('comes as a delta, and is the very file', async () => {
+  it('comes as a delta, and is identical', async () => {
     await using fixture = await Fixture.open();
     const content = safetensorsFile(AFTER);
     const [base, file] = [await fixture.hold(safetensorsFile(BEFORE)), await fixture.origins.put(NAME, content)];
@@ -101,7 +101,7 @@ describe('a file that is fetched where the one before is', () => {
     expect(fixture.origins.origin.served.bytes).toBeLessThan(0.4 * content.length);
   });
 
-  it('of no known form comes as a delta, too', async () => {
+  it('of an unknown format also comes as a delta', async () => {
     await using fixture = await Fixture.open();
     const before = randomBytes(3_000_003);
     const after = Buffer.from(before);
@@ -127,7 +127,7 @@ describe('a file that is fetched where the one before is', () => {
     expect(fetched.answer).toMatchObject({ kind: 'done', deltas: 0 });
   });
 
-  it('comes whole where the base is gone, or is none that the server has', async () => {
+  it('comes whole when the base is gone, or unknown to the server', async () => {
     await using fixture = await Fixture.open();
     const content = safetensorsFile(AFTER);
     const file = await fixture.origins.put(NAME, content);
@@ -142,7 +142,7 @@ describe('a file that is fetched where the one before is', () => {
     }
   });
 
-  it('is the very file wherever the connection breaks under the delta, and when a bit of it flips', async () => {
+  it('is identical wherever the connection of the delta breaks, and when a bit of it flips', async () => {
     await using fixture = await Fixture.open();
     const content = safetensorsFile(AFTER);
     const [base, file] = [await fixture.hold(safetensorsFile(BEFORE)), await fixture.origins.put(NAME, content)];

@@ -5,7 +5,7 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { makeDirectory } from '../../../src/adapters/files/made-directory.ts';
 
-test('a directory is made with those around it, and the outermost of them is named', async () => {
+test('a directory is made with its parents, and the outermost new one is returned', async () => {
   await using scratch = await mkdtempDisposable(join(tmpdir(), 'muster-test-'));
   expect(await makeDirectory(join(scratch.path, 'a/b/c'))).toBe(join(scratch.path, 'a'));
   expect((await stat(join(scratch.path, 'a/b/c'))).isDirectory()).toBe(true);
@@ -13,14 +13,14 @@ test('a directory is made with those around it, and the outermost of them is nam
   expect(await makeDirectory(join(scratch.path, 'a/b/d/'))).toBe(join(scratch.path, 'a/b/d'));
 });
 
-test('many at a time may make the same', async () => {
+test('several callers may make the same directory at once', async () => {
   await using scratch = await mkdtempDisposable(join(tmpdir(), 'muster-test-'));
   const paths = Array.from({ length: 40 }, (_, i) => join(scratch.path, 'x/y/z', String(i % 4)));
   await Promise.all(paths.map(async (path) => makeDirectory(path)));
   for (const path of paths) expect((await stat(path)).isDirectory()).toBe(true);
 });
 
-test('a link to a directory is one', async () => {
+test('a link to a directory counts as a directory', async () => {
   await using scratch = await mkdtempDisposable(join(tmpdir(), 'muster-test-'));
   const [target, link] = [join(scratch.path, 'target'), join(scratch.path, 'link')];
   await mkdir(target);
@@ -30,7 +30,7 @@ test('a link to a directory is one', async () => {
   await expect(makeDirectory(link)).rejects.toMatchObject({ code: 'EEXIST' });
 });
 
-test('where none can be made it is refused, and does not go on trying', async () => {
+test('a directory that cannot be made is refused without further attempts', async () => {
   await using scratch = await mkdtempDisposable(join(tmpdir(), 'muster-test-'));
   const file = join(scratch.path, 'file');
   await writeFile(file, '');

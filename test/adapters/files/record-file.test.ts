@@ -12,7 +12,7 @@ beforeEach(async () => void (directory = await mkdtemp(join(tmpdir(), 'muster-te
 afterEach(() => rm(directory, { recursive: true }));
 
 describe('the record of a watch', () => {
-  it('is held by one at a time, and free for the next when that has ended', async () => {
+  it('is held by one process at a time, and free when that process has ended', async () => {
     const path = join(directory, 'watches/run.json');
     const [first, second, other] = [path, path, join(directory, 'watches/other.json')].map((each) => recordFile(each, systemClock));
     {

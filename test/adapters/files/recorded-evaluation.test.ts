@@ -39,7 +39,7 @@ const refusal = (code: string, message: RegExp): unknown =>
   );
 
 describe('what --out kept', () => {
-  it('is read back as it is in its files, episodes line by line', async () => {
+  it('is read from its files, episodes line by line', async () => {
     await using results = await kept({ episodes: '{"index":0}\n{"index":1}\n' });
     expect(await results.open()).toMatchObject({
       summaryFile: path.join(results.directory, 'summary.json'),
@@ -52,7 +52,7 @@ describe('what --out kept', () => {
     ]);
   });
 
-  it('is left in the middle by a reader that has enough, with nothing open afterwards', async () => {
+  it('can be read in part, with nothing open afterwards', async () => {
     await using results = await kept({ episodes: '{"index":0}\n'.repeat(100_000) });
     for await (const { line } of (await results.open())?.episodes() ?? []) {
       expect(await openFiles()).toContain(results.episodesFile);
@@ -61,14 +61,14 @@ describe('what --out kept', () => {
     expect(await openFiles()).not.toContain(results.episodesFile);
   });
 
-  it('is nothing where there is no summary: a checkpoint, a run that did not get to its end, no such place', async () => {
+  it('is undefined without a summary: a checkpoint, an unfinished run, a missing path', async () => {
     await using results = await kept();
     await rm(path.join(results.directory, 'summary.json'));
     expect(await results.open()).toBeUndefined();
     expect(await openRecordedEvaluation(path.join(results.directory, 'nowhere'))).toBeUndefined();
   });
 
-  it('is refused with a summary that is no JSON', async () => {
+  it('is refused when its summary is no JSON', async () => {
     await using results = await kept({ summary: '{"schema":' });
     await expect(results.open()).rejects.toEqual(refusal('results.invalid', /summary\.json: expected the JSON document/));
   });
@@ -82,7 +82,7 @@ describe('what --out kept', () => {
     await expect(episodesOf(results)).rejects.toEqual(refusal('results.invalid', message));
   });
 
-  it('is read to its end where its last line has none', async () => {
+  it('is read to its end when its last line has no line break', async () => {
     await using results = await kept({ episodes: '{"index":0}\r\n{"index":1}' });
     expect((await episodesOf(results)).map(({ line, value }) => [line, value])).toEqual([
       [1, { index: 0 }],
@@ -90,7 +90,7 @@ describe('what --out kept', () => {
     ]);
   });
 
-  it('is refused without its episodes, with what to do about it', async () => {
+  it('is refused without its episodes, with the remedy', async () => {
     await using results = await kept();
     const refused = refusal(
       'results.unreadable',
@@ -102,7 +102,7 @@ describe('what --out kept', () => {
     await expect(episodesOf(results)).rejects.toEqual(refused);
   });
 
-  it('is refused by file and line where an episode is no JSON', async () => {
+  it('is refused by file and line when an episode is no JSON', async () => {
     await using results = await kept({ episodes: '{"index":0}\n{"ind' });
     await expect(episodesOf(results)).rejects.toEqual(refusal('results.invalid', /episodes\.ndjson:2: expected JSON as --out writes it/));
   });

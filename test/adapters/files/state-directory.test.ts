@@ -9,7 +9,7 @@ describe('a state directory', () => {
   beforeEach(async () => (directory = await mkdtemp(path.join(tmpdir(), 'muster-state-'))));
   afterEach(async () => await rm(directory, { recursive: true }));
 
-  it('is made where there is none, and used where there is one', async () => {
+  it('is created if it is missing, and used if it exists', async () => {
     const stateDir = path.join(directory, 'deep/state');
     await openStateDirectory(stateDir);
     await mkdir(path.join(stateDir, 'store/incoming'), { recursive: true });

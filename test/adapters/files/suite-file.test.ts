@@ -4,14 +4,14 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { readSuiteFile } from '../../../src/adapters/files/suite-file.ts';
 
-it('a checkpoint that is where a suite is expected is not read as one', async () => {
+it('a checkpoint in place of a suite is refused', async () => {
   await expect(readSuiteFile('runs/late.safetensors')).rejects.toMatchObject({
     code: 'suite.swapped',
     message: expect.stringContaining("runs/late.safetensors has the name of a checkpoint's file, and stands where the suite is expected"),
   });
 });
 
-it('an agent that is where a suite is expected is called one, and a suite that names an agent is none', async () => {
+it('an agent in place of a suite is refused as an agent, and a suite that names an agent is accepted', async () => {
   const directory = await mkdtemp(path.join(tmpdir(), 'muster-suite-file-'));
   try {
     const file = path.join(directory, 'qwen.yaml');

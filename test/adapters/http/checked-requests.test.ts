@@ -56,7 +56,7 @@ describe('a checked request', () => {
     expect(await text(answer.body)).toBe('POST {"a":1}');
   });
 
-  it('does not reach this machine by a name that resolves to it', async () => {
+  it('does not reach this machine through a name that resolves to it', async () => {
     await using server = await WebServer.start(certificate);
     server.put('x', Buffer.from('inside'));
     const sender = requests({ networks: [] }, resolver(['127.0.0.1']));
@@ -89,7 +89,7 @@ describe('a checked request', () => {
 });
 
 describe('a redirection', () => {
-  it('is followed, relative ones, too', async () => {
+  it('is followed, also a relative one', async () => {
     await using server = await WebServer.start(certificate);
     server.put('c/x', Buffer.from('hello'));
     server.handle('a', (_, response) => void response.writeHead(302, { location: '/b' }).end());
@@ -111,7 +111,7 @@ describe('a redirection', () => {
     await expect(bodyOf(requests(policy), server.url('a'))).rejects.toMatchObject({ kind: 'input', code });
   });
 
-  it('by a name that resolves to an address inside is refused', async () => {
+  it('to a name that resolves to a private address is refused', async () => {
     await using server = await WebServer.start(certificate);
     server.handle('a', (_, response) => void response.writeHead(302, { location: 'https://inside.example/x' }).end());
     const lookup = resolver(['127.0.0.1'], ['10.0.0.1']);
@@ -119,7 +119,7 @@ describe('a redirection', () => {
     expect(lookup.asked).toEqual(['localhost', 'inside.example']);
   });
 
-  it('is followed five times, and not for ever', async () => {
+  it('is followed five times at most', async () => {
     await using server = await WebServer.start(certificate);
     server.put('0', Buffer.from('hello'));
     for (let i = 1; i <= 6; i += 1) server.handle(`${i}`, (_, response) => void response.writeHead(302, { location: `/${i - 1}` }).end());
@@ -127,7 +127,7 @@ describe('a redirection', () => {
     await expect(bodyOf(requests(), server.url('6'))).rejects.toMatchObject({ kind: 'input', code: 'egress.redirections' });
   });
 
-  it('of what was sent is an answer like any other', async () => {
+  it('of a request with a body is returned as the answer', async () => {
     await using server = await WebServer.start(certificate);
     server.handle('a', (_, response) => void response.writeHead(307, { location: '/b' }).end());
     using answer = await requests().send(server.url('a'), { method: 'POST', headers: {}, body: 'x' }, signal);
@@ -166,7 +166,7 @@ describe('a server that does not answer', () => {
     ).toBe(reason);
   });
 
-  it('because there is none is the infrastructure’s failure', async () => {
+  it('at an address without one is an infrastructure failure', async () => {
     const url = await (async () => {
       await using server = await WebServer.start();
       return server.url('x');

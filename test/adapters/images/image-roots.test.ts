@@ -30,7 +30,7 @@ async function unpacked(directory: string, bounds = LAYER_BOUNDS, state = place(
 }
 
 describe('the root file system of an image', () => {
-  it('is its layers over one another: what a layer takes away is gone, and directories join', async () => {
+  it('is its layers over one another: removed files are gone, and directories are merged', async () => {
     const image = await layout(
       [
         { path: 'etc/kept', content: 'kept' },
@@ -144,7 +144,7 @@ describe('the root file system of an image', () => {
     await expect(lstat('/tmp/escaped')).rejects.toThrow('ENOENT');
   });
 
-  it('is refused where the content is not what the image names, or where there is no image', async () => {
+  it('is refused when a content does not match its digest, or there is no image', async () => {
     const image = await layout([{ path: 'a', content: 'a' }]);
     for (const name of await readdir(join(image, 'blobs/sha256'))) {
       const file = join(image, 'blobs/sha256', name);

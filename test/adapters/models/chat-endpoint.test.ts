@@ -44,7 +44,7 @@ async function open(
 }
 
 describe('a model server', () => {
-  it('is asked with the key, the seed and the sampling of the agent, and gives token ids where it is asked for them', async () => {
+  it('is asked with the key, the seed and the sampling of the agent, and gives token ids on request', async () => {
     await using place = await open({ sampling: { temperature: 0.5, maxTokens: 9 }, extra: { top_k: 3 }, tokenIds: 'vllm' });
     place.server.version = 12;
     const completion = await place.endpoint.complete(REQUEST, NEVER);
@@ -86,7 +86,7 @@ describe('a model server', () => {
     expect(place.server.unmet).toBe(0);
   });
 
-  it('that is gone for too long is a fault of the infrastructure, after few requests: the circuit is open', async () => {
+  it('that stays away is an infrastructure failure after few requests: the circuit is open', async () => {
     await using place = await open({}, undefined, 120);
     place.server.fail(...Array<FaultyAnswer>(1000).fill(answered(503, '')));
     await expect(place.endpoint.complete(REQUEST, NEVER)).rejects.toMatchObject({ code: 'endpoint.unavailable', kind: 'infrastructure' });
@@ -105,7 +105,7 @@ describe('a model server', () => {
     expect(place.server.asked).toHaveLength(1);
   });
 
-  it.each([400, 413, 422])('that refuses one request with %i says so of this request alone', async (status) => {
+  it.each([400, 413, 422])('that refuses one request with %i fails that request alone', async (status) => {
     await using place = await open();
     place.server.fail(answered(status, '{"error": "tool_calls[0] is not valid"}'));
     await expect(place.endpoint.complete(REQUEST, NEVER)).resolves.toEqual({
@@ -116,14 +116,14 @@ describe('a model server', () => {
     expect(place.server.asked).toHaveLength(2);
   });
 
-  it.each([401, 403, 404])('that refuses with %i is not asked again: the agent or its key is wrong', async (status) => {
+  it.each([401, 403, 404])('that refuses with %i is not retried: the agent or its key is wrong', async (status) => {
     await using place = await open();
     place.server.fail(answered(status, '{"error": "no"}'));
     await expect(place.endpoint.complete(REQUEST, NEVER)).rejects.toMatchObject({ code: 'endpoint.refused', kind: 'input' });
     expect(place.server.asked).toHaveLength(1);
   });
 
-  it('that becomes another model on the way is a fault of the infrastructure', async () => {
+  it('that changes its model during an episode is an infrastructure failure', async () => {
     let asked = 0;
     await using place = await open({}, () => ({ text: 'hi', model: (asked += 1) === 1 ? 'm-2026-01' : 'm-2026-02' }));
     await place.endpoint.complete(REQUEST, NEVER);
@@ -133,20 +133,20 @@ describe('a model server', () => {
     });
   });
 
-  it('that gives no token ids is refused where the agent asks for them', async () => {
+  it('that gives no token ids is refused if the agent requires them', async () => {
     await using place = await open({ tokenIds: 'vllm' });
     place.server.fail(answered(200, choice({})));
     await expect(place.endpoint.complete(REQUEST, NEVER)).rejects.toMatchObject({ code: 'endpoint.no-tokens', kind: 'input' });
   });
 
-  it('is left as soon as the episode is given up', async () => {
+  it('is no longer awaited once the episode is given up', async () => {
     await using place = await open();
     const given = new AbortController();
     place.server.fail(() => given.abort(new Error('given up')));
     await expect(place.endpoint.complete(REQUEST, given.signal)).rejects.toThrow('given up');
   });
 
-  it('that speaks as SGLang does gives ids and versions, too', async () => {
+  it('that answers like SGLang also gives ids and versions', async () => {
     await using place = await open({ tokenIds: 'sglang' });
     const meta = {
       output_token_logprobs: [

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { StepStore } from '../../../src/adapters/preparation/step-store.ts';
 
-it('a step that was taken is not taken again, unless its inputs differ, it failed, or what it made is not final', async () => {
+it('a finished step is not repeated, unless its inputs differ, it failed, or its result is not final', async () => {
   const directory = await mkdtemp(path.join(tmpdir(), 'muster-steps-'));
   try {
     const taken: number[] = [];

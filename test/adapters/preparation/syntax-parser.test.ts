@@ -45,7 +45,7 @@ it('functions are broken by an operator, a constant, a removed branch or call, i
   ]);
 });
 
-it('what documents a function goes with it; what is no code of the language breaks nothing and is not followed', async () => {
+it('the documentation of a function is removed with it; text that is no code of the language has no mutations', async () => {
   const documented = '/**\n * Clips a number.\n */\nexport function clip(a) {\n  return a < 9;\n}\n';
   const [first] = await parser.mutate('a.js', documented, 'javascript');
   expect(first?.documentation).toBe('Clips a number.');

@@ -5,14 +5,14 @@ import { loadConfig } from '../../../src/app/configuration.ts';
 const { local } = loadConfig({ environment: { HOME: '/' } }).templates;
 if (!local) throw new Error('the defaults have a template "local"');
 
-test('a template that leaves out what speaks of this machine is had elsewhere, with the interpreter that is there', () => {
+test('a template without settings of this machine works elsewhere, with the interpreter there', () => {
   const { command, mounts } = createRemoteTemplate('cloud', local, '/opt/python');
   expect(command.slice(0, 3)).toEqual(['/opt/python', '-I', '/muster/runner']);
   expect(command).toContain('gymnasium');
   expect(mounts).toEqual([]);
 });
 
-test('a runner of one’s own is taken as it is', () => {
+test('a user’s own runner is used unchanged', () => {
   expect(createRemoteTemplate('cloud', { ...local, command: ['my-runner', '--fast'] }, 'python3').command).toEqual(['my-runner', '--fast']);
 });
 

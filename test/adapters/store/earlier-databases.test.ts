@@ -87,7 +87,7 @@ async function fill(database: Database): Promise<void> {
 }
 
 describe.each(Object.entries(OPENINGS))('a database of %s that was used before rights were kept', (_name, open) => {
-  it('gives each principal what it sent or read, and nothing that it only knew the digest of', async () => {
+  it('gives each principal what it sent or read, and nothing for a known digest alone', async () => {
     await using stack = new AsyncDisposableStack();
     const database = await open(stack);
     await migrate(database, 'it', systemClock, MIGRATIONS.slice(0, BEFORE_RIGHTS));
@@ -103,7 +103,7 @@ describe.each(Object.entries(OPENINGS))('a database of %s that was used before r
     expect(await of('intruder')).toEqual(new Set([PART]));
   });
 
-  it('shares none of the episodes and answers that it has, and keeps its evaluations', async () => {
+  it('shares none of its episodes and answers, and keeps its evaluations', async () => {
     await using stack = new AsyncDisposableStack();
     const database = await open(stack);
     await migrate(database, 'it', systemClock, MIGRATIONS.slice(0, BEFORE_RIGHTS));

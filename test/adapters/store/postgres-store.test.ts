@@ -32,7 +32,7 @@ describe('several Musters on one database', () => {
   });
 
   // Twelve write as fast as they can: a round takes more than a second of two processors.
-  it('take over from each other with all that was stored, and nothing comes after', { timeout: 300_000 }, async () => {
+  it('take over from each other with everything that was stored, and nothing is written afterwards', { timeout: 300_000 }, async () => {
     const url = await server.newDatabase();
     const clock = new ManualClock();
     await using one = await openPostgresStore(url, clock);
@@ -72,12 +72,12 @@ describe('a database', () => {
     await expect(openPostgresStore(url, systemClock)).rejects.toMatchObject({ kind: 'input', code: 'store.newer' });
   });
 
-  it('that is not there, or no URL of one, is the mistake of who names it', async () => {
+  it('that does not exist, or has an invalid URL, is an input error', async () => {
     await expect(openPostgresStore(server.url('nowhere'), systemClock)).rejects.toMatchObject({ kind: 'input', code: 'store.unusable' });
     await expect(openPostgresStore('mysql://host/name', systemClock)).rejects.toMatchObject({ kind: 'input', code: 'store.url' });
   });
 
-  it('whose server is not there is an infrastructure failure that tells no password', async () => {
+  it('whose server is away is an infrastructure failure that does not reveal the password', async () => {
     const failure = await openPostgresStore('postgresql://muster:secret@127.0.0.1:1/muster', systemClock).catch((error: unknown) => error);
     if (!(failure instanceof InfrastructureError)) throw new Error('it was reached');
     expect(failure.code).toBe('store.unreachable');
@@ -85,7 +85,7 @@ describe('a database', () => {
     expect(failure.message).not.toContain('secret');
   });
 
-  it('whose connection is cut between two statements of who has it fails the next one, and nothing else', async () => {
+  it('whose connection is cut between two statements fails only the next statement on it', async () => {
     const url = await server.newDatabase();
     await using database = await PostgresDatabase.open(url, 'it');
     const held = database.locked(7, async () => {

@@ -119,7 +119,7 @@ describe('migrations', () => {
     ]);
   });
 
-  it('are done whole or not at all', async () => {
+  it('are applied whole or not at all', async () => {
     await using directory = await ScratchDirectory.make();
     await using database = await SqliteDatabase.open(join(directory.path, 'muster.db'), systemClock);
     await expect(migrate(database, 'it', systemClock, [first, broken])).rejects.toThrow('one already exists');

@@ -18,14 +18,14 @@ describe('a task directory on disk', () => {
   });
   afterEach(() => rm(top, { recursive: true, force: true }));
 
-  it('is read as one in memory, digest and all, and an executable file makes another task', async () => {
+  it('equals the same task in memory, digest included, and an executable file makes another task', async () => {
     const task = readTask(await readTaskDirectory(top));
     expect(task.digest).toBe(readTask(taskDirectory(caseTaskFiles())).digest);
     await chmod(join(top, 'solution/double.py'), 0o755);
     expect(readTask(await readTaskDirectory(top)).digest).not.toBe(task.digest);
   });
 
-  it('is refused with links, with what is no file, and with names that no tool copes with', async () => {
+  it('is refused with links, special files, and unusable names', async () => {
     const link = join(top, 'tests/link');
     await symlink('/etc/passwd', link);
     await expect(readTaskDirectory(top)).rejects.toThrow(/tests\/link: it is a symbolic link; expected files and directories only/);
@@ -37,7 +37,7 @@ describe('a task directory on disk', () => {
     await expect(readTaskDirectory(top)).rejects.toThrow(/expected a relative path of plain names/);
   });
 
-  it('is refused when it is not there, or what declares it is too large', async () => {
+  it('is refused when it is missing, or its task.toml is too large', async () => {
     await expect(readTaskDirectory(join(top, 'none'))).rejects.toThrow(/the task's directory cannot be read/);
     await writeFile(join(top, 'instruction.md'), Buffer.alloc(4 * 1024 * 1024 + 1, 'a'));
     await expect(readTaskDirectory(top)).rejects.toThrow(

@@ -12,7 +12,7 @@ import { SkippableClock } from '../../support/skippable-clock.ts';
 import { caseTask } from '../../support/task-fixture.ts';
 
 describe('the time of a program', () => {
-  it('runs while it acts, stands still while its model thinks, and is over once', async () => {
+  it('runs while it acts, pauses while its model answers, and ends once', async () => {
     const clock = new ManualClock();
     let over = 0;
     using time = new ActingTime(clock, 10, () => (over += 1));
@@ -30,7 +30,7 @@ describe('the time of a program', () => {
 });
 
 describe('the time of a model', () => {
-  it('runs while its commands run, and stands still for up to five minutes while they wait for a processor', async () => {
+  it('runs while its commands run, and pauses for up to five minutes while they wait for a processor', async () => {
     const [clock, { signal }] = [new SkippableClock(), new AbortController()];
     const sandbox = new FakeSandbox(parseSandboxId('s1'), new FakeProvider());
     const say = (frame: object): boolean => sandbox.stdout.write(`${JSON.stringify(frame)}\n`);

@@ -41,7 +41,7 @@ class SlowTurns implements EpisodeTurns {
   }
 }
 
-it('an agent asks for the next answer while one is stored, and for no other one before', async () => {
+it('an agent asks for the next answer while one is stored, and for only one', async () => {
   const [model, turns] = [new CountingModel(), new SlowTurns()];
   await using endpoint = new ResumedEndpoint(model, turns, 'one');
   for (const seed of [1, 2]) expect(await endpoint.complete(request(seed), signal)).toMatchObject({ content: `answer ${seed}` });

@@ -169,7 +169,7 @@ describe('an agent in its workspace', () => {
     expect(reasonOf(await data({ action: 'read_file', file: 'a.txt' }))).toBe('missing');
   });
 
-  it('does not get out of the workspace, by links of its own neither, and what is there instead of a file is said', async () => {
+  it('does not get out of the workspace, not even by its own links, and learns what is there instead of a file', async () => {
     const { session, data } = await agent();
     const made = [
       'ln -s /etc etc; ln -s /etc/passwd passwd; ln -s /proc/1/environ environ; ln -s /proc/self/root/app/in around; ln -s loop loop',
@@ -205,7 +205,7 @@ describe('an agent in its workspace', () => {
     expect(JSON.stringify(listed)).toContain(String.raw`odd\\xff\\u001b`);
   });
 
-  it('changes nothing when the workspace is full, and continues', async () => {
+  it('changes no file when the workspace is full, and continues', async () => {
     const { data } = await agent({ limits: { diskBytes: 8 * 2 ** 20 } });
     await data({ action: 'write_file', file: 'kept', content: 'kept' });
     expect(await data({ action: 'run', command: 'head -c 100m /dev/zero >/app/fill' })).toMatchObject({ end: { kind: 'exited', code: 1 } });
@@ -217,7 +217,7 @@ describe('an agent in its workspace', () => {
     expect(reasonOf(await data({ action: 'write_file', file: 'deep/er/new', content: 'x'.repeat(100_000) }))).toBe('written');
   });
 
-  it('answers an invalid action with the reason, and says how much there is where not all is shown', async () => {
+  it('answers an invalid action with the reason, and gives the total when it shows only a part', async () => {
     const { act, data } = await agent();
     for (const [given, reason] of [
       [undefined, 'malformed'],

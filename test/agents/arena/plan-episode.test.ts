@@ -68,7 +68,7 @@ describe('the state of an episode', () => {
     expect(() => planEpisode(ready, { kind: 'graded', outcome: 'void' }, LIMITS, 0)).toThrow('graded cannot happen');
   });
 
-  it('is graded when it is given up or left alone, where its task says so', () => {
+  it('is graded when it is given up or abandoned, if its task says so', () => {
     const ready = planEpisode(createEpisodeState(0), { kind: 'opened' }, LIMITS, 0).state;
     for (const [event, cause] of [
       [{ kind: 'cancel', isGraded: true }, 'abandoned'],

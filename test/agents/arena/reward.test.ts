@@ -24,7 +24,7 @@ function components(passed: number, total: number, others: Partial<RewardCompone
 }
 
 describe('a reward', () => {
-  it('is in [0, base], is 0 for nothing done and a closed gate, and base for the solution', () => {
+  it('is in [0, base], 0 for an unchanged workspace and a closed gate, and base for the solution', () => {
     fc.assert(
       fc.property(counts, shaping, terms, ([passed, total], others, weights) => {
         const reward = shapeReward(components(passed, total, others), weights);

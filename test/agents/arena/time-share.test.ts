@@ -9,7 +9,7 @@ const effort: fc.Arbitrary<Effort> = fc.record({
 });
 
 describe('the time of a submission beside that of the task’s own solution', () => {
-  it('is in [0, 1], is nothing for the solution itself and whatever takes less than twice as much, and grows', () => {
+  it('is in [0, 1], is 0 up to twice the time of the solution, and grows from there', () => {
     fc.assert(
       fc.property(effort, effort, fc.double({ min: 0, max: 0.99, noNaN: true }), (own, oracle, more) => {
         const share = computeTimeShare(own, oracle);

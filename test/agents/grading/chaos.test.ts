@@ -31,7 +31,7 @@ async function graded(sandboxes: GradingSandboxes, { task, content }: OpenTask, 
 }
 
 describe('verdicts of many submissions', () => {
-  it('are the same bytes, whichever of their sandboxes are killed', { timeout: 3_600_000 }, async () => {
+  it('are the same bytes, no matter which of their sandboxes are killed', { timeout: 3_600_000 }, async () => {
     const task = await fixture.task(SORT_TASK);
     const kinds = SUBMISSIONS.flatMap(({ source, reward }) =>
       Array.from({ length: SEEDS }, (_, at) => ({ source, reward, seed: `${at}` })),

@@ -48,7 +48,7 @@ describe('what a compiler for GPUs prints', () => {
     expect(readKernelResources('sharedMemoryBytes', compiled(text)).count).toBe(shared);
   });
 
-  it('says nothing where it is cut off, where it names no kernel, and where nothing was compiled', () => {
+  it('gives no figures when it is cut off, names no kernel, or nothing was compiled', () => {
     expect(readKernelResources('registers', compiled(PTXAS, PTXAS.length + 1)).reason).toContain('more than is read');
     expect(readKernelResources('sharedMemoryBytes', compiled('done\n')).reason).toContain('no resources of a kernel');
     expect(readKernelResources('registers', undefined).reason).toBe('nothing was compiled');
@@ -56,7 +56,7 @@ describe('what a compiler for GPUs prints', () => {
 });
 
 describe('the symbols of any bytes', () => {
-  it('are read or not there, and never an error', () => {
+  it('are read or missing, and never an error', () => {
     const header = Buffer.from('7f454c4602010100', 'hex');
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 4096 }), (bytes) => {

@@ -40,7 +40,7 @@ sys.exit(f"found {left}") if left else print(2 * int(input()))
 `;
 
 describe('a speed score', () => {
-  it('comes from turns of golden model and candidate in one sandbox, in which the candidate finds nothing of the other', async () => {
+  it('is measured in turns of golden model and candidate in one sandbox, where the candidate finds nothing of the golden model', async () => {
     const task = await fixture.task(SPEED_TASK);
     const { verdict } = await fixture.verdict(task, { 'double.py': QUICK });
     const evidence = verdict.evidence.find((one) => one.stage === 'score');
@@ -57,7 +57,7 @@ describe('a speed score', () => {
     expect(verdict.reward).toBeCloseTo(0.5 + 0.5 * (speed?.score ?? 0), 12);
   });
 
-  it('is not measured of a candidate that is wrong', async () => {
+  it('is not measured for a wrong candidate', async () => {
     const task = await fixture.task(SPEED_TASK);
     const { verdict } = await fixture.verdict(task, { 'double.py': 'print(42)\n' });
     expect(verdict).toMatchObject({ reward: 0, components: [{ score: 0 }, { name: 'speed', score: null }] });

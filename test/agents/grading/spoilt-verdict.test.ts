@@ -5,7 +5,7 @@ import { InfrastructureError } from '../../../src/kernel/errors.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { caseTask } from '../../support/task-fixture.ts';
 
-it('takes a verdict that the infrastructure has spoilt again after one second, and after four', async () => {
+it('repeats a verdict that the infrastructure has spoilt after one second, then after four', async () => {
   const clock = new ManualClock();
   const begun: number[] = [];
   const lose = async (): Promise<never> => {

@@ -79,7 +79,7 @@ describe('a task of several steps', () => {
     ]);
   });
 
-  it('gives an agent the mean of its steps, or what the last one has; one that was not reached counts as 0', async () => {
+  it('gives an agent the mean of its steps, or the reward of the last one; an unreached step counts as 0', async () => {
     const one = [{ action: 'write_file', file: 'one.txt', content: 'first' }] as const;
     const two = [{ action: 'write_file', file: 'two.txt', content: 'wrong' }, { action: 'submit' }] as const;
     const half = await play({ agent: 'scripted', actions: [], tasks: { 'task/one': [...one], 'test/task/two': [...two] } });

@@ -29,7 +29,7 @@ describe('the findings of a linter on changed lines', () => {
     ]);
   });
 
-  it('come to a share from -1 to 1, above 0 for fewer than before', () => {
+  it('give a share from -1 to 1, above 0 for fewer findings than before', () => {
     fc.assert(
       fc.property(fc.nat(), fc.nat(), (before, after) => {
         const style = computeStyle(before, after);

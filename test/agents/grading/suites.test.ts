@@ -70,7 +70,7 @@ describe('a test suite that imports the candidate', () => {
     },
   );
 
-  it('takes a link in place of the report, and a file in place of a directory of the tests, for the fault of the submission', async () => {
+  it('blames the submission for a link in place of the report, and a file in place of a directory of the tests', async () => {
     const runner = RUNNERS[0];
     if (!runner) throw new Error('there is no runner');
     const toml = `[execute]\nkind = "suite"\nboundary = "shared"\n${runner.muster}\n`;
@@ -105,7 +105,7 @@ describe('a test suite that sees the candidate through a proxy', () => {
     expect([lied.reward, JSON.stringify(lied.evidence)]).toEqual([0, expect.stringContaining('gave a sums.Any, which is no plain data')]);
   });
 
-  it('is what the examples show', async () => {
+  it('works as the examples show', async () => {
     for (const name of isFullForm ? ['roman-numerals', 'repository-issue'] : []) {
       const found = await checkTask(fixture.grader, await openTask(path.join(EXAMPLES, name)), { times: 1 }, AbortSignal.timeout(900_000));
       expect(found.trials.filter(({ finding }) => finding !== 'as-expected')).toEqual([]);

@@ -16,7 +16,7 @@ const KNOWN = {
 };
 
 describe('the check of a task', () => {
-  it('finds a task sound whose solution and twins score 1, and nothing done and cheats 0; equal submissions share each verdict', async () => {
+  it('finds a task sound if solution and twins score 1, and nop and cheats 0; equal submissions share a verdict', async () => {
     const verdicts: string[] = [];
     const seeds: Record<string, string[]> = {};
     const onVerdict = (trial: string, { seed }: { readonly seed: string }): void => {
@@ -39,7 +39,7 @@ describe('the check of a task', () => {
     expect(new Set(verdicts).size).toBe(6);
   });
 
-  it('knows what the solution has removed to be gone, however the task is judged, but for what is no part of the submission', async () => {
+  it('sees files that the solution has removed as gone, however the task is judged, except files outside of the submission', async () => {
     const removing = {
       ...TASK,
       'task.toml': `artifacts = [{ source = "/app", exclude = ["apart/**"] }]\n${TASK['task.toml']}`,
@@ -62,7 +62,7 @@ describe('the check of a task', () => {
     }
   });
 
-  it('names what is wrong with one that is not', async () => {
+  it('names the problems of an unsound task', async () => {
     const weak = 'import json, os\nprint(json.dumps({"stdin": "[1, 2, 3]"}))\n';
     const muster = SORT_TASK['muster.toml']?.replace('cases = 4', 'cases = 1') ?? '';
     const task = await fixture.task({ ...KNOWN, 'tests/draw.py': weak, 'muster.toml': muster, 'solution/sort.py': 'import nothing\n' });

@@ -21,7 +21,7 @@ const harden = (terms: Pick<HardenTerms, 'task' | 'submission' | 'role' | 'name'
   hardenTask(fixture.grader, { times: 1, ...terms }, AbortSignal.timeout(120_000));
 
 describe('a submission that becomes a case of its task', () => {
-  it('stays there after a cheat that passes, which is reported from then on until the verifier is corrected', async () => {
+  it('stays after a cheat that passes, which is reported until the verifier is corrected', async () => {
     const task = await fixture.written({ ...SORT_TASK, 'tests/draw.py': WEAK });
     const submission = await fixture.written(BY_HEART);
     const terms = { task, submission, role: 'cheat', name: 'by-heart' } as const;
@@ -40,7 +40,7 @@ describe('a submission that becomes a case of its task', () => {
     await expect(harden({ ...terms, submission: other })).rejects.toThrow(/cheats\/by-heart: is another submission than .*: --name/);
   });
 
-  it('is a twin that has to pass, with what fails it, and is refused when it is none that can be kept', async () => {
+  it('is kept as a twin with the reason for its failure, and is refused when it cannot be kept', async () => {
     const task = await fixture.written(SORT_TASK);
     const submission = await fixture.written({ 'sort.py': 'from sys import sort_numbers\n' });
     const twin = await harden({ task, submission, role: 'twin', name: 'own-module' });

@@ -20,7 +20,7 @@ afterAll(() => fixture[Symbol.asyncDispose]());
 const ANSWER = '#!/bin/bash\n[ "$(cat answer.txt)" = 42 ]; echo $((1 - $?)) >/logs/verifier/reward.txt; echo judged; exit 7\n';
 
 describe('a task that its test.sh judges', () => {
-  it('rewards what is right and nothing else, whatever status the script ends with', async () => {
+  it('rewards only a right submission, whatever status the script ends with', async () => {
     const task = await fixture.task({ ...TASK, 'tests/test.sh': ANSWER });
     const right = await fixture.verdict(task, { 'answer.txt': '42\n' });
     expect(right.verdict).toMatchObject({
@@ -65,7 +65,7 @@ function listInputs({ evidence }: Verdict): readonly string[] {
 }
 
 describe('a task with cases', () => {
-  it('gives the solution 1 and what was there before 0, and the same verdict again with the same seed', async () => {
+  it('gives the solution 1 and the unchanged workspace 0, and the same verdict with the same seed', async () => {
     const task = await fixture.task(SORT_TASK);
     const solution = { 'sort.py': SORT_TASK['solution/sort.py'] ?? '' };
     const first = await fixture.verdict(task, solution);
@@ -83,7 +83,7 @@ describe('a task with cases', () => {
     expect([seen?.length, unseen?.filter((input) => seen?.includes(input))]).toEqual([4, []]);
   });
 
-  it('compiles first, and gives 0 to what does not compile', async () => {
+  it('compiles first, and gives 0 if that fails', async () => {
     const muster =
       '[compile]\ncommand = ["/usr/bin/gcc", "-O1", "-o", "double", "double.c"]\n[execute]\nkind = "cases"\ncommand = ["./double"]\nstored = "cases.jsonl"\n[[constraints]]\nmeasure = "binaryBytes"\nof = "double"\nmost = 1000000\n';
     const cases = '{"stdin": "21", "expected": "42\\n"}\n{"stdin": "-3", "expected": "-6\\n"}\n';
@@ -142,7 +142,7 @@ describe('verdicts on the same inputs', () => {
     expect(opened).toBe(5);
   });
 
-  it('are kept up to a number of bytes, those that were of use last', async () => {
+  it('are kept up to a number of bytes, the most recently used ones', async () => {
     const computed = new ComputedCases(10);
     const computedFor: string[] = [];
     const get = async (key: string, bytes: number): Promise<number | undefined> => {
@@ -155,7 +155,7 @@ describe('verdicts on the same inputs', () => {
     expect(computedFor).toEqual(['a', 'b', 'huge', 'c', 'huge', 'b']);
   });
 
-  it('are computed once for verdicts at the same time, and by each when that one fails or is given up', async () => {
+  it('are computed once for simultaneous verdicts, and by each verdict if that computation fails or is given up', async () => {
     const computed = new ComputedCases();
     const first = Promise.withResolvers<readonly ExpectedCase[]>();
     const patient = <Value>(other: Promise<Value>): Promise<Value> => other;
@@ -174,7 +174,7 @@ describe('verdicts on the same inputs', () => {
     expect(await computed.get('b', never, patient)).toEqual(listCases(2));
   });
 
-  it('wait for each other in no time of theirs', async () => {
+  it('do not pay for waiting for each other', async () => {
     const clock = new SkippableClock();
     const time = new GradingTime({ clock, sandboxes: fixture.grader.getSandboxes(await fixture.task(SORT_TASK)) }, 3600);
     const other = Promise.withResolvers<number>();

@@ -40,7 +40,7 @@ describe('a commit is a candidate', () => {
     expect(found(change('README.md'))).toContain('no source code');
   });
 
-  it('and paths say what files are for', () => {
+  it('and paths say what a file is for', () => {
     const kinds = [
       'src/a.py',
       'src/a_test.go',
@@ -159,7 +159,7 @@ describe('tests are pinned', () => {
     expect(judgeSteadiness(pinned, runs, new Map())).toMatchObject({ pinned, dropped: [], refusal: null });
   });
 
-  it('a test that did not run without the fix, because another one ended the process, has to continue passing where it ran and passed', () => {
+  it('a test that did not run without the fix, because another one ended the process, must continue to pass where it ran and passed', () => {
     const crashed = { without: run({ f: 'failed' }), withFix: run({ f: 'passed', p: 'passed' }) };
     const all = { failToPass: ['f', 'p'], passToPass: [] };
     const ran: readonly RepeatedRun[] = [{ twist: 'order', ...crashed }, ...runs.slice(1)];
@@ -168,7 +168,7 @@ describe('tests are pinned', () => {
     expect(lucky.refusal).toContain('passes without it in another order');
   });
 
-  it('and one that only has to continue passing is dropped when it wavers, with cause and figure', () => {
+  it('and a P2P test is dropped when it wavers, with cause and figure', () => {
     const shuffled = runs.map((each, at) => (at === 2 ? { ...each, withFix: run({ f: 'passed', p: 'failed' }) } : each));
     expect(judgeSteadiness(pinned, shuffled, new Map())).toMatchObject({
       pinned: { passToPass: [] },
@@ -180,12 +180,12 @@ describe('tests are pinned', () => {
     expect(seldom.dropped).toMatchObject([{ id: 'p', cause: 'chance', figure: 'it failed in 9 of 200 runs (4.5 %)' }]);
   });
 
-  it('and one that has to begin to pass refuses the task when it wavers', () => {
+  it('and an F2P test refuses the task when it wavers', () => {
     const found = judgeSteadiness(pinned, runs, new Map([['f', { runs: 100, failures: 5 }]]));
     expect(found.refusal).toBe('f does not come out the same each time (chance): it failed in 5 of 100 runs (5.0 %)');
   });
 
-  it('unless its name is another one in each run, as one with a time in it is', () => {
+  it('unless its name differs in each run, such as a name with a time', () => {
     const dated = runs.map(({ twist, without, withFix }, at) => ({
       twist,
       without,
@@ -212,7 +212,7 @@ describe('tests are pinned', () => {
     expect(alone.refusal).toContain('p does not come out the same each time');
   });
 
-  it('and one that another test has kept from running, by ending the process, does not waver', () => {
+  it('and a test that did not run because another test ended the process does not waver', () => {
     const cut = run({ f: 'passed', x: 'failed' });
     const ended = runs.map(({ twist, without, withFix }, at) => ({ twist, without, withFix: at === 1 ? withFix : cut }));
     expect(judgeSteadiness({ ...pinned, passToPass: ['p', 'x'] }, ended, new Map())).toMatchObject({
@@ -238,7 +238,7 @@ describe('an instruction', () => {
     expect(found.leftOut).toHaveLength(2);
   });
 
-  it('of a merged change is what stands below the name of the merge', () => {
+  it('of a merged change is the text below the name of the merge', () => {
     const found = writeInstruction(candidate('Merge pull request #487 from a/b\n\nfix: keep a flag that has no value'), [], []);
     expect(found.text).toMatch(/^fix: keep a flag that has no value\n/);
   });
@@ -254,7 +254,7 @@ describe('an instruction', () => {
     expect(() => write('Fixes #44', 'Bug')).toThrow('the commit message says nothing');
   });
 
-  it('is refused when it says nothing', () => {
+  it('is refused when it has no content', () => {
     expect(() => writeInstruction(candidate('Merge pull request #487 from a/b'), [], [])).toThrow('says nothing');
     expect(() => writeInstruction(candidate('fix'), [], [])).toThrow('says nothing that an agent could work by');
     expect(() => writeInstruction(candidate('test_mean fails'), ['test_mean'], [])).toThrow('without the lines that name tests');
@@ -289,18 +289,18 @@ describe('of Python', () => {
     expect(wired).toMatch(/\n\n\ndef test_add_\w+\(tmp_path\):\n {4}value = a.add\(1, 2\)\n {4}assert value == 4\n/);
   });
 
-  it('tests that want a network are named', () => {
+  it('tests that need a network are named', () => {
     const printed =
       'FAILED test_a.py::test_get - socket.gaierror: [Errno -3] Temporary failure in name resolution\nFAILED test_a.py::test_x - assert 1 == 2\n';
     expect(findNetworkNeeds(printed)).toEqual(['test_a.py::test_get']);
   });
 });
 
-it('a time limit is one of few, so that a measurement does not decide a digest', () => {
+it('a time limit is one of a few values, so that a measurement does not decide a digest', () => {
   expect([0.1, 2.9, 3.1, 14, 500].map(limitSuite)).toEqual([60, 60, 300, 300, 7200]);
 });
 
-it('how long tests take leaves out what a busy machine kept them from running, and is no less than their processor time', () => {
+it('the time of tests leaves out waits for a busy machine, and is no less than their processor time', () => {
   expect(leaveOutWaiting({ seconds: 102, cpuSeconds: 5 }, 96)).toBe(6);
   expect(leaveOutWaiting({ seconds: 10, cpuSeconds: 3 }, 25)).toBe(3);
   expect(leaveOutWaiting({ seconds: 10, cpuSeconds: 18 }, 1)).toBe(10);

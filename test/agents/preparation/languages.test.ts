@@ -63,7 +63,7 @@ it.each([
   expect(texts.filter(mayName)).toEqual([]);
 });
 
-it('words that a user adds stand before the tests in the command of pytest', () => {
+it('words that a user adds come before the tests in the command of pytest', () => {
   const { language, framework } = detectLanguage(filesOf(SUMS.before), ['-m', 'not slow']);
   const { command } = language.suite(framework, { kind: 'files', files: framework.testFiles });
   expect(command.slice(-4)).toEqual(['--junitxml={report}', '-m', 'not slow', '@/tests/selected.txt']);
@@ -81,7 +81,7 @@ it('tests of one name have no tripwires', () => {
   expect(draftTripwires(detected, filesOf(before), detected.framework.testFiles, pinned).map(({ of }) => of)).toEqual(ids.toReversed());
 });
 
-it('how many assertions there are tells right from wrong no more than a limit of time does', () => {
+it('neither the number of assertions nor a time limit distinguishes right from wrong', () => {
   const detected = detectLanguage(filesOf({ ...SAMPLES.find(({ language }) => language === 'javascript')?.before }));
   const text = "test('adds', (t) => {\n  t.plan(2);\n  t.is(add(2, 3), 5);\n  later(t, { timeout: 9 });\n});\n";
   const drafts = detected.language.tripwires('a.test.js', text, ['a.test.js > adds'], detected.framework);

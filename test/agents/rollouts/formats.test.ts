@@ -139,7 +139,7 @@ describe('a trajectory is written', () => {
     });
   });
 
-  it('as a job of Harbor: what a reader would count is what the job says, and each segment is a rollout', () => {
+  it('as a job of Harbor, whose totals equal its trials, and in which each segment is a rollout', () => {
     const job = new HarborJob('job', 'file:///jobs/job');
     const failed = { ...TRAJECTORY, trajectory: 'abc-4', reward: null, components: {}, status: 'failed', stopReason: 'refused' } as const;
     const [trial, other] = [job.add(TRAJECTORY), job.add(failed)];

@@ -41,7 +41,7 @@ describe('the advantages of a group', () => {
     },
   );
 
-  it('add up to nothing, except in raw, and what is masked or void changes none of them', () => {
+  it('add up to 0, except in raw, and masked or void members change none of them', () => {
     fc.assert(
       fc.property(fc.array(member, { maxLength: 12 }), ways, (members, terms) => {
         const { advantages, size } = computeAdvantages(members, terms);

@@ -80,7 +80,7 @@ const terms: fc.Arbitrary<StreamTerms> = fc
   }));
 
 describe('which groups of a stream begin', () => {
-  it('the stream never runs dry, never exceeds concurrency, staleness or the room for what waits, however many groups are filtered', () => {
+  it('the stream never runs dry, and never exceeds concurrency, staleness or the bound on waiting groups, however many groups are filtered', () => {
     fc.assert(
       fc.property(terms, fc.infiniteStream(fc.tuple(fc.nat(1000), fc.nat(9))), (given, choices) => {
         const played = new Played(given);

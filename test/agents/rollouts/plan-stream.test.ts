@@ -25,7 +25,7 @@ function view(changes: Partial<StreamView> = {}): StreamView {
 const REPORTED = [{ version: 10 }, { version: 20 }, { version: 30 }];
 
 describe('what a stream of groups does next', () => {
-  it('begins what may be fresh enough, accepts what is whole, and replaces what teaches nothing', () => {
+  it('begins groups that can be fresh enough, accepts whole ones, and replaces groups that teach nothing', () => {
     const begun = [0, 1, 2, 3].map((number) => ({ kind: 'begin', number }));
     expect(planStream(view(), terms())).toEqual(begun);
     const running = [group(0, [member(1), member(0)]), group(1, [member(1), member(1)]), group(2, [member(1)]), group(3, [])];
@@ -41,7 +41,7 @@ describe('what a stream of groups does next', () => {
     expect(planStream(view({ next: 4, acknowledged: 3 }), terms({ total: 3 }))).toEqual([{ kind: 'complete' }]);
   });
 
-  it('has others act while members are graded, and no more of them than the trainer may wait for', () => {
+  it('lets other members act while some are graded, within the bound on waiting groups', () => {
     const few = terms({ concurrency: 2, batch: 1 });
     expect(planStream(view({ running: [group(0, [])], next: 1 }), few)).toEqual([]);
     expect(planStream(view({ running: [group(0, [], { grading: 1 })], next: 1 }), few)).toEqual([]);
@@ -50,7 +50,7 @@ describe('what a stream of groups does next', () => {
     expect(planStream(view({ running: [...graded, group(1, [], { grading: 2 })], next: 2 }), few)).toEqual([]);
   });
 
-  it('filters on what the tests decide, before shaping can make noise look like a signal', () => {
+  it('filters on the core reward, before shaping can make noise look like a signal', () => {
     const shaped = group(0, [member(1, { core: 1, reward: 0.9 }), member(1, { core: 1, reward: 0.8 })]);
     expect(planStream(view({ running: [shaped], next: 4, acknowledged: 3 }), terms())).toContainEqual({
       kind: 'filter',

@@ -5,7 +5,7 @@ import { getCompletion, getPrompt, TokenRecord } from '../../../src/agents/rollo
 const ids = (most: number): fc.Arbitrary<number[]> => fc.array(fc.nat(5), { maxLength: most });
 
 describe('the tokens of a trajectory', () => {
-  it('are one segment while each prompt extends the exact tokens before, and another one as soon as a token differs', () => {
+  it('are one segment while each prompt extends the exact tokens before, and begin another as soon as a token differs', () => {
     const record = new TokenRecord();
     expect(record.add({ promptIds: [1, 2], completionIds: [3, 4], logprobs: [-0.1, -0.2], version: 7 })).toEqual({
       segment: 0,
@@ -36,7 +36,7 @@ describe('the tokens of a trajectory', () => {
     ]);
   });
 
-  it('of any turns, each prompt and completion is found again exactly, and each sampled token is in the loss once', () => {
+  it('contain each prompt and completion exactly, and each sampled token once in the loss', () => {
     const turn = fc.record({ isGlued: fc.boolean(), given: ids(6), sampled: ids(4) });
     fc.assert(
       fc.property(fc.array(turn, { maxLength: 12 }), (turns) => {

@@ -178,7 +178,7 @@ describe('a task directory that is wrong is refused with its file and field', ()
     expect(refusal(changes)).toMatch(expected);
   });
 
-  it('and each version from 1.0 to 1.4 is accepted without a word', () => {
+  it('and each version from 1.0 to 1.4 is accepted without a notice', () => {
     const said = ['1.0', '1.1', '1.2', '1.3', '1.4'].map((version) => caseTask({ 'task.toml': `schema_version = "${version}"` }).notices);
     expect([...said, caseTask({ 'task.toml': 'version = "1.0"' }).notices]).toEqual(Array.from({ length: 6 }, () => caseTask().notices));
   });

@@ -37,7 +37,7 @@ describe('outputs', () => {
     for (const got of ['', '1', '1 2 3', '1 x', '1 0x2', '1 2_0', '1,2']) expect(isEqual(tolerant, '1 2', got)).toBe(false);
   });
 
-  it('as numbers of single precision do not pass for double', () => {
+  it('as numbers of single precision are not accepted as double', () => {
     const exact = numbers({ tolerance: { absolute: 0, relative: 1e-12 } });
     fc.assert(
       fc.property(fc.double({ min: 0.1, max: 1e6, noNaN: true }), (value) => {
@@ -69,7 +69,7 @@ describe('outputs', () => {
       expect(isEqual(matrix, '[[1],[2]]', got)).toBe(false);
   });
 
-  it('in a canonical form differ only in what it leaves out', () => {
+  it('in a canonical form are equal if they differ only in what the form leaves out', () => {
     const form = (name: 'lines' | 'sorted-lines' | 'tokens' | 'json'): CompareMode => ({ mode: 'canonical', form: name });
     expect([isEqual(form('lines'), 'a\nb\n', 'a \r\nb'), isEqual(form('lines'), 'a\nb', 'b\na')]).toEqual([true, false]);
     expect([isEqual(form('sorted-lines'), 'a\nb\nb', 'b\na\nb\n'), isEqual(form('sorted-lines'), 'a\nb\nb', 'a\nb')]).toEqual([

@@ -20,7 +20,7 @@ describe('a measured ratio', () => {
     expect(() => measureRatio([turn(1, 1), turn(1, 1)])).toThrow('expected at least 3');
   });
 
-  it('is in its interval, does not depend on the unit of time, and turns over with the roles', () => {
+  it('is in its interval, does not depend on the unit of time, and inverts with the roles', () => {
     fc.assert(
       fc.property(turns, fc.double({ min: 0.01, max: 100, noNaN: true }), (measured, unit) => {
         const one = measureRatio(measured);

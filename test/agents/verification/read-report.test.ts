@@ -75,7 +75,7 @@ describe("a runner's report", () => {
     }
   });
 
-  it('of cargo says in which order it ran, and is read all the same', () => {
+  it('of cargo that names its order of tests is read', () => {
     const text =
       'running 2 tests (shuffle seed: 1571115006)\ntest a ... ok\ntest b ... FAILED\n\ntest result: FAILED. 1 passed; 1 failed\n';
     expect(read('cargo', text)).toEqual({

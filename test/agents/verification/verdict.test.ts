@@ -74,7 +74,7 @@ describe('the plan of stages', () => {
     score: speed(1),
   };
 
-  it('goes through all of them for a submission that is right, and gives 1', () => {
+  it('runs all of them for a right submission, and gives 1', () => {
     expect(played(all, good)).toEqual(['submission', 'compile', 'execute', 'compare', 'constraints', 'score', 1]);
   });
 
@@ -100,7 +100,7 @@ describe('the plan of stages', () => {
     }
   });
 
-  it('continues behind a case that fails where partial answers count, without measuring speed', () => {
+  it('continues after a failed case if partial answers count, without measuring speed', () => {
     const share = `${CASES}${BOUND}${SPEED.replace('[score]', SHARE.trim())}`;
     const found = played(share, {
       ...good,
@@ -110,7 +110,7 @@ describe('the plan of stages', () => {
     expect(found).toEqual(['submission', 'execute', 'compare', 'constraints', (0.6 * 2) / 3]);
   });
 
-  it('gives a verdict of the published form, the same bytes but for what is measured', () => {
+  it('gives a verdict of the published form, with the same bytes except measurements', () => {
     const evidence = [...answered([true, true, true]), speed(0.7)];
     const [first, second] = [verdict(`${CASES}${SPEED}`, evidence), verdict(`${CASES}${SPEED}`, evidence)];
     expect(verdictSchema.parse(structuredClone(first))).toEqual(first);
@@ -161,13 +161,13 @@ describe('the reward', () => {
     expect([0, Number.NaN, 0.5, 1, 2, 100, Infinity].map((ratio) => scoreRatio(ratio, terms))).toEqual([0, 0, 0, 0.5, 1, 1, 1]);
   });
 
-  it('counts cases that the agent was shown, but never alone', () => {
+  it('counts cases that the agent was shown, but never only these', () => {
     const text = `${CASES}${SHARE}`;
     expect(verdict(text, answered([true, true, false, false], 2)).reward).toBe(0);
     expect(verdict(text, answered([true, true, true, false], 2)).reward).toBe(0.75);
   });
 
-  it('does not grow by any evidence of random submissions that is worse in one case', () => {
+  it('does not grow when the evidence of a random submission is worse in one case', () => {
     fc.assert(
       fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }), fc.nat(), fc.boolean(), (equal, at, isShare) => {
         const text = isShare ? `${CASES}${SHARE}` : CASES;
@@ -200,7 +200,7 @@ describe('a script that judges', () => {
     expect(given.map(({ reward }) => reward)).toEqual([1, 0.25, 1, 0, 0]);
   });
 
-  it('is broken, and gives no reward, when they are none or disagree', () => {
+  it('gives no reward when its files are missing, invalid or disagree', () => {
     const broken = [
       judge(null, '1.5'),
       judge(null, 'nan'),

@@ -69,7 +69,7 @@ describe('a Python program that is forked from an interpreter', () => {
     expect(again).toEqual(plain);
   });
 
-  it('finds the interpreter that it was forked from out of reach, and runs in one process alone', async () => {
+  it('cannot reach the interpreter that it was forked from, and runs in one process alone', async () => {
     const source = `import os, random
 own = os.getpid()
 others = [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in (1, own)]
@@ -120,7 +120,7 @@ print(os.path.exists("/app/late"), "forked_python" in open("/proc/self/cmdline")
     expect(texts(await run(look, true))).toEqual(before);
   });
 
-  it('is started by itself where its interpreter could be its own, or loads what is its own', async () => {
+  it('is started by itself if it could have changed its interpreter or the modules that this loads', async () => {
     const source = 'import os\nprint("forked" + "_python" in open("/proc/self/cmdline").read())';
     await session.put([{ path: PROGRAM, content: Buffer.from(source), executable: false }], soon());
     await session.run(commandOf(['/bin/cp', '/usr/bin/python3', '/app/python3']), soon());
@@ -132,7 +132,7 @@ print(os.path.exists("/app/late"), "forked_python" in open("/proc/self/cmdline")
     expect(await printed('/usr/bin/python3', '-I', '-c', source)).toBe('False\n');
   });
 
-  it('has the same result when it is trusted, and its runs follow each other without a look', async () => {
+  it('has the same result when it is trusted, and its runs follow each other without checks between them', async () => {
     const source = `import os, sys
 deed, given = sys.argv[1], sys.stdin.read()
 print(deed, given, os.listdir("."), os.environ["MUSTER_OF_ALL"], sorted(os.listdir("/proc/self/fd"))[:3])
@@ -174,7 +174,7 @@ if deed == "hang":
     expect(late.map(({ result: { end } }) => end.kind)).toEqual(['timeout', 'timeout']);
   });
 
-  it('comes to the same in one process where it can leave nothing behind for its next run', async () => {
+  it('has the same result in one process if it can leave nothing for its next run', async () => {
     const source = `import functools, sys
 count = 0
 @functools.lru_cache(maxsize=None)

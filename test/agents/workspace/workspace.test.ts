@@ -120,7 +120,7 @@ describeEach(
       expect(large.peakBytes).toBeGreaterThan(80_000_000);
     });
 
-    it('takes files in and gives them out, whatever lies in their way', async () => {
+    it('receives and returns files, whatever is in their place', async () => {
       const { session } = await fixture.workspace({ start, writable: ['/app', '/tests'] });
       const large = Buffer.alloc(1_500_000, 'muster');
       await session.put(
@@ -208,7 +208,7 @@ describeEach(
   // In the short form a build stands for what is not on this machine. gVisor takes a hundred times as long.
   sampled(VARIANTS, (variant) => variant === FORKED || variant === BUILD),
   ({ provider, start }) => {
-    it('leaves nothing of a command running, and keeps what it runs away from the program that Muster speaks to', async () => {
+    it('leaves nothing of a command running, and protects Muster’s program from its commands', async () => {
       const { session } = await fixture.workspace({ start });
       const daemon = '(setsid sh -c "trap : TERM HUP; while :; do sleep .01; echo late >>/app/late; done" </dev/null >/dev/null 2>&1 &)';
       expect((await shell(session, `${daemon}; until [ -s /app/late ]; do sleep .01; done; echo done`)).stdout.head.toString()).toBe(
@@ -274,7 +274,7 @@ describe('workspaces that are forked', () => {
   });
   afterAll(() => fixture[Symbol.asyncDispose]());
 
-  it('are lost with the process that they were forked from, and the next one has another', async () => {
+  it('are lost with the process that they were forked from, and the next workspace has a new one', async () => {
     const places = { writable: ['/only-here'], start: 'forked' } as const;
     const { sandbox, session } = await fixture.workspace(places);
     const other = await fixture.workspace({ start: 'forked' });

@@ -39,7 +39,7 @@ test.each(light)('draws have the mean and the variance that are stated: $name', 
   expect(max).toBeLessThanOrEqual(distribution.bounds?.high ?? Infinity);
 });
 
-test('heavy tails have the mean and the variance that is known of them', () => {
+test('heavy-tailed draws have the known mean and variance', () => {
   // SciPy: lognorm.stats(1) and pareto.stats(2.5)
   expect([lognormal(1, 1).mean, lognormal(1, 1).variance]).toEqual([
     expect.closeTo(1.6487212707001282, 12),

@@ -122,7 +122,7 @@ test.each(sampled(MUTANTS, ({ name }) => SHORT_FORM.has(name)))('the study catch
   expect(exitCode).toBe(1);
 });
 
-test('the command says what is missed, and ends with 1', async () => {
+test('the command reports missed targets, and exits with 1', async () => {
   const missed = await copy.mistaken(TASKS_INDEPENDENT, () => copy.command(TASKS));
   expect(missed).toEqual({ exitCode: 1, output: expect.stringContaining(`MISSED  ${TASKS}`) });
 });

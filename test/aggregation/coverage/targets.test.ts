@@ -22,7 +22,7 @@ test('with 2,000 evaluations a share has to reach its target as it is', () => {
   expect(hold(measurement(2000, 1899), coverage)).toMatchObject({ met: false });
 });
 
-test('with fewer evaluations it may stay below by what chance does once in a thousand', () => {
+test('with fewer evaluations a share may be below its target by what chance does once in a thousand', () => {
   expect(hold(measurement(200, 179), coverage)).toMatchObject({ met: true, target: 'at least 95.0 % (179 of 200)' });
   expect(hold(measurement(200, 178), coverage)).toMatchObject({ met: false });
 });
@@ -37,21 +37,21 @@ test.each([
   expect(leastSuccesses(runs, p)).toBe(least);
 });
 
-test('a mean number of episodes is held against a multiple, less three standard errors when evaluations are few', () => {
+test('a mean number of episodes is compared with a multiple, less three standard errors with few evaluations', () => {
   expect(hold(taking(20, 2000), cost)).toEqual({ met: true, measured: '2.00 ×', target: 'at most 2 ×' });
   expect(hold(taking(20.01, 2000), cost)).toMatchObject({ met: false });
   expect(hold(taking(21.5, 100), cost)).toMatchObject({ met: true });
   expect(hold(taking(21.6, 100), cost)).toMatchObject({ met: false });
 });
 
-test('a known number of episodes is held against it from both sides, and few evaluations are allowed three standard errors', () => {
+test('a known number of episodes is compared from both sides, with three standard errors for few evaluations', () => {
   expect(hold(taking(20.7, 2000), knownCost)).toEqual({ met: true, measured: '2.07 ×', target: '2 ± 0.08 ×' });
   for (const mean of [19.1, 20.9]) expect(hold(taking(mean, 2000), knownCost)).toMatchObject({ met: false });
   for (const mean of [18.5, 21.5]) expect(hold(taking(mean, 100), knownCost)).toMatchObject({ met: true, target: '2 ± 0.16 ×' });
   for (const mean of [18.4, 21.6]) expect(hold(taking(mean, 100), knownCost)).toMatchObject({ met: false });
 });
 
-test('a bias is held against its target in deviations of the plain mean, either way', () => {
+test('a bias is compared with its target in deviations of the plain mean, in either direction', () => {
   const off = (thousandths: number, runs: number): Measurement => {
     const sums = { sum: 0, squares: runs * 1000 ** 2 };
     const reduced = { sum: runs * thousandths, squares: runs * (thousandths ** 2 + 1000 ** 2) };

@@ -6,7 +6,7 @@ describe('the name in the audit of a person who makes tokens at the store', () =
     expect(getAccountName(() => ({ username: 'muster' }))).toBe('muster');
   });
 
-  it('is the user id where no account has it, as in containers', () => {
+  it('is the user id if there is no account, as in containers', () => {
     const unknown = (): never => {
       throw new Error('uv_os_get_passwd returned ENOENT');
     };

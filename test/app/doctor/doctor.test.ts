@@ -48,7 +48,7 @@ describe('the report', () => {
     expect(getDoctorExitCode(await run(check('a', { status: 'ok', found: '' }), check('b', { status: 'problem', found: '' })))).toBe(3);
   });
 
-  it('has a check that breaks as a problem, and the others all the same', async () => {
+  it('shows a check that fails to run as a problem, and all other checks', async () => {
     const broken: HealthCheck = {
       name: 'broken',
       run: () => Promise.reject(new InfrastructureError('python.missing', 'no Python; run npm run setup')),
@@ -60,7 +60,7 @@ describe('the report', () => {
     ]);
   });
 
-  it('is not waited for once it is no longer wanted, even by a check that does not listen', async () => {
+  it('ends when it is cancelled, even during a check that ignores the signal', async () => {
     const stop = new AbortController();
     const deaf: HealthCheck = { name: 'deaf', run: () => new Promise<Finding>(() => undefined) };
     const running = runDoctor([deaf], stop.signal);
@@ -95,12 +95,12 @@ describe('checks of the machine', () => {
     expect(finding?.remedy).toContain('pool.max to 64 or less');
   });
 
-  it('root is warned, others are not', async () => {
+  it('root gets a warning, other users do not', async () => {
     expect(await findingOf(createUserCheck(0))).toMatchObject({ status: 'warning' });
     expect(await findingOf(createUserCheck(1000))).toMatchObject({ status: 'ok' });
   });
 
-  it('the disk is the one that the state is on, which is made when it is not there', async () => {
+  it('the disk is that of the state directory, which is created if it is missing', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'muster-test-'));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
     const stateDir = join(directory, 'not/yet/there');
@@ -122,7 +122,7 @@ describe('checks of the sandboxes', () => {
     limits: { memory: tree, processes: tree, cpu: tree, disk: { scope: 'tree', by: 'tmpfs' }, lifetime: { scope: 'tree', by: 'timer' } },
   };
 
-  it('probe once for all of them', async () => {
+  it('run their probe once for all checks', async () => {
     let probes = 0;
     const report = await run(
       ...createSandboxChecks(async () => {
@@ -139,14 +139,14 @@ describe('checks of the sandboxes', () => {
     expect(probes).toBe(1);
   });
 
-  it('find a machine without bubblewrap wanting, with the remedy', async () => {
+  it('report a machine without bubblewrap, with the remedy', async () => {
     const missing = { state: 'missing', detail: 'bwrap is not installed', remedy: 'apt install bubblewrap' } as const;
     const report = await run(...createSandboxChecks(async () => ({ ...capable, bubblewrap: missing })));
     expect(report.checks[0]).toMatchObject({ status: 'problem', found: 'bwrap is not installed', remedy: 'apt install bubblewrap' });
     expect(getDoctorExitCode(report)).toBe(3);
   });
 
-  it('warn where sandboxes cannot be forked: they start plainly', async () => {
+  it('warn that sandboxes start without forking if they cannot be forked', async () => {
     const forking = { state: 'missing', detail: 'mount: permission denied', remedy: 'allow it' } as const;
     const report = await run(...createSandboxChecks(async () => ({ ...capable, forking })));
     expect(report.checks[2]).toMatchObject({
@@ -157,7 +157,7 @@ describe('checks of the sandboxes', () => {
     });
   });
 
-  it('warn, and do not forbid, where limits hold for less than the whole sandbox', async () => {
+  it('warn, without a failure, when limits do not hold for the whole sandbox', async () => {
     const limits = { ...capable.limits, memory: { scope: 'process', by: 'rlimit' }, cpu: { scope: 'none', by: 'none' } } as const;
     const cgroups = { state: 'missing', detail: 'not delegated', remedy: 'delegate a group' } as const;
     const report = await run(...createSandboxChecks(async () => ({ ...capable, limits, cgroups })));
@@ -168,7 +168,7 @@ describe('checks of the sandboxes', () => {
     expect(getDoctorExitCode(report)).toBe(0);
   });
 
-  it('find nothing wrong with a machine without gVisor, unless a template names it', async () => {
+  it('accept a machine without gVisor, unless a template names it', async () => {
     const missing = async () => ({ state: 'missing', detail: 'runsc is not installed', remedy: 'apt install runsc' }) as const;
     expect(await findingOf(createProviderCheck('gVisor', [], missing))).toMatchObject({
       status: 'ok',

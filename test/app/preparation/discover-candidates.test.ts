@@ -53,7 +53,7 @@ it.runIf(isFullForm)(
   PATIENCE_MS,
 );
 
-it('a file that CMake names as a test holds tests whatever its name: it is not broken, and an agent does not bring its own', async () => {
+it('a file that CMake names as a test counts as tests: it is not mutated, and an agent’s version of it is not used', async () => {
   await using made = await RepositoryFixture.make();
   await using grader = new TaskGrader(made.config);
   const tools = { sandboxes: grader.hostSandboxes, steps: new StepStore(path.join(made.directory, 'steps')), parser: new SyntaxParser() };

@@ -12,7 +12,7 @@ import { RepositoryFixture, SUMS } from '../../support/repository-fixture.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
-it('a model writes the instruction of a fix whose message says nothing, once, and names no test in what is left of it', async () => {
+it('a model writes the instruction of a fix without a useful message once, and its text names no test', async () => {
   await using made = await RepositoryFixture.make();
   await made.commit('Begin with sums', SUMS.before);
   await made.commit('fix', SUMS.fix);
@@ -46,7 +46,7 @@ it('a model writes the instruction of a fix whose message says nothing, once, an
   expect(content).toContain('+    if not list(numbers):\n+        return 0.0\n');
 });
 
-it('only a file that says a model writes instructions', async () => {
+it('only a file that names a model writes instructions', async () => {
   await using made = await RepositoryFixture.make();
   const file = path.join(made.directory, 'writer.yaml');
   await expect(readWriter(file)).rejects.toThrow(`--writer: ${file} cannot be read: ENOENT`);

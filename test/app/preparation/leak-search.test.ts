@@ -14,7 +14,7 @@ import { filesOf } from '../../support/source-files.ts';
 const NO_FILES: SourceFiles = new Map();
 
 it(
-  'a fix is found in what is installed in the sandbox, in a dependency and in a vendored copy, and not in the code before it',
+  'a fix is found in installed packages, in a dependency and in a vendored copy, and not in the code before it',
   async () => {
     await using made = await RepositoryFixture.make();
     await using grader = new TaskGrader(made.config);

@@ -8,7 +8,7 @@ import { InfrastructureError } from '../../../src/kernel/errors.ts';
 
 const BASE = { id: 'a', kind: 'fix', title: 'Mend', refusal: null, void: null, task: null, evidence: {} } as const;
 
-it('an infrastructure that fails is tried again, and leaves one candidate void where it continues failing, not the whole preparation', async () => {
+it('a failing infrastructure is retried, and a permanent failure voids one candidate, not the whole preparation', async () => {
   const { signal } = new AbortController();
   let failures = 0;
   const failing = (times: number) => async () => {
@@ -24,7 +24,7 @@ it('an infrastructure that fails is tried again, and leaves one candidate void w
   await expect(withPatience(BASE, broken, { retryMilliseconds: 0 }, signal)).rejects.toThrow('a defect');
 });
 
-it.each([1, 3])('candidates are worked on %i at a time, and come out in their order', async (workers) => {
+it.each([1, 3])('%i candidates are prepared at a time, and the results keep their order', async (workers) => {
   const held = Array.from({ length: 7 }, () => Promise.withResolvers<void>());
   const begun: number[] = [];
   const all = workThrough([...held.keys()], workers, async (at) => {

@@ -53,7 +53,7 @@ async function play(url: string, between: () => Promise<void>): Promise<Played> 
 
 /** In the short form, takeover.test.ts kills the live tier and step-protocol.test.ts wipes it. */
 describe.runIf(isFullForm && explainMissingRedis('redis') === undefined)('the live state of episodes in Redis', () => {
-  it('may be wiped between any two operations, and may be killed: the same observations and reward', async () => {
+  it('can be wiped or killed between any two operations, with the same observations and reward', async () => {
     await using stage = await Stage.open();
     await using redis = await RedisServer.start('redis', 'hush');
     const config = (live: string): object => ({

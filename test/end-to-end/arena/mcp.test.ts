@@ -75,7 +75,7 @@ describe('the arena as tools of the Model Context Protocol', () => {
     });
   });
 
-  it('tells the model what it got wrong, and holds to quotas and principals', async () => {
+  it('tells the model its mistake, and enforces quotas and principals', async () => {
     await using stage = await Stage.open();
     const [owner, stranger] = [await stage.token('owner', 'submitter'), await stage.token('stranger', 'submitter')];
     const changes = { server: { port: 0, access: 'tokens' }, quotas: { default: { openEpisodes: 1 } } };
@@ -95,7 +95,7 @@ describe('the arena as tools of the Model Context Protocol', () => {
     expect((await fetch(`${url}/mcp`, { headers })).status).toBe(405);
   });
 
-  it('is played over pipes by an agent that starts muster mcp, and hears of a server that is not there', async () => {
+  it('is played over pipes by an agent that starts muster mcp, which reports an unreachable server', async () => {
     await using stage = await Stage.open();
     const server = await MusterServer.start(stage, await configOf(stage));
     const client = new Client({ name: 'test', version: '1' });

@@ -188,7 +188,7 @@ describe('tasks as environments of OpenEnv', () => {
     expect(items).toMatchObject([{ agent: 'openenv-test', principal: 'trainer', seed: 7, outcome: 'rewarded' }]);
   });
 
-  it('answer each message that is none with an error of its own, and continue', async () => {
+  it('answer each invalid message with its own error, and continue', async () => {
     await using stage = await Stage.open();
     const config = await configOf(stage, { quotas: { default: { openEpisodes: 1 } }, arena: { tasks: [TASKS], steps: 2 } });
     const { url } = await MusterServer.start(stage, config);

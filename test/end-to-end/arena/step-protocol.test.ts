@@ -168,7 +168,7 @@ class Model {
 }
 
 describe('the steps of an episode on a running service', () => {
-  it('are taken once and in order, whatever clients send and whatever is killed or wiped', { timeout: MOST_MS }, async () => {
+  it('are stored once and in order, whatever clients send and whatever is killed or wiped', { timeout: MOST_MS }, async () => {
     const hasRedis = explainMissingRedis('redis') === undefined;
     await using redis = hasRedis ? await RedisServer.start('redis', 'hush') : undefined;
     await using stage = await Stage.open();

@@ -104,40 +104,34 @@ class Pair {
   }
 }
 
-it(
-  'episodes come to the same whatever is killed: servers, which take over from one another, workspaces and the live tier',
-  { timeout: MOST_MS },
-  async () => {
-    await using postgres = await PostgresServer.start();
-    await using redis = await RedisServer.start('redis');
-    await using stage = await Stage.open();
-    const store = { url: await postgres.newDatabase() };
-    const pair = await Pair.start(stage, redis, async (name) => {
-      const config = { stateDir: join(stage.stateDir, name), store, arena: { tasks: [TASKS], live: redis.url } };
-      const server = { port: 0, access: 'off', ownershipSeconds: 3, pollSeconds: 0.5 };
-      return await MusterServer.start(stage, await stage.write(`${name}.json`, { ...config, server }), { deadlineMs: MOST_MS });
-    });
-    const url = (): string => pair.url;
-    const peaceful = await playAll(url, async () => undefined);
-    await pair.ready();
-    const random = randomNumbers();
-    let steps = 0;
-    let fault: Promise<void> = Promise.resolve();
-    const disturbed = await playAll(url, async () => {
-      steps += 1;
-      const faults = steps / STEPS_PER_FAULT;
-      if (Number.isInteger(faults)) fault = fault.then(() => pair.strike(faults - 1));
-      // Some go on while the fault strikes, and others behind it.
-      if (random() < 0.5) await fault;
-    });
-    await fault;
-    await pair.ready();
-    expect(Math.min(...Object.values(pair.killed)), 'each kind of fault has struck something').toBeGreaterThan(0);
-    // One by one: of five hundred, the difference would not be shown.
-    expect(disturbed.length).toBe(peaceful.length);
-    expect(disturbed.map((each, i) => ({ disturbed: each, peaceful: peaceful[i] })).filter(isOther)).toEqual([]);
-    expect(peaceful.map(({ reward }) => reward)).toEqual(
-      peaceful.map((_, i) => expect.stringContaining(`"reward":${i % 2 === 0 ? 1 : 0},`)),
-    );
-  },
-);
+it('episodes have the same results when servers, workspaces and the live tier are killed', { timeout: MOST_MS }, async () => {
+  await using postgres = await PostgresServer.start();
+  await using redis = await RedisServer.start('redis');
+  await using stage = await Stage.open();
+  const store = { url: await postgres.newDatabase() };
+  const pair = await Pair.start(stage, redis, async (name) => {
+    const config = { stateDir: join(stage.stateDir, name), store, arena: { tasks: [TASKS], live: redis.url } };
+    const server = { port: 0, access: 'off', ownershipSeconds: 3, pollSeconds: 0.5 };
+    return await MusterServer.start(stage, await stage.write(`${name}.json`, { ...config, server }), { deadlineMs: MOST_MS });
+  });
+  const url = (): string => pair.url;
+  const peaceful = await playAll(url, async () => undefined);
+  await pair.ready();
+  const random = randomNumbers();
+  let steps = 0;
+  let fault: Promise<void> = Promise.resolve();
+  const disturbed = await playAll(url, async () => {
+    steps += 1;
+    const faults = steps / STEPS_PER_FAULT;
+    if (Number.isInteger(faults)) fault = fault.then(() => pair.strike(faults - 1));
+    // Some go on while the fault strikes, and others behind it.
+    if (random() < 0.5) await fault;
+  });
+  await fault;
+  await pair.ready();
+  expect(Math.min(...Object.values(pair.killed)), 'each kind of fault has struck something').toBeGreaterThan(0);
+  // One by one: of five hundred, the difference would not be shown.
+  expect(disturbed.length).toBe(peaceful.length);
+  expect(disturbed.map((each, i) => ({ disturbed: each, peaceful: peaceful[i] })).filter(isOther)).toEqual([]);
+  expect(peaceful.map(({ reward }) => reward)).toEqual(peaceful.map((_, i) => expect.stringContaining(`"reward":${i % 2 === 0 ? 1 : 0},`)));
+});

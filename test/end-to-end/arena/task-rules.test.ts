@@ -103,7 +103,7 @@ describe('a task that says how it is played', () => {
 });
 
 describe('a task that was checked', () => {
-  it('is refused while it is not sound, and an episode whose task has changed continues as long as its workspace does', async () => {
+  it('is refused while it is unsound, and an episode whose task has changed continues as long as its workspace lives', async () => {
     await using stage = await Stage.open();
     const directory = stage.path('tasks');
     await cp(join(TASKS, TASK), join(directory, TASK), { recursive: true });

@@ -33,7 +33,7 @@ function start(made: RepositoryFixture, name: string): MusterCommand {
 
 describe.runIf(isFullForm)('a preparation', () => {
   it(
-    `that is killed ${KILLS} times and started again makes the same tasks, byte for byte, and the oracle scores 1 on them and nothing done 0`,
+    `that is killed ${KILLS} times and started again makes the same tasks, byte for byte, on which the oracle scores 1 and nop 0`,
     async () => {
       await using made = await RepositoryFixture.make();
       await made.commit('Begin with sums', SUMS.before);

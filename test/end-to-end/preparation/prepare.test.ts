@@ -102,7 +102,7 @@ def test_online():
 
 describe.runIf(isFullForm)('what is wrong with a repository', () => {
   it(
-    'tests that waver by chance, by the time, by the order and by what is drawn are found, with how often, and one that wants a network',
+    'tests that waver by chance, time, order or seed are found, with their rate, and so is one that needs a network',
     async () => {
       await using made = await RepositoryFixture.make();
       await made.commit('Begin with sums', { ...SUMS.before, 'tests/test_wavering.py': WAVERING });
@@ -130,7 +130,7 @@ describe.runIf(isFullForm)('what is wrong with a repository', () => {
   );
 
   it(
-    'a vendored copy of the fix, a message that says nothing, and tests only are refused, each with its reason',
+    'a vendored copy of the fix, an empty message, and a commit with only tests are refused, each with its reason',
     async () => {
       await using made = await RepositoryFixture.make();
       const copy = SUMS.fix['sums.py'];

@@ -22,7 +22,7 @@ async function stage(made: RepositoryFixture, mode: string, object: string, name
 }
 
 it(
-  'what is wrong with a commit refuses it with its reason, before anything of the repository runs',
+  'an unsuitable commit is refused with its reason, before anything of the repository runs',
   async () => {
     await using made = await RepositoryFixture.make();
     const repository = made.repository;

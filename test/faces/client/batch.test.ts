@@ -73,7 +73,7 @@ describe('a batch', () => {
     expect(changes.some((items) => items.some((item) => item.kind === 'submitted' && item.evaluation.state === 'running'))).toBe(true);
   });
 
-  it('run again finds what it has asked for, and evaluates what is new', async () => {
+  it('run again finds its evaluations, and evaluates new checkpoints', async () => {
     await using fixture = await ClientFixture.open();
     const first = await ran(fixture, TWO_BY_TWO);
     const again = await ran(fixture, { ...TWO_BY_TWO, suites: ['5-episodes', '7-episodes', '3-episodes'] });
@@ -81,7 +81,7 @@ describe('a batch', () => {
     expect(new Set(idsOf(again.items)).size).toBe(6);
   });
 
-  it('run again asks again for what has failed', async () => {
+  it('run again repeats failed evaluations', async () => {
     await using fixture = await ClientFixture.open();
     const { player } = fixture.server.fixture;
     player.failAt = { index: 3, error: new InfrastructureError('sandbox.lost', 'gone') };
@@ -95,7 +95,7 @@ describe('a batch', () => {
     expect(idsOf(again.items)[1]).not.toBe(idsOf(first.items)[1]);
   });
 
-  it('asks again when a suite that the server names says something else by now', async () => {
+  it('evaluates again when a suite of the server has changed', async () => {
     await using fixture = await ClientFixture.open();
     const file = batchFile({ suites: ['5-episodes'], checkpoints: ['mem://late'] });
     const first = await ran(fixture, file);
@@ -112,7 +112,7 @@ describe('a batch', () => {
     ]);
   });
 
-  it('ends at once when a suite is not there', async () => {
+  it('ends at once when a suite is missing', async () => {
     await using fixture = await ClientFixture.open();
     const file = batchFile({ suites: ['unknown'], checkpoints: ['mem://late'] });
     await expect(ran(fixture, file)).rejects.toMatchObject({ code: 'suite.not-found', reason: 'not-found' });
@@ -128,7 +128,7 @@ describe('a batch', () => {
 });
 
 describe('a batch file', () => {
-  it('names every field that is wrong, where it stands, and what was expected', () => {
+  it('names every wrong field, its position, and what was expected', () => {
     expect(() => batchFile({ suites: [], checkpoints: [{ files: 'a', labelled: 'step' }, { fils: 'b' }], prority: 3 })).toThrow(
       expect.objectContaining({
         code: 'batch.invalid',
@@ -164,14 +164,14 @@ describe('a batch file', () => {
     await expect(planCheckpoints(batchFile({ suites: ['a'], checkpoints }), GROUND)).rejects.toMatchObject({ code });
   });
 
-  it('asks the same of a file under another name', () => {
+  it('has the same key for a file under another name', () => {
     const keyOf = (name: string, sha256 = 'a'): string =>
       buildBatchKey({ checkpoint: { name, sha256 }, baseline: { name, sha256 }, suite: 'a' }, undefined, 1);
     expect(keyOf('step-1.zip')).toBe(keyOf('step-2.zip'));
     expect(keyOf('step-1.zip', 'b')).not.toBe(keyOf('step-1.zip'));
   });
 
-  it('takes {run}, {version} and * for labels, each of the first two once, and all else as it stands', () => {
+  it('takes {run} and {version} once each, and *, as labels, and all other text literally', () => {
     expect(['{run}', '{run}/*-{version}.bin'].every(isLabelPattern)).toBe(true);
     expect(['step', '*', '{step}', '{run}{run}', '{version'].some(isLabelPattern)).toBe(false);
     expect(readLabels('/x/ppo (1)/a-b-0012.bin', 'ppo (1)/*-{version}.bin')).toEqual({ version: 12 });

@@ -37,8 +37,8 @@ async function sent(fixture: ClientFixture, bring: (uploader: Uploader) => Promi
   return proxy.sentBytes;
 }
 
-describe('bringing the next checkpoint of a run', () => {
-  it('sends what differs from the one that this client has brought before', async () => {
+describe('sending the next checkpoint of a run', () => {
+  it('sends a delta of the checkpoint that this client sent before', async () => {
     await using fixture = await ClientFixture.open();
     const [first, second] = [await file('step-1.safetensors', before), await file('step-2.safetensors', trained(before, 0.01, 2))];
     const bytes = await sent(fixture, async (uploader) => {
@@ -49,7 +49,7 @@ describe('bringing the next checkpoint of a run', () => {
     expect((await fixture.files.checkpoints.find(second.digest))?.files).toMatchObject([{ path: 'step-2.safetensors', size: second.size }]);
   });
 
-  it('sends what differs from one that is named', async () => {
+  it('sends a delta of a named base', async () => {
     await using fixture = await ClientFixture.open();
     const [first, second] = [await file('step-1.safetensors', before), await file('step-2.safetensors', trained(before, 0.01, 2))];
     await new Uploader(fixture.calls(), filesystemSource).bring(first.path, { signal });

@@ -22,7 +22,7 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
 }
 
 describe('a client of a server', () => {
-  it('brings the weights, evaluates, reports its progress, and returns the answer', async () => {
+  it('sends the weights, evaluates, reports its progress, and returns the answer', async () => {
     await using fixture = await ClientFixture.open();
     const received: RunningFigures[] = [];
     const options = { run: 'r', version: 3, onProgress: (figures: RunningFigures) => void received.push(figures) };
@@ -37,7 +37,7 @@ describe('a client of a server', () => {
     });
   });
 
-  it('has the answer with the one request when it was asked for before', async () => {
+  it('gets a known answer with one request', async () => {
     const service = new ServiceFixture();
     service.player.repeats = true;
     await using fixture = await ClientFixture.open(service);
@@ -91,7 +91,7 @@ describe('a client of a server', () => {
     await expect(client.startRollouts(Object(given).valueOf(), 'tasks', terms)).rejects.toMatchObject(Object(said('agent')));
   });
 
-  it('lets others use a checkpoint that it brought, lists them, and takes it back', async () => {
+  it('grants its checkpoint to others, lists the grants, and revokes them', async () => {
     await using fixture = await ClientFixture.open();
     const client = fixture.client();
     const sha256 = (await client.upload(CHECKPOINT)).replace('sha256:', '');
@@ -103,7 +103,7 @@ describe('a client of a server', () => {
     await expect(client.grant('0'.repeat(64), 'eval-team')).rejects.toMatchObject({ code: 'checkpoint.not-found', reason: 'not-found' });
   });
 
-  it('submits in one step and waits in another, and follows without missing or repeating an event', async () => {
+  it('submits and waits separately, and follows without missing or repeating an event', async () => {
     await using fixture = await ClientFixture.open();
     const client = fixture.client();
     const { id } = await client.submit(LATE, '5-episodes', { idempotencyKey: 'a' });
@@ -120,7 +120,7 @@ describe('a client of a server', () => {
     expect((await client.submit(LATE, '5-episodes', { idempotencyKey: 'a' })).id).toBe(id);
   });
 
-  it('asks for comparisons', async () => {
+  it('submits comparisons', async () => {
     await using fixture = await ClientFixture.open();
     const client = fixture.client();
     const comparison = await client.submitComparison({ uri: '/early' }, [LATE, { uri: '/best' }], '5-episodes', { margin: 2 });
@@ -144,7 +144,7 @@ describe('a client of a server', () => {
     expect(ended).toMatchObject({ code: 'evaluation.cancelled', evaluation: { id, state: 'cancelled' } });
   });
 
-  it('gives up a wait in time, and the evaluation continues', async () => {
+  it('ends a wait in time, and the evaluation continues', async () => {
     await using fixture = await ClientFixture.open();
     const client = fixture.client();
     const { id } = await client.submit(LATE, '1000-episodes');
@@ -200,7 +200,7 @@ describe('a client of a server', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('takes the stream of episodes up where it broke', async () => {
+  it('resumes the stream of episodes where it broke', async () => {
     const clock = new ManualClock();
     const client = clientOf(callsOptions('http://muster.test', clock));
     const outcome = { kind: 'completed', return: 1, length: 2, metrics: {} };
@@ -241,7 +241,7 @@ describe('a client of a server', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('ends at an abort, which is no connection that was lost', async () => {
+  it('ends at an abort, which does not count as a lost connection', async () => {
     const clock = new ManualClock();
     const client = clientOf(callsOptions('http://muster.test', clock));
     const ended = new AbortController();

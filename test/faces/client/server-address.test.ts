@@ -13,7 +13,7 @@ describe('the address of a server', () => {
     );
   });
 
-  it('is refused by what it was given as, with the address unless a password may be in it', () => {
+  it('is refused by the name of its option, with the address unless it may contain a password', () => {
     expect(() => parseServerUrl('muster:7677', 'MUSTER_URL')).toThrow(
       /^MUSTER_URL: .*got muster:7677; did you mean http:\/\/muster:7677\?$/,
     );
@@ -21,7 +21,7 @@ describe('the address of a server', () => {
     expect(() => checkSendableToken('a b', 'https://muster.example.com', false, 'MUSTER_TOKEN')).toThrow(/^MUSTER_TOKEN: expected visible/);
   });
 
-  it('sends a token where it cannot be read on its way', () => {
+  it('allows a token only on an encrypted or local connection', () => {
     for (const url of ['https://muster.example.com', 'http://127.0.0.1:7677', 'http://localhost:7677', 'http://[::1]:7677'])
       expect(checkSendableToken('muster_x', url, false)).toBe('muster_x');
     expect(() => checkSendableToken('muster_x', 'http://muster.example.com', false)).toThrow(
@@ -35,10 +35,10 @@ describe('the address of a server', () => {
   });
 });
 
-describe('a checkpoint as callers name it', () => {
+describe('the name of a checkpoint', () => {
   const HEX = 'a'.repeat(64);
 
-  it('is a path, a URI or a digest by how it looks, and takes labels that it has not got', () => {
+  it('is recognised as a path, a URI or a digest, and takes missing labels', () => {
     const labels = { run: 'r', version: 1 };
     expect(nameCheckpoint('step-1.safetensors', labels)).toEqual({ path: 'step-1.safetensors', ...labels });
     expect(nameCheckpoint('s3://bucket/step-1', labels)).toEqual({ uri: 's3://bucket/step-1', ...labels });

@@ -33,7 +33,7 @@ function digestOf(content: Uint8Array | string): Digest {
   return parseDigest(`sha256:${sha256(content)}`);
 }
 
-describe('bringing a checkpoint to a server', () => {
+describe('sending a checkpoint to a server', () => {
   it('sends a file in parts, reports its progress, and sends nothing again', async () => {
     await using fixture = await ClientFixture.open();
     const uploader = new Uploader(fixture.calls(), filesystemSource, PART);
@@ -67,7 +67,7 @@ describe('bringing a checkpoint to a server', () => {
   });
 
   it.each([[[0]], [[1500]], [[300, 600, 900]], [[1160, 1200, 1300, 1400]]])(
-    'goes on where connections broke: after %s bytes',
+    'continues where connections broke: after %s bytes',
     async (cuts) => {
       await using fixture = await ClientFixture.open();
       await using proxy = await CuttingProxy.open(fixture.url, cuts);
@@ -78,7 +78,7 @@ describe('bringing a checkpoint to a server', () => {
     },
   );
 
-  it('begins with what came of an upload before', async () => {
+  it('continues an earlier upload', async () => {
     await using fixture = await ClientFixture.open();
     const headers = { 'content-range': `bytes 0-1499/${WEIGHTS.length}` };
     await fixture.server.send('PUT', `/v1/checkpoints/${sha256(WEIGHTS)}?name=policy.bin`, { body: WEIGHTS.subarray(0, 1500), headers });

@@ -102,7 +102,7 @@ describe('a server that takes tokens', () => {
     expect((await server.send('GET', '/v1/tokens', { headers: operator })).text).not.toContain(token.slice(-43));
   });
 
-  it('has a viewer look, and no more', async () => {
+  it('lets a viewer only read', async () => {
     await using server = await guarded();
     const submitter = await as(server, 'submitter');
     const { id } = idSchema.parse((await server.send('POST', '/v1/evaluations', { body: ASKED, headers: submitter })).json);
@@ -118,7 +118,7 @@ describe('a server that takes tokens', () => {
     expect(refused[0]?.text).toContain('takes the role submitter');
   });
 
-  it('has a submitter cancel what is its own, and an operator anything', async () => {
+  it('lets a submitter cancel its own evaluations, and an operator all', async () => {
     await using server = await guarded();
     const [mine, theirs, operator] = [
       await as(server, 'submitter', 'mine'),
@@ -136,7 +136,7 @@ describe('a server that takes tokens', () => {
     expect((await server.send('DELETE', `/v1/evaluations/${other}`, { headers: operator })).status).toBeLessThan(300);
   });
 
-  it('says in its document which calls take a token, and of what role', async () => {
+  it('says in its OpenAPI document which calls need a token, and of which role', async () => {
     await using server = await guarded();
     const { json } = await server.send('GET', '/openapi.json');
     expect(json).toMatchObject({
@@ -203,7 +203,7 @@ describe('a server without access control', () => {
 });
 
 describe('many requests', () => {
-  it('of one principal are answered as many as may be, and those of others all the same', async () => {
+  it('of one principal are answered up to the limit, and those of others are not affected', async () => {
     await using server = await guarded(3);
     const [eager, other] = [await as(server, 'viewer', 'eager'), await as(server, 'viewer', 'other')];
     const ask = (headers: Record<string, string>): Promise<Answer> => server.send('GET', '/v1/evaluations', { headers });
@@ -224,7 +224,7 @@ describe('many requests', () => {
 });
 
 describe('a quota', () => {
-  it('of waiting evaluations refuses one more, whenever they come, and what was accepted before is found again', async () => {
+  it('of waiting evaluations refuses one more, however they come, and accepted ones are found again', async () => {
     const fixture = new ServiceFixture();
     fixture.quotas.set('local', { waitingEvaluations: 2 });
     await using server = await ServerFixture.open({ slots: 0 }, {}, fixture);

@@ -84,7 +84,7 @@ class TokenFixture implements AsyncDisposable {
 }
 
 describe('a caller that guesses tokens', () => {
-  it('has no more of them looked up than may be within a minute, however many come at once', async () => {
+  it('has a bounded number of them looked up within a minute, however many come at once', async () => {
     await using fixture = await TokenFixture.open(5);
     await fixture.guess(40);
     expect(fixture.tokens.lookUps).toBe(5);
@@ -119,7 +119,7 @@ describe('a caller that guesses tokens', () => {
     for (let i = 0; i < 5; i += 1) expect((await fixture.ask((await fixture.newToken()).text)).status).toBe(200);
   });
 
-  it('is not a caller that asks while the store is down', async () => {
+  it('does not include a caller during a failure of the store', async () => {
     await using fixture = await TokenFixture.open(2);
     const { text } = await fixture.newToken();
     fixture.tokens.isDown = true;
@@ -139,7 +139,7 @@ describe('streams', () => {
     return server.send('GET', `/v1/evaluations/${id}/events`);
   }
 
-  it('of one principal are as many as may be, and make room when they end', async () => {
+  it('of one principal are bounded, and make room when they end', async () => {
     await using server = await ServerFixture.open({}, { streams: { ofOne: 2, ofAll: 10 } });
     const id = await accepted(server);
     const open = [followed(server, id), followed(server, id)];
@@ -152,7 +152,7 @@ describe('streams', () => {
     for (let i = 0; i < 5; i += 1) expect((await followed(server, id)).status).toBe(200);
   });
 
-  it('of all together are as many as may be', async () => {
+  it('of all principals together are bounded', async () => {
     await using server = await ServerFixture.open({}, { streams: { ofOne: 10, ofAll: 1 } });
     const id = await accepted(server);
     const open = followed(server, id);
@@ -166,7 +166,7 @@ describe('streams', () => {
     expect((await open).status).toBe(200);
   });
 
-  it('that are refused for another reason take no room', async () => {
+  it('that are refused for another reason do not count', async () => {
     await using server = await ServerFixture.open({}, { streams: { ofOne: 1, ofAll: 1 } });
     const id = await accepted(server);
     for (let i = 0; i < 3; i += 1) expect((await server.send('GET', `/v1/evaluations/${id}/episodes?arm=7`)).status).toBe(404);
@@ -191,7 +191,7 @@ describe('room for bodies', () => {
     return { server, port: Number(port), gate };
   }
 
-  it('is given back by those who have gone before it is known who they are', async () => {
+  it('is released by callers that leave before they are authenticated', async () => {
     const { server, port, gate } = await opened();
     await using _server = server;
     for (let at = 0; at < MOST; at += 1) {
@@ -253,7 +253,7 @@ describe('the body of a request', () => {
     parse.mockRestore();
   });
 
-  it('of as many levels as are taken is checked as any other, and one that would poison a prototype is refused', async () => {
+  it('of the most allowed levels is validated as usual, and one that would poison a prototype is refused', async () => {
     await using server = await ServerFixture.open();
     const deepest = await server.send('POST', '/v1/evaluations', { body: `{"suite":${wrapped(63, '[', ']')}}` });
     expect([deepest.status, deepest.text]).toEqual([400, expect.stringContaining('body.suite')]);

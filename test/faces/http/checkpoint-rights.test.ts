@@ -96,7 +96,7 @@ describe('a checkpoint that another principal has brought', () => {
     expect((await owner('PUT', delta, { body })).status).toBe(201);
   });
 
-  it('is there for the other one as well once it has sent all of its bytes, and not before', async () => {
+  it('is available to the other principal once it has sent all of its bytes, and not before', async () => {
     await using fixture = await Fixture.open();
     const [owner, other] = [await fixture.as('owner'), await fixture.as('other')];
     const target = (digest: string): string => `/v1/checkpoints/${digest}${PUT_FILE}`;
@@ -120,7 +120,7 @@ describe('a checkpoint that another principal has brought', () => {
     expect((await other('HEAD', `/v1/checkpoints/${HERE}`)).status).toBe(200);
   });
 
-  it('keeps for each the name that it was brought under: no one turns another’s file into one of another format', async () => {
+  it('keeps a name for each principal: no principal can change the format of another’s file', async () => {
     await using fixture = await Fixture.open();
     const [owner, other] = [await fixture.as('owner'), await fixture.as('other')];
     await owner('PUT', `/v1/checkpoints/${HERE}?name=policy.bin`, { body: WEIGHTS });
@@ -161,7 +161,7 @@ describe('the text of a directory’s manifest', () => {
 describe('a grant', () => {
   const grants = `/v1/checkpoints/${HERE}/grants`;
 
-  it('has the checkpoint be there for another principal, until it is taken back, and is in the audit', async () => {
+  it('makes the checkpoint available to another principal until it is revoked, and is in the audit', async () => {
     await using fixture = await Fixture.open();
     const [owner, other, admin] = [
       await fixture.as('owner'),
@@ -199,7 +199,7 @@ describe('a grant', () => {
     expect((await other('PUT', `/v1/checkpoints/${sha256(next)}?kind=delta&name=policy.bin`, { body })).status).toBe(201);
   });
 
-  it('is made by who brought the checkpoint and by operators, and by no other caller', async () => {
+  it('can be made only by the principal that sent the checkpoint, and by operators', async () => {
     await using fixture = await Fixture.open();
     const [owner, granted, stranger] = [await fixture.as('owner'), await fixture.as('granted'), await fixture.as('stranger')];
     const [viewer, admin] = [await fixture.as('viewer', 'viewer'), await fixture.as('admin', 'operator')];
@@ -228,7 +228,7 @@ describe('a grant', () => {
     expect(bad).toMatchObject({ status: 400, json: { errors: [{ field: 'body.principal' }] } });
   });
 
-  it('by the configuration is one of a checkpoint, under the name of who brought it first', async () => {
+  it('by the configuration covers one checkpoint, under the name of its first sender', async () => {
     await using fixture = await Fixture.open();
     const [owner, other] = [await fixture.as('owner'), await fixture.as('other')];
     await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS });

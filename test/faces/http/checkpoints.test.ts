@@ -53,8 +53,8 @@ function part(first: number, last: number): { body: Buffer; headers: Record<stri
   return { body: WEIGHTS.subarray(first, last + 1), headers: { 'content-range': `bytes ${first}-${last}/${WEIGHTS.length}` } };
 }
 
-describe('bringing a checkpoint', () => {
-  it('in one request: it is there, verified, and charged to who brought it', async () => {
+describe('sending a checkpoint', () => {
+  it('in one request: it is stored, verified, and charged to its sender', async () => {
     await using all = await opened();
     const { server, fixture, files } = all;
     const missing = await server.send('HEAD', TARGET.split('?')[0] ?? '');
@@ -95,7 +95,7 @@ describe('bringing a checkpoint', () => {
     expect(await fixture.store.usage.sumCheckpointBytes('local')).toBe(2 * WEIGHTS.length);
   });
 
-  it('of no bytes, and without saying of what type it is', async () => {
+  it('of no bytes, and without a content type', async () => {
     await using all = await opened();
     const { server } = all;
     expect((await server.send('PUT', `/v1/checkpoints/${sha256('')}?name=empty.bin`)).status).toBe(201);
@@ -103,7 +103,7 @@ describe('bringing a checkpoint', () => {
     expect((await server.send('PUT', TARGET, { body: WEIGHTS, headers })).status).toBe(201);
   });
 
-  it('that is not what its name says: it is refused, and nothing of it is left', async () => {
+  it('that does not match its digest: it is refused, and nothing of it is left', async () => {
     await using all = await opened();
     const { server, fixture, files } = all;
     const answer = await server.send('PUT', TARGET, { body: Buffer.concat([WEIGHTS.subarray(0, 4999), Buffer.from([0])]) });
@@ -154,7 +154,7 @@ describe('bringing a checkpoint', () => {
     expect(refused?.headers['retry-after']).toBeUndefined();
   });
 
-  it('takes the role of a submitter, and no caller sees what another has sent in part', async () => {
+  it('requires the role of a submitter, and no caller sees a partial upload of another', async () => {
     await using all = await opened({ takesTokens: true });
     const { server, fixture } = all;
     const office = new TokenService(fixture.store, fixture.clock, 'test');
@@ -178,7 +178,7 @@ describe('bringing a checkpoint', () => {
 });
 
 describe('an upload whose connection breaks', () => {
-  it('continues from what has come', async () => {
+  it('continues from the bytes that have come', async () => {
     await using all = await opened();
     const { server } = all;
     const socket = await connected(server);
@@ -209,7 +209,7 @@ describe('an upload that is sent again while the broken connection seems to last
     await closed;
   });
 
-  it('continues at the next start when the server ends, which waits for no one', async () => {
+  it('continues at the next start when the server ends, which does not wait', async () => {
     await using all = await opened();
     const { server, files } = all;
     const socket = await connected(server);
@@ -228,7 +228,7 @@ describe('an upload that is sent again while the broken connection seems to last
 });
 
 describe('a connection that is kept', () => {
-  it('is left by each upload as it was', async () => {
+  it('is unchanged after each upload', async () => {
     await using all = await opened();
     const { server } = all;
     const listeners: number[] = [];

@@ -14,7 +14,7 @@ async function accepted(server: ServerFixture, body: object = ASKED): Promise<st
   return idSchema.parse(json).id;
 }
 
-describe('asking for an evaluation', () => {
+describe('submitting an evaluation', () => {
   it('is accepted at once, with its id and where to follow it', async () => {
     await using server = await ServerFixture.open();
     const answer = await server.send('POST', '/v1/evaluations', {
@@ -37,7 +37,7 @@ describe('asking for an evaluation', () => {
     });
   });
 
-  it('waits for the answer, when it comes in time', async () => {
+  it('waits for an answer that comes in time', async () => {
     await using server = await ServerFixture.open();
     const answering = server.send('POST', '/v1/evaluations?wait=10', { body: ASKED });
     expect(await server.within(20 * EPISODE_MS, answering)).toMatchObject({
@@ -46,7 +46,7 @@ describe('asking for an evaluation', () => {
     });
   });
 
-  it('waits no longer than it was asked to', async () => {
+  it('waits no longer than requested', async () => {
     await using server = await ServerFixture.open();
     const answering = server.send('POST', '/v1/evaluations?wait=1', { body: { ...ASKED, suite: '100-episodes' } });
     expect(await server.within(3000, answering)).toMatchObject({ status: 202, json: { state: 'running' } });
@@ -56,7 +56,7 @@ describe('asking for an evaluation', () => {
     });
   });
 
-  it('again with the same key is the same evaluation, and with another body it is refused', async () => {
+  it('again with the same key returns the same evaluation, and with another body is refused', async () => {
     await using server = await ServerFixture.open();
     const headers = { 'idempotency-key': 'update-7' };
     const first = await server.send('POST', '/v1/evaluations', { body: ASKED, headers });
@@ -69,7 +69,7 @@ describe('asking for an evaluation', () => {
     expect(other).toMatchObject({ status: 409, json: { code: 'idempotency.conflict' } });
   });
 
-  it('with a baseline is a comparison, and so is asking for one', async () => {
+  it('with a baseline makes a comparison, and so does the call for comparisons', async () => {
     await using server = await ServerFixture.open();
     const short = await server.send('POST', '/v1/evaluations', { body: { ...ASKED, baseline: { uri: '/champion' } } });
     const long = await server.send('POST', '/v1/comparisons', {
@@ -117,7 +117,7 @@ describe('asking for an evaluation', () => {
     });
   });
 
-  it('with a webhook is refused where none can be signed', async () => {
+  it('with a webhook is refused if webhooks cannot be signed', async () => {
     await using server = await ServerFixture.open({ deliversWebhooks: false });
     const body = { ...ASKED, webhook: { url: 'https://example.org/hook' } };
     expect(await server.send('POST', '/v1/evaluations', { body })).toMatchObject({ status: 422, json: { code: 'webhook.disabled' } });
@@ -134,7 +134,7 @@ describe('asking for an evaluation', () => {
     expect(await server.send('POST', '/v1/evaluations', { body })).toMatchObject({ status: 422, json: { code } });
   });
 
-  it('with a suite that does not exist is refused with what there is', async () => {
+  it('with an unknown suite is refused with the known ones', async () => {
     await using server = await ServerFixture.open();
     const answer = await server.send('POST', '/v1/evaluations', { body: { ...ASKED, suite: 'unknown' } });
     expect(answer).toMatchObject({ status: 422, json: { code: 'suite.unknown', title: 'Unprocessable Content' } });
@@ -233,7 +233,7 @@ describe('looking at evaluations', () => {
     expect(await server.send('GET', '/v1/evaluations?state=lost')).toMatchObject(refused);
   });
 
-  it('calls one off, and keeps what there was', async () => {
+  it('cancels one, and keeps its partial result', async () => {
     await using server = await ServerFixture.open();
     const id = await accepted(server, { ...ASKED, suite: '50-episodes' });
     await server.fixture.clock.advance(3 * EPISODE_MS);
@@ -264,7 +264,7 @@ describe('following an evaluation', () => {
     expect(nothing).toMatchObject({ status: 204, text: '' });
   });
 
-  it('hears something now and then, though nothing happens', async () => {
+  it('sends a heartbeat while nothing happens', async () => {
     await using server = await ServerFixture.open({ slots: 1 });
     await accepted(server, { ...ASKED, suite: '1000-episodes' });
     const id = await accepted(server, { ...ASKED, checkpoint: { uri: '/other' } });
@@ -301,14 +301,14 @@ describe('the documents of the server', () => {
     expect(page.text).not.toMatch(/(?:src|href)="https?:/);
   });
 
-  it('say what is missing where there is nothing', async () => {
+  it('say what is missing at an unknown path', async () => {
     await using server = await ServerFixture.open();
     expect(await server.send('GET', '/v2/evaluations')).toMatchObject({ status: 404, json: { code: 'request.not-found' } });
     const other = await server.send('PATCH', '/v1/evaluations/nothing');
     expect(other).toMatchObject({ status: 405, headers: { allow: 'DELETE, GET, HEAD' }, json: { code: 'request.method' } });
   });
 
-  it('say whether work should be sent here', async () => {
+  it('say whether the server is ready', async () => {
     const reasons = [{ code: 'store.unavailable', detail: 'the database does not answer' }];
     await using server = await ServerFixture.open({}, { readiness: async () => reasons });
     expect(await server.send('GET', '/readyz')).toMatchObject({ status: 503, json: { ready: false, reasons } });

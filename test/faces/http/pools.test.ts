@@ -58,7 +58,7 @@ async function opened(): Promise<{
 }
 
 describe('the pools of a server', () => {
-  it('are there before they are needed', async () => {
+  it('are listed before they are used', async () => {
     const { server } = await opened();
     await using _server = server;
     const { json } = await server.send('GET', '/v1/pools');

@@ -374,7 +374,7 @@ describe('the live page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('goes by the clock of the server where that of the browser is wrong', async () => {
+  it('uses the clock of the server if that of the browser is wrong', async () => {
     await using opened = await place.visit('/');
     const { page } = opened;
     await page.getByRole('heading', { name: 'Evaluations' }).waitFor();

@@ -139,7 +139,7 @@ async function figures(page: Page): Promise<Figure[]> {
 const FULL_FORM = new Set(['evaluation-cut-short', 'shuffled-comparison', 'verdict', 'check', 'preparation', 'hostile-preparation']);
 
 describe.each(sampled(Object.entries(DOCUMENTS), ([name]) => !FULL_FORM.has(name)))('in a browser, the page %s', (name, document) => {
-  it('asks for nothing but itself, gives no cause for complaint, and has the figures of its document', async () => {
+  it('requests only itself, logs no error, and has the figures of its document', async () => {
     await using opened = await visit(name);
     expect(opened.requests).toEqual([opened.url]);
     expect(opened.complaints).toEqual([]);
@@ -254,7 +254,7 @@ describe('in a browser, a page', () => {
     expect(await coloursOf(opened.page)).toEqual([palette.page, palette.text].map(computed));
   });
 
-  it('is printed in light colours, and whole', async () => {
+  it('is printed whole in light colours', async () => {
     await using opened = await visit('evaluation-of-many-tasks');
     await opened.page.emulateMedia({ colorScheme: 'dark', media: 'print' });
     expect((await coloursOf(opened.page))[1]).toBe(computed(LIGHT.text));
@@ -264,7 +264,7 @@ describe('in a browser, a page', () => {
     expect(shown).toBe(whole);
   });
 
-  it('takes names and warnings for text, whatever they are', async () => {
+  it('shows names and warnings as text, whatever they contain', async () => {
     await using opened = await visit('hostile-names');
     expect(await opened.page.title()).toContain('<script>');
     expect(await opened.page.locator('h1').textContent()).toBe(HOSTILE);

@@ -10,16 +10,16 @@ function read(html: string): string {
 }
 
 describe('a template of markup', () => {
-  it('escapes what is put into it, and leaves what stands in it', () => {
+  it('escapes inserted values, and leaves its own text', () => {
     expect(markup`<b title="${'a"b'}">${'<i>&</i>'}</b>`.toString()).toBe('<b title="a&quot;b">&lt;i&gt;&amp;&lt;/i&gt;</b>');
   });
 
-  it('takes markup as it is, lists one after another, and nothing for undefined', () => {
+  it('inserts markup unchanged, lists in order, and nothing for undefined', () => {
     const items = ['a', '<b>'].map((text) => markup`<li>${text}</li>`);
     expect(markup`<ul>${items}${undefined}${[1, [2]]}</ul>`.toString()).toBe('<ul><li>a</li><li>&lt;b&gt;</li>12</ul>');
   });
 
-  it('cannot be broken out of, whatever is put into it', () => {
+  it('cannot be escaped by any inserted value', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme-composite' }), (text) => {
         const html = markup`${text}`.toString();

@@ -14,7 +14,7 @@ import {
 const shown = (content: { toString(): string }): string => content.toString().replaceAll(/<[^>]*>/g, '');
 
 describe('a number on the page', () => {
-  it('is rounded for people, exact for programs, and says where it stands in the document', () => {
+  it('is rounded for people, exact for programs, and names its path in the document', () => {
     expect(renderFigure(0.2730183, 0.0099, 'official.mean').toString()).toBe(
       '<data value="0.2730183" data-source="official.mean">0.2730</data>',
     );
@@ -54,7 +54,7 @@ describe('a number on the page', () => {
     expect(shown(renderDuration(seconds))).toBe(text);
   });
 
-  it('of things is singular for one', () => {
+  it('of items is singular for one', () => {
     expect([countText(1, 'episode'), countText(0, 'episode'), countText(1200, 'episode')]).toEqual([
       '1 episode',
       '0 episodes',

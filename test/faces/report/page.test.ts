@@ -89,11 +89,11 @@ const DOCUMENTS: Readonly<Record<string, ReportDocument>> = {
 describe.each(Object.entries(DOCUMENTS))('the page of: %s', (_, document) => {
   const html = reportPage(document);
 
-  it('is made of a document that there can be', () => {
+  it('is made of a possible document', () => {
     expect(problemsOf(document)).toEqual([]);
   });
 
-  it('says every number as the document has it', () => {
+  it('shows every number as the document has it', () => {
     const figures = figuresOf(html);
     expect(figures).toEqual(figures.map(({ source }) => ({ source, value: valueAt(rootOf(document), source) })));
   });
@@ -104,7 +104,7 @@ describe.each(Object.entries(DOCUMENTS))('the page of: %s', (_, document) => {
     expect(ids).toEqual([...new Set(ids)]);
   });
 
-  it('has nothing that no number can be', () => {
+  it('shows no NaN, Infinity or undefined', () => {
     expect(html).not.toMatch(/NaN|Infinity|undefined|\[object/);
   });
 
@@ -134,7 +134,7 @@ it('a page has the numbers of its document', () => {
 });
 
 describe('a page', () => {
-  it('stands alone: no script, no address, and a policy that forbids both', () => {
+  it('is self-contained: no script, no address, and a policy that forbids both', () => {
     const html = page();
     expect(html).toContain(`content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"`);
     expect(html).not.toMatch(/<script|<iframe|<img|<object|<form|https?:|url\(|@import/i);
@@ -265,7 +265,7 @@ describe('the page of an evaluation', () => {
     expect(text).toMatch(/Success rate 88\.12 %.*pass@8 0\.99931 \[0\.99810, 0\.99987\].*pass\^8 – /);
   });
 
-  it('says when it ended before the half-width asked for could have been reached at all', () => {
+  it('reports when it ended before its half-width could have been reached', () => {
     expect(textOf(page({ certainty: { knownVarianceEpisodes: 4000, extraEpisodes: -1952 } }))).toMatch(
       /Played beyond that -1,952 episodes: it ended before it had as many/,
     );
@@ -297,7 +297,7 @@ describe('failed episodes', () => {
     );
   });
 
-  it('that are all there is leave no answer', () => {
+  it('that are all episodes leave no answer', () => {
     const text = textOf(reportPage({ kind: 'evaluation', summary: evaluation({}, { ended: 'failures', partial: true, allFailed: true }) }));
     expect(text).toMatch(/Mean return none There is no answer: all episodes failed/);
   });
@@ -321,7 +321,7 @@ describe('the charts of an evaluation', () => {
     );
   });
 
-  it('are about the end: intervals more than five times as wide as the last one may reach beyond the picture', () => {
+  it('show the end: intervals more than five times as wide as the last one may reach beyond the picture', () => {
     const wide = { episodes: 1, mean: 500, low: 0, high: 1000 };
     const course = [wide, { episodes: 50, mean: 501, low: 496, high: 506 }, { episodes: 100, mean: 500, low: 499, high: 501 }];
     const [, plot = ''] = page({ course, targetHalfWidth: null }).split('class="plot"');
@@ -395,7 +395,7 @@ describe('the page of a comparison', () => {
     );
   });
 
-  it('says no margin where there is none', () => {
+  it('shows no margin if there is none', () => {
     const text = textOf(compared({ margin: 0 }));
     expect(text).toContain('The candidate is better than the baseline.');
     expect(text).not.toContain('margin');
@@ -415,7 +415,7 @@ describe('the page of a comparison', () => {
     expect(textOf(compared({ candidates: [candidate(0, 'promote', 0.06, 2)] }))).not.toContain('Candidates The greatest');
   });
 
-  it('calls candidates by the whole of where they came from when their names are the same', () => {
+  it('names candidates by their whole source when their names are the same', () => {
     const candidates = ['a', 'b'].map((folder) => ({ uri: `${folder}/late.safetensors`, files: 1, bytes: 1 }));
     expect(textOf(compared({}, { candidates }))).toMatch(/a\/late\.safetensors promote.*b\/late\.safetensors regress/);
   });
@@ -427,7 +427,7 @@ describe('the page of a comparison', () => {
     );
   });
 
-  it('says in words what the evidence came to', () => {
+  it('describes the evidence in words', () => {
     expect(compared({ candidates: [candidate(0, 'promote', 0.06, 2)] })).toMatch(
       /aria-label="After 480 pairs the evidence is 1\.\d\d for “promote” and -1\.\d\d for “regress”, in orders of magnitude; 1\.90 decides\."/,
     );

@@ -48,12 +48,12 @@ test.each([
   expect(() => read(text)).toThrow(expected);
 });
 
-test('a text is said to be no YAML where its grammar is wrong, and nowhere else', () => {
+test('a text is refused as no YAML at its grammar error only', () => {
   expect(() => read('name: x\n\ty: 1')).toThrow(/suite\.yaml:2: Tabs are not allowed as indentation; expected YAML$/);
   expect(() => read('a: 1\na: 2')).toThrow(/expected it once$/);
 });
 
-test('aliases that end are followed, an anchor may be given again, and a hundred uses of one are few', () => {
+test('finite aliases are followed, an anchor can be redefined, and used a hundred times', () => {
   const uses = Array(100).fill('*base').join(', ');
   expect(read(`base: &base { low: 0 }\ntasks: [${uses}]\nother: &base 3\nlast: *base`)).toEqual({
     base: { low: 0 },
@@ -69,7 +69,7 @@ test('forty thousand keys are read in time that grows with their number', () => 
   expect(read(keys.map(([key, value]) => `${key}: ${value}`).join('\n'))).toEqual(Object.fromEntries(keys));
 });
 
-test('a nesting at the bound is read', () => {
+test('a text nested to the bound is read', () => {
   const text = `${'{"a":'.repeat(YAML_BOUNDS.depth)}1${'}'.repeat(YAML_BOUNDS.depth)}`;
   expect(JSON.stringify(read(text))).toBe(text);
 });
@@ -98,7 +98,7 @@ const fragments = fc.constantFrom(
   '\t',
 );
 
-test('whatever the text, there is a value or an error about it', () => {
+test('every text gives a value or an error', () => {
   const texts = fc.oneof(
     fc
       .array(fc.oneof({ weight: 9, arbitrary: fragments }, { weight: 1, arbitrary: fc.string({ maxLength: 3 }) }), { maxLength: 60 })

@@ -16,7 +16,7 @@ describe('a figure', () => {
     expect(formatFigure(-0.0001, 0.5)).toBe('0.00');
   });
 
-  it('that never varied is shown as it is', () => {
+  it('that never varied is shown unrounded', () => {
     expect(formatFigure(500, 0)).toBe('500');
     expect(formatFigure(1 / 3, 0)).toBe('0.333333');
   });

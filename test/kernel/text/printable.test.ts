@@ -17,7 +17,7 @@ describe('text from outside', () => {
     expect(escapeUnprintable(text)).toBe(shown);
   });
 
-  it('that has to fit on a line has its lines joined', () => {
+  it('that must fit on a line has its lines joined', () => {
     expect(escapeUnprintableLine(' bwrap: failed\n  for \u001b[1mthis\n')).toBe('bwrap: failed for \\u001b[1mthis');
   });
 });

@@ -43,7 +43,7 @@ const specialIpv4 = blockList(SPECIAL_IPV4);
 const specialIpv6 = blockList(SPECIAL_IPV6);
 const RUNS = { numRuns: 2000 };
 
-describe('an address is no public one', () => {
+describe('an address is not public', () => {
   it.each([
     ['this machine', ['127.0.0.1', '127.255.255.254', '::1', '0.0.0.0', '::', '0.1.2.3']],
     ['a private network', ['10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', 'fd00::1', 'fc00::1', 'fec0::1']],
@@ -69,7 +69,7 @@ describe('an address is no public one', () => {
     );
   });
 
-  it('exactly when the registries of special addresses have it: IPv4', () => {
+  it('exactly when it is in the registries of special addresses: IPv4', () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
         expect(isPublicAddress(address)).toBe(!specialIpv4.check(address) && !isSpecialByUse(address));
@@ -78,7 +78,7 @@ describe('an address is no public one', () => {
     );
   });
 
-  it('when the registries of special addresses have it: IPv6', () => {
+  it('when it is in the registries of special addresses: IPv6', () => {
     const anywhere = fc
       .array(fc.nat(0xffff), { minLength: 8, maxLength: 8 })
       .map((groups) => groups.map((group) => group.toString(16)).join(':'));
@@ -92,7 +92,7 @@ describe('an address is no public one', () => {
     );
   });
 
-  it('when the IPv4 address that it maps is none', () => {
+  it('when it maps an IPv4 address that is not public', () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
         expect(isPublicAddress(`::ffff:${address}`)).toBe(isPublicAddress(address));
@@ -102,7 +102,7 @@ describe('an address is no public one', () => {
   });
 });
 
-describe('an address is a public one', () => {
+describe('an address is public', () => {
   it.each([
     '1.1.1.1',
     '8.8.8.8',
@@ -118,7 +118,7 @@ describe('an address is a public one', () => {
 });
 
 describe('a network', () => {
-  it('has the addresses of its kind that lie in it, and those that map to them', () => {
+  it('contains the addresses of its kind within it, and those that map to them', () => {
     expect(isWithin('10.1.2.3', ['10.1.0.0/16'])).toBe(true);
     expect(isWithin('::ffff:10.1.2.3', ['10.1.0.0/16'])).toBe(true);
     expect(isWithin('10.2.0.0', ['10.1.0.0/16'])).toBe(false);

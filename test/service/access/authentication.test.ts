@@ -24,14 +24,14 @@ function fixture(): Fixture {
 }
 
 describe('a bearer token', () => {
-  it('is recognised by its prefix, and is another one each time', () => {
+  it('has a prefix, and is different each time', () => {
     const minted = Array.from({ length: 200 }, mintBearerToken);
     for (const { text } of minted) expect(text).toMatch(/^muster_[0-9a-f]{16}_[A-Za-z0-9_-]{43}$/);
     expect(new Set(minted.map(({ text }) => text)).size).toBe(200);
     expect(new Set(minted.map(({ id }) => id)).size).toBe(200);
   });
 
-  it('is kept as the digest of 256 random bits, from which it cannot be had back', () => {
+  it('is stored as the digest of 256 random bits', () => {
     const { id, text, secretDigest } = mintBearerToken();
     const presented = readBearerToken(text);
     expect(presented?.id).toBe(id);
@@ -53,7 +53,7 @@ describe('a bearer token', () => {
 });
 
 describe('a caller', () => {
-  it('is who the token was made for, with its role', async () => {
+  it('is the principal of the token, with its role', async () => {
     const { clock, store, office } = fixture();
     const { text, token } = await office.issue({ principal: 'pipeline', role: 'submitter', lifetimeMs: undefined });
     const expected = { kind: 'caller', caller: { principal: 'pipeline', role: 'submitter', token: token.id } };
@@ -61,7 +61,7 @@ describe('a caller', () => {
     expect(await authenticate(store.tokens, clock, `bearer  ${text} `)).toEqual(expected);
   });
 
-  it('is no principal without a token, with something else, and with a token of elsewhere', async () => {
+  it('is no principal without a token, with another text, or with a token of another server', async () => {
     const { clock, store } = fixture();
     expect(await authenticate(store.tokens, clock, undefined)).toEqual(refused('missing'));
     for (const header of ['', 'Bearer', 'Bearer x', 'Basic dXNlcjpwYXNz', mintBearerToken().text])
@@ -69,7 +69,7 @@ describe('a caller', () => {
     expect(await authenticate(store.tokens, clock, `Bearer ${mintBearerToken().text}`)).toEqual(refused('unknown'));
   });
 
-  it('is no principal with the id of one token and the secret of another, whatever became of the first', async () => {
+  it('is no principal with the id of one token and the secret of another, even if the first was revoked', async () => {
     const { clock, store, office } = fixture();
     const { token, text } = await office.issue({ principal: 'pipeline', role: 'operator', lifetimeMs: undefined });
     const forged = `Bearer muster_${token.id}_${readBearerToken(mintBearerToken().text)?.secret}`;
@@ -88,14 +88,14 @@ describe('a caller', () => {
     expect(await authenticate(store.tokens, clock, `Bearer ${text}`)).toEqual(refused('expired'));
   });
 
-  it('learns what to do about each refusal, and nothing of the store', () => {
+  it('gets a remedy with each refusal, and no information on the store', () => {
     const whys: readonly RefusedToken[] = ['missing', 'malformed', 'unknown', 'expired', 'revoked'];
     expect(new Set(whys.map(describeRemedy)).size).toBe(whys.length);
   });
 });
 
 describe('the token office', () => {
-  it('lists tokens without what they are recognised by, the latest first', async () => {
+  it('lists tokens without their secrets, the latest first', async () => {
     const { clock, office } = fixture();
     const first = await office.issue({ principal: 'pipeline', role: 'submitter', lifetimeMs: DAY });
     await clock.advance(1);
@@ -108,7 +108,7 @@ describe('the token office', () => {
     expect(JSON.stringify(items)).not.toContain('sha256:');
   });
 
-  it('leaves in the audit who made and took back which token, and no secret', async () => {
+  it('audits who made and revoked which token, without a secret', async () => {
     const { store, office } = fixture();
     const { token, text } = await office.issue({ principal: 'pipeline', role: 'submitter', lifetimeMs: undefined });
     await office.revoke(token.id);
@@ -120,7 +120,7 @@ describe('the token office', () => {
     expect(JSON.stringify(items)).not.toContain(readBearerToken(text)?.secret);
   });
 
-  it('refuses names that are none, and tokens that are not there', async () => {
+  it('refuses invalid names, and unknown tokens', async () => {
     const { office } = fixture();
     for (const principal of ['', 'Upper', '-x', 'a b', 'x'.repeat(64)])
       await expect(office.issue({ principal, role: 'viewer', lifetimeMs: undefined })).rejects.toMatchObject({ code: 'token.principal' });

@@ -22,7 +22,7 @@ describe('a request to elsewhere', () => {
     expect(() => egress().assertUrl(url)).toThrow(expect.objectContaining({ kind: 'input', code }));
   });
 
-  it('is made to hosts that are listed, and to no others', () => {
+  it('is made only to listed hosts', () => {
     const some = egress({ hosts: ['models.example.com', '*.s3.amazonaws.com'] });
     for (const host of [
       'models.example.com',
@@ -43,7 +43,7 @@ describe('a request to elsewhere', () => {
       expect(() => some.assertUrl(`https://${host}/x`)).toThrow(expect.objectContaining({ code: 'egress.host' }));
   });
 
-  it('is made to networks and over http when an operator has said so', () => {
+  it('is made to networks and over http if an operator allows it', () => {
     const inside = egress({ networks: ['10.1.0.0/16'], plainHttp: true });
     expect(inside.assertUrl('http://10.1.2.3:8080/x').port).toBe('8080');
     expect(() => inside.assertUrl('http://10.2.0.1/x')).toThrow(expect.objectContaining({ code: 'egress.address' }));
@@ -51,7 +51,7 @@ describe('a request to elsewhere', () => {
     expect(inside.allows('127.0.0.1')).toBe(false);
   });
 
-  it('tells in its messages neither queries nor passwords', () => {
+  it('shows neither queries nor passwords in its messages', () => {
     expect(describeUrl('https://user:hush@example.com/a/b?signature=hush#x')).toBe('https://example.com/a/b');
     for (const url of ['https://u:hush@example.com/?x=hush', 'http://example.com/?x=hush', 'https://10.0.0.1/?x=hush', 'ftp://x/?hush'])
       expect(() => egress().assertUrl(url)).toThrow(expect.objectContaining({ message: expect.not.stringContaining('hush') }));

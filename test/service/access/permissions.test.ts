@@ -80,7 +80,7 @@ const EXPECTED: Readonly<Record<Call, readonly [Answer, Answer, Answer, Answer]>
 const calls = Object.keys(EXPECTED).filter((call): call is Call => call in NEEDS);
 
 describe('permissions', () => {
-  it('are laid down for every call', () => {
+  it('are defined for every call', () => {
     expect(Object.keys(EXPECTED)).toEqual(Object.keys(NEEDS));
   });
 
@@ -94,7 +94,7 @@ describe('permissions', () => {
     expect(decidePermission('DELETE /v1/evaluations/{id}', callerOf('viewer'), 'me')).toEqual({ kind: 'forbidden', needed: 'submitter' });
   });
 
-  it('take a thing for another principal’s unless its owner is given', () => {
+  it('treat an object as another principal’s unless its owner is given', () => {
     expect(decidePermission('DELETE /v1/evaluations/{id}', callerOf('submitter'))).toEqual({ kind: 'forbidden', needed: 'operator' });
   });
 });

@@ -53,7 +53,7 @@ describe('a submission', () => {
 });
 
 describe('an upload', () => {
-  it('is allowed as long as all that is kept fits', () => {
+  it('is allowed while everything that is stored fits', () => {
     const quota = { ...NONE, checkpointBytes: 100 };
     expect(decide(quota, { kind: 'upload', bytes: 40, kept: 60 }, NOON)).toEqual({ kind: 'allow' });
     expect(decide(quota, { kind: 'upload', bytes: 41, kept: 60 }, NOON)).toMatchObject({
@@ -63,7 +63,7 @@ describe('an upload', () => {
     });
   });
 
-  it('of nothing is always allowed', () => {
+  it('of 0 bytes is always allowed', () => {
     expect(decide({ ...NONE, checkpointBytes: 1 }, { kind: 'upload', bytes: 0, kept: 5 }, NOON)).toEqual({ kind: 'allow' });
   });
 });
@@ -78,7 +78,7 @@ it('without a quota everything is allowed', () => {
   );
 });
 
-it('what is played at the same time never passes the quota, and what is free is given', () => {
+it('concurrent episodes never exceed the quota, and free places are granted', () => {
   fc.assert(
     fc.property(fc.nat(1000), fc.nat(1000), fc.nat(1000), (most, playing, wanted) => {
       const allowed = countAllowedEpisodes({ ...NONE, concurrentEpisodes: most }, playing, wanted);
@@ -95,12 +95,12 @@ describe('the quota of a principal', () => {
   };
   const { quotas } = loadConfig({ processors: 8, environment });
 
-  it('has its own bounds, and the others’ where it has none', () => {
+  it('has its own bounds, and otherwise the default ones', () => {
     expect(findQuota(quotas, 'pipeline')).toEqual({ ...NONE, waitingEvaluations: 10_000, checkpointBytes: 2 * 2 ** 30, episodesPerDay: 5 });
     expect(findQuota(quotas, 'somebody')).toEqual({ ...NONE, waitingEvaluations: 10_000, checkpointBytes: 2 * 2 ** 30 });
   });
 
-  it('is not found among what objects have by nature', () => {
+  it('is not taken from the prototype of objects', () => {
     expect(findQuota(quotas, 'constructor')).toEqual(findQuota(quotas, 'somebody'));
   });
 });

@@ -10,8 +10,8 @@ const names = (paths: readonly string[]): readonly string[] =>
     undefined,
   ).map(({ name }) => name);
 
-describe('what a run has written', () => {
-  it('holds as checkpoints the weights in it, and the directories with weights in them', () => {
+describe('the files of a run', () => {
+  it('contain as checkpoints weights, and directories with weights', () => {
     expect(names(['a.safetensors', 'b.onnx', 'c/model.safetensors', 'c/deep/x', 'd/e/model-00001-of-00002.safetensors'])).toEqual([
       'a.safetensors',
       'b.onnx',
@@ -20,24 +20,24 @@ describe('what a run has written', () => {
     ]);
   });
 
-  it('holds much that is none', () => {
+  it('contain much else', () => {
     expect(names(['best.json', 'log.txt', 'tensorboard/events.1', 'a.safetensors.tmp', '.safetensors-not'])).toEqual([]);
   });
 
-  it('tells a version of a directory by all of its files', () => {
+  it('give a directory’s version by all of its files', () => {
     const before = findCheckpointsIn([file('c/m.onnx'), file('c/x')], undefined)[0]?.fingerprint;
     expect(findCheckpointsIn([file('c/x'), file('c/m.onnx')], undefined)[0]?.fingerprint).toBe(before);
     expect(findCheckpointsIn([file('c/x', 'two'), file('c/m.onnx')], undefined)[0]?.fingerprint).not.toBe(before);
     expect(findCheckpointsIn([file('c/m.onnx')], undefined)[0]?.fingerprint).not.toBe(before);
   });
 
-  it('tells a version of an ONNX model by the weights beside it, too', () => {
+  it('give an ONNX model’s version also by the weights beside it', () => {
     const both = (revision: string) => findCheckpointsIn([file('p.onnx'), file('p.onnx.data', revision)], undefined);
     expect(both('one').map(({ name, kind }) => [name, kind])).toEqual([['p.onnx', 'file']]);
     expect(both('two')[0]?.fingerprint).not.toBe(both('one')[0]?.fingerprint);
   });
 
-  it('is ordered as people count, and any two names are', () => {
+  it('are ordered as people count, and so are any two names', () => {
     expect(
       sortNewestFirst(
         findCheckpointsIn(

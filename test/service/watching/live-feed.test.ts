@@ -59,7 +59,7 @@ async function read({ clock }: ServiceFixture, ...readers: readonly AsyncGenerat
 }
 
 describe('the feed of changes for open pages', () => {
-  it('gives readers that keep up the same object, and one that is behind all that it has missed', async () => {
+  it('gives readers that keep up the same object, and a late one everything that it has missed', async () => {
     const { fixture, news, ids, follow, gone } = await opened();
     const [one, other] = [follow(), follow()];
     const [first, same] = await read(fixture, one, other);
@@ -85,7 +85,7 @@ describe('the feed of changes for open pages', () => {
     expect(fixture.clock.pending).toBe(0);
   });
 
-  it('does not read again what this process plays, and looks now and then at what others play', async () => {
+  it('does not read evaluations of this process again, and reads those of others at intervals', async () => {
     const { fixture, news, ids, found, follow, gone } = await opened();
     const [mine, theirs] = ids;
     const reader = follow();

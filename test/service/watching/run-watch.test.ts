@@ -8,7 +8,7 @@ import { scoreWith, WatchFixture } from './watch-fixture.ts';
 const AN_HOUR = 3600;
 
 describe('a watch of a run', () => {
-  it('evaluates a checkpoint once it has stayed as it is, and not while it grows', async () => {
+  it('evaluates a checkpoint once it is unchanged for a while, and not while it grows', async () => {
     const fixture = new WatchFixture();
     const ended = fixture.start();
     fixture.put('step-1.safetensors', 10);
@@ -40,7 +40,7 @@ describe('a watch of a run', () => {
     await expect(ended).rejects.toThrow('interrupted');
   });
 
-  it('takes the newest first and leaves out what it has overtaken, as people count', async () => {
+  it('takes the newest first and skips older ones, as people count', async () => {
     const fixture = new WatchFixture();
     for (const step of [90, 1000, 200]) fixture.put(`step-${step}.pt`);
     await fixture.start({ once: true, everyMs: 0 });
@@ -48,7 +48,7 @@ describe('a watch of a run', () => {
     expect(fixture.events.filter(({ event }) => event === 'skipped').map(({ name }) => name)).toEqual(['step-200.pt', 'step-90.pt']);
   });
 
-  it('evaluates older ones as well where that is the policy, the newest first', async () => {
+  it('with the policy for all, also evaluates older ones, the newest first', async () => {
     const fixture = new WatchFixture();
     for (const step of [90, 1000, 200]) fixture.put(`step-${step}.pt`);
     await fixture.start({ once: true, everyMs: 0, stale: 'evaluate' });
@@ -62,7 +62,7 @@ describe('a watch of a run', () => {
     expect(fixture.evaluated).toEqual(['/run/step-1000.pt', '/run/step-90.pt']);
   });
 
-  it('turns to what has come meanwhile when an evaluation is over', async () => {
+  it('continues with newer checkpoints when an evaluation is over', async () => {
     const fixture = new WatchFixture();
     fixture.put('step-1.pt');
     const first = Promise.withResolvers<void>();
@@ -81,7 +81,7 @@ describe('a watch of a run', () => {
     await expect(ended).rejects.toThrow('interrupted');
   });
 
-  it('gives up the one that it evaluates for a newer one that is complete, where that is the policy, and not for an older one', async () => {
+  it('with the policy for the newest, gives up an evaluation for a newer complete checkpoint, and not for an older one', async () => {
     const fixture = new WatchFixture();
     const under = (name: string): void =>
       void fixture.answers.set(name, (signal) => {
@@ -114,7 +114,7 @@ describe('a watch of a run', () => {
     expect(fixture.clock.pending).toBe(0);
   });
 
-  it('finishes the one that it evaluates, whatever comes, where that is the policy', async () => {
+  it('with the policy to finish, completes an evaluation whatever comes', async () => {
     const fixture = new WatchFixture();
     const first = Promise.withResolvers<void>();
     fixture.put('step-1.pt');
@@ -135,7 +135,7 @@ describe('a watch of a run', () => {
     await expect(ended).rejects.toThrow('interrupted');
   });
 
-  it('makes the next one ready while one is evaluated, another when a newer one comes, and nothing of it when the watch ends', async () => {
+  it('prepares the next checkpoint during an evaluation, another if a newer one comes, and drops it when the watch ends', async () => {
     const fixture = new WatchFixture();
     const [first, third] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     for (const [name, gate] of [
@@ -166,7 +166,7 @@ describe('a watch of a run', () => {
     expect([fixture.evaluated.length, fixture.clock.pending]).toEqual([2, 0]);
   });
 
-  it('evaluates a name again when something else stands under it', async () => {
+  it('evaluates a name again when its file has changed', async () => {
     const fixture = new WatchFixture();
     fixture.put('latest.pt');
     await fixture.start({ once: true, everyMs: 0 });
@@ -177,7 +177,7 @@ describe('a watch of a run', () => {
     expect(fixture.evaluated).toHaveLength(2);
   });
 
-  it('holds each to the best so far, which only one that is surely better replaces', async () => {
+  it('compares each with the best so far, which only a certainly better one replaces', async () => {
     const fixture = new WatchFixture();
     const worth = { 'step-1.pt': 10, 'step-2.pt': 5, 'step-3.pt': 11, 'step-4.pt': 20 };
     for (const [name, mean] of Object.entries(worth)) {
@@ -198,7 +198,7 @@ describe('a watch of a run', () => {
     expect(fixture.pointed.at(-1)).toBe('step-4.pt');
   });
 
-  it('says where the best is later when it could not be said', async () => {
+  it('writes the record of the best later if it could not be written', async () => {
     const fixture = new WatchFixture();
     fixture.put('step-1.pt');
     fixture.isPointable = false;
@@ -220,7 +220,7 @@ describe('a watch that is started again', () => {
     expect(fixture.evaluated).toEqual(['/run/step-1.pt', '/run/step-2.pt']);
   });
 
-  it('evaluates again what was under way when it was interrupted', async () => {
+  it('evaluates an interrupted checkpoint again', async () => {
     const fixture = new WatchFixture();
     fixture.put('step-1.pt');
     fixture.answers.set('step-1.pt', (signal) => {
@@ -241,7 +241,7 @@ describe('a watch that is started again', () => {
     expect(again.evaluated).toEqual(['/run/step-1.pt']);
   });
 
-  it('tries again what could not be played', async () => {
+  it('retries a checkpoint that could not be played', async () => {
     const fixture = new WatchFixture();
     fixture.put('step-1.pt');
     fixture.answers.set('step-1.pt', () => Promise.reject(new InputError('checkpoint.refused', 'no torch')));
@@ -252,7 +252,7 @@ describe('a watch that is started again', () => {
     expect(fixture.remembered.best?.name).toBe('step-1.pt');
   });
 
-  it('takes up one that was skipped for a newer one that could not be played and is gone', async () => {
+  it('evaluates a skipped checkpoint when the newer one could not be played and is gone', async () => {
     const fixture = new WatchFixture();
     for (const name of ['step-1.pt', 'step-2.pt', 'step-3.pt']) fixture.put(name);
     fixture.answers.set('step-3.pt', () => Promise.reject(new InputError('checkpoint.refused', 'two files of weights')));
@@ -280,7 +280,7 @@ describe('a watch in trouble', () => {
     await expect(ended).rejects.toThrow('interrupted');
   });
 
-  it('survives an outage of the store, and ends with its error when that does not', async () => {
+  it('survives an outage of the store, and ends with its error if the outage lasts', async () => {
     const fixture = new WatchFixture();
     fixture.put('step-1.pt');
     fixture.listing = () => Promise.reject(new InfrastructureError('checkpoint.read', 'the store is away'));
@@ -294,7 +294,7 @@ describe('a watch in trouble', () => {
     await expect(ended).rejects.toThrow('the store is away');
   });
 
-  it('looks again at a checkpoint that changed while it was read', async () => {
+  it('reads a checkpoint again that changed while it was read', async () => {
     const fixture = new WatchFixture();
     fixture.put('step-1.pt');
     fixture.answers.set('step-1.pt', () => {
@@ -308,7 +308,7 @@ describe('a watch in trouble', () => {
     await expect(ended).rejects.toThrow('interrupted');
   });
 
-  it('ends when one evaluation after the other fails for the machine’s sake', async () => {
+  it('ends when consecutive evaluations fail because of the machine', async () => {
     const fixture = new WatchFixture();
     fixture.put('step-1.pt');
     fixture.answers.set('step-1.pt', () => Promise.reject(new InfrastructureError('sandbox.unavailable', 'no sandboxes')));
@@ -318,13 +318,13 @@ describe('a watch in trouble', () => {
     expect(fixture.evaluated).toHaveLength(3);
   });
 
-  it('that is to end by itself is refused a run that is not there', async () => {
+  it('with --once is refused for a missing run', async () => {
     const fixture = new WatchFixture();
     fixture.listing = () => Promise.reject(new InputError('checkpoint.missing', 'nothing there'));
     await expect(fixture.start({ once: true, everyMs: 0 })).rejects.toThrow('nothing there');
   });
 
-  it('is refused a file', async () => {
+  it('is refused for a file', async () => {
     const fixture = new WatchFixture();
     fixture.listing = async () => ({ kind: 'file', files: [] });
     await expect(fixture.start()).rejects.toMatchObject({ kind: 'input', code: 'watch.file' });

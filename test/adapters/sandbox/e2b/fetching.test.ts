@@ -68,7 +68,7 @@ async function digestInside({ stdin, stdout }: Sandbox, path: string): Promise<s
 }
 
 describe('an E2B sandbox that fetches', () => {
-  it('has the very bytes where its program reads them, and may connect to that host alone', async () => {
+  it('has the exact bytes where its program reads them, and may connect to that host alone', async () => {
     await using fixture = await Fixture.open();
     const { file, order } = await fixture.checkpoint();
     const sandbox = await fixture.sandbox();
@@ -77,7 +77,7 @@ describe('an E2B sandbox that fetches', () => {
     expect(fixture.simulator.account.reached).toEqual([['127.0.0.1']]);
   });
 
-  it('whose link has expired has nothing, and says which file and why', async () => {
+  it('whose link has expired has nothing, and reports which file and why', async () => {
     await using fixture = await Fixture.open();
     const { file, order } = await fixture.checkpoint();
     const sandbox = await fixture.sandbox();
@@ -87,7 +87,7 @@ describe('an E2B sandbox that fetches', () => {
     await expect(refused).rejects.toThrow(`actor/policy.safetensors (${file.digest}): the server answered 403 the link has expired`);
   });
 
-  it('and is destroyed meanwhile says that it is gone', async () => {
+  it('and is destroyed meanwhile is reported as gone', async () => {
     await using fixture = await Fixture.open();
     const { order } = await fixture.checkpoint();
     const sandbox = await fixture.sandbox();
@@ -97,7 +97,7 @@ describe('an E2B sandbox that fetches', () => {
     await expect(under).rejects.toHaveProperty('code', 'sandbox.gone');
   });
 
-  it('is not one where there is nowhere to fetch from, and then reaches nothing', async () => {
+  it('reaches nothing when there is no origin', async () => {
     await using simulator = await E2bSimulator.open({ baked: mounts });
     await using provider = createE2bProvider({
       owner: parseOwnerId(`e2b-sent-${process.pid}`),

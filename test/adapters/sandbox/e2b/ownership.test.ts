@@ -8,7 +8,7 @@ const [owner, id] = [parseOwnerId('owner'), parseSandboxId('s1')];
 const self = await identifyThisProcess();
 const metadata = await createLabels(owner, id, TEMPLATE);
 
-test('what is written on a sandbox is read back', () => {
+test('the record on a sandbox is read back', () => {
   expect(readLabel({ metadata })).toEqual({ owner, id, process: self });
 });
 

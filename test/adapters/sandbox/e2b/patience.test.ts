@@ -26,7 +26,7 @@ describe('a request to E2B that may be sent more than once', () => {
     expect(attempts).toBe(1);
   });
 
-  it('that never ends, as the SDK’s do when they are cancelled at the wrong moment, ends with the signal’s reason', async () => {
+  it('that hangs, as the SDK’s do when they are cancelled at the wrong moment, ends with the signal’s reason', async () => {
     const calling = new AbortController();
     const request = retryPatiently(new HurriedClock(100), calling.signal, () => new Promise<never>(() => {}));
     calling.abort(new Error('called off'));

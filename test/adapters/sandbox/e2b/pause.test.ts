@@ -32,7 +32,7 @@ function create(command: readonly string[] = commands.echo()): Promise<Sandbox> 
 
 const states = (): readonly string[] => context.simulator.account.tenants.map(({ state }) => state);
 
-test('a sandbox that rests is paused, and its program goes on with the next input', async () => {
+test('an idle sandbox is paused, and its program continues with the next input', async () => {
   const sandbox = await create();
   await exchange(sandbox, 'before\n');
   await sandbox.capabilities?.rest?.();

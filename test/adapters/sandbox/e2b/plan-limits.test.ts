@@ -39,7 +39,7 @@ class FastClock implements Clock {
 const CROWD = extent({ short: 100, full: 300, variable: 'MUSTER_CROWD' });
 const LARGE: Plan = { ...PRO, concurrentSandboxes: CROWD };
 
-test(`${CROWD} sandboxes within what the Pro plan allows: all are there, none too early, none is left`, { timeout: 240_000 }, async () => {
+test(`${CROWD} sandboxes within the Pro plan: all are made, none too early, none is left`, { timeout: 240_000 }, async () => {
   const clock = new FastClock(10);
   const pool = { min: CROWD, creationsPerSecond: PRO.creationsPerSecond, heartbeatSeconds: 3600, leaseSeconds: 3600, readySeconds: 600 };
   const run = await evaluateAtE2b({
@@ -62,7 +62,7 @@ test(`${CROWD} sandboxes within what the Pro plan allows: all are there, none to
 });
 
 test.each([true, false])(
-  'a pool that is configured for more than the plan goes as fast as the plan, whether refusals say when to come again (%s) or not',
+  'a pool that is configured above the plan is as fast as the plan, with and without a time to retry in refusals (%s)',
   async (saysRetryAfter) => {
     const clock = new FastClock(20);
     const plan: Plan = { concurrentSandboxes: 20, creationsPerSecond: 1, longestSeconds: 3600, saysRetryAfter };

@@ -7,7 +7,7 @@ import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
 
 useRealSockets();
 
-test('a program is heard as long as a command runs beside it, and its connection stands', async () => {
+test('a program is heard while another command runs, and its connection lasts', async () => {
   // The first start is the program's own.
   await using context = await E2bContext.open([], { faults: [{ route: 'start', nth: 3, kind: 'failing' }] });
   await using provider = context.provider();

@@ -33,7 +33,7 @@ async function withSandbox(faults: readonly Fault[], act: (remote: Sandbox, cont
   expect(uncaught).toEqual([]);
 }
 
-test('every file of the runner is in the sandbox, as it is here', async () => {
+test('every file of the runner is in the sandbox unchanged', async () => {
   const directory = path.join(PROJECT, 'runner');
   const files = (await readdir(directory, { recursive: true })).filter((file) => file.endsWith('.py'));
   await withSandbox([], async (remote, context) => {
@@ -51,7 +51,7 @@ test('every file of the runner is in the sandbox, as it is here', async () => {
   });
 });
 
-test('an upload that is called off in its first moments ends with the reason, and nothing else goes wrong', async () => {
+test('an upload that is cancelled at its start ends with the reason, and nothing else fails', async () => {
   await withSandbox([], async (remote, context) => {
     const requests = vi.spyOn(remote.files, 'write');
     for (let turns = 0; turns < TURNS; turns += 3) {
@@ -85,7 +85,7 @@ test('a template without the interpreter is refused at once', async () => {
   });
 });
 
-test('what is mounted is sent again when its connection breaks, and what cannot be brought in is named', async () => {
+test('a mounted directory is sent again when its connection breaks, and a mount that cannot be sent is named', async () => {
   const source = path.join(PROJECT, 'runner/muster_puller');
   const faults: readonly Fault[] = [
     { route: 'upload', nth: 1, kind: 'dropped' },

@@ -177,7 +177,7 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       });
     });
 
-    it('fail for good when the pool goes after they were looked at', async () => {
+    it('fail for good when the pool is deleted after it was checked', async () => {
       operate();
       await provider.describe(template());
       await (await make()).destroy();
@@ -200,7 +200,7 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       expect(await context.traces()).toEqual([]);
     });
 
-    it('are lost when their Sandbox is deleted beneath them, or their claim', async () => {
+    it('are lost when their Sandbox or their claim is deleted', async () => {
       operate();
       for (const resource of [SANDBOXES, CLAIMS]) {
         const sandbox = await make();
@@ -217,7 +217,7 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
   describe('of a warm pool of Muster’s own', () => {
     beforeEach(() => open({ replicas: 1 }));
 
-    it('need the Role for it besides, and leave neither pool nor template', async () => {
+    it('need the additional Role, and leave neither pool nor template', async () => {
       context.simulator.identities.set('admin-token', { user: 'muster', rules: CLAIM_RULES });
       expect(await refusal()).toMatchObject({
         code: 'kubernetes.forbidden',
@@ -258,7 +258,7 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       },
     );
 
-    it('are refused on a cluster that does not have agent-sandbox, where a sweep finds nothing to do', async () => {
+    it('are refused on a cluster without agent-sandbox, where a sweep finds nothing to do', async () => {
       context.simulator.agentSandbox.isInstalled = false;
       expect(await refusal()).toMatchObject({
         code: 'kubernetes.no-agent-sandbox',
@@ -267,7 +267,7 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       expect(await provider.sweep(NEVER)).toEqual([]);
     });
 
-    it('are not waited for when no controller looks at the new pool', async () => {
+    it('are not awaited when no controller handles the new pool', async () => {
       context.simulator.agentSandbox.isRunning = false;
       const failed = failure();
       await eventually('the controller is waited for', () => (context.simulator.requests.get('GET sandboxtemplates') ?? 0) > 2);
@@ -288,7 +288,7 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
     });
   });
 
-  it('is one list that is read page by page', async () => {
+  it('are listed page by page', async () => {
     await open({ replicas: 0 });
     for (let i = 0; i < 501; i += 1) {
       const metadata = { name: `claim-${i}`, labels: { many: 'yes' } };

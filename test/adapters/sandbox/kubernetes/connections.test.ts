@@ -60,7 +60,7 @@ describe('the connections to an API server over TLS', () => {
     });
   });
 
-  it('tell whether a program would be heard: not when the server is silent, nor when its node takes no exec', async () => {
+  it('tell whether programs are reachable: not when the server is silent, nor when its node refuses exec', async () => {
     const [sandbox, other] = [await create('cat'), await create('cat')];
     expect(await sandbox.capabilities?.isReachable?.()).toBe(true);
     context.simulator.faults.plan(({ kind }) => (kind === 'exec' ? { kind: 'status', code: 500 } : undefined));
@@ -71,7 +71,7 @@ describe('the connections to an API server over TLS', () => {
     await Promise.all([sandbox.exit, other.exit]);
   });
 
-  it('that break all at once lose the sandboxes that were on them, and nothing else', async () => {
+  it('that break all at once lose only their own sandboxes', async () => {
     const sandboxes = await Promise.all([create('cat'), create('cat')]);
     context.simulator.dropConnections();
     for (const sandbox of sandboxes) expect(await sandbox.exit).toMatchObject({ kind: 'lost', detail: expect.stringContaining('lost') });

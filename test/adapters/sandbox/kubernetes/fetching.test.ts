@@ -12,7 +12,7 @@ const runner = await runnerImage();
 const { image } = runner;
 
 describe('a pod that fetches', () => {
-  it('has the very bytes, which its program cannot change, and does not fetch them twice', async () => {
+  it('has the exact bytes, which its program cannot change, and does not fetch them twice', async () => {
     await using fixture = await FetchingFixture.open(runner);
     const { file, order } = await fixture.checkpoint('actor/policy.safetensors');
     const sandbox = await fixture.pod(fixture.provider(), 'pull');
@@ -22,7 +22,7 @@ describe('a pod that fetches', () => {
     expect(fixture.origins.origin.served).toMatchObject({ requests: 1, bytes: BYTES });
   });
 
-  it('whose link has expired has nothing, and says which file and why; a new link does', async () => {
+  it('whose link has expired has nothing, and reports which file and why; a new link works', async () => {
     await using fixture = await FetchingFixture.open(runner);
     const { file, order } = await fixture.checkpoint();
     const sandbox = await fixture.pod(fixture.provider(), 'pull');
@@ -34,7 +34,7 @@ describe('a pod that fetches', () => {
     expect(await digestInside(sandbox, `${await fetched(sandbox, 'pull', anew)}/policy.safetensors`)).toBe(file.digest);
   });
 
-  it('and is destroyed meanwhile leaves nothing that continues', async () => {
+  it('and is destroyed meanwhile ends the fetch', async () => {
     await using fixture = await FetchingFixture.open(runner);
     const { order } = await fixture.checkpoint('large', 50_000_000);
     const sandbox = await fixture.pod(fixture.provider(), 'pull');
@@ -44,7 +44,7 @@ describe('a pod that fetches', () => {
     await expect(under).rejects.toThrow(InfrastructureError);
   });
 
-  it('whose connection is dropped says so, and the next attempt does it', async () => {
+  it('whose connection drops reports it, and the next attempt succeeds', async () => {
     await using fixture = await FetchingFixture.open(runner);
     const { file, order } = await fixture.checkpoint();
     const sandbox = await fixture.pod(fixture.provider(), 'pull');
@@ -54,7 +54,7 @@ describe('a pod that fetches', () => {
     expect(await digestInside(sandbox, `${await fetched(sandbox, 'pull', order)}/policy.safetensors`)).toBe(file.digest);
   });
 
-  it('tells no command line and no log of the API server where the file is had', async () => {
+  it('keeps links out of command lines and logs of the API server', async () => {
     await using fixture = await FetchingFixture.open(runner);
     const { order } = await fixture.checkpoint();
     const sandbox = await fixture.pod(fixture.provider(), 'pull');
@@ -86,7 +86,7 @@ describe('a checkpoint that is much like the one before', () => {
     expect(bytes - first.length).toBeLessThan(0.05 * second.length);
   });
 
-  it('comes whole where the node has removed that one meanwhile', async () => {
+  it('comes whole if the node has removed the earlier one meanwhile', async () => {
     await using fixture = await FetchingFixture.open(runner, ['a']);
     fixture.context.simulator.nodeCaches.deploy(image, 2_100_000);
     const provider = fixture.provider();
@@ -102,7 +102,7 @@ describe('a checkpoint that is much like the one before', () => {
 });
 
 describe('a node with a cache', () => {
-  it('fetches once for all of its pods, and each of them has the very bytes', async () => {
+  it('fetches once for all of its pods, and each of them has the exact bytes', async () => {
     await using fixture = await FetchingFixture.open(runner);
     fixture.context.simulator.nodeCaches.deploy(image);
     const { file, order } = await fixture.checkpoint();
@@ -113,7 +113,7 @@ describe('a node with a cache', () => {
     expect(fixture.origins.origin.served).toMatchObject({ requests: 2, bytes: 2 * BYTES });
   });
 
-  it('has what another Muster brought, too', async () => {
+  it('has files that another Muster brought', async () => {
     await using fixture = await FetchingFixture.open(runner, ['a']);
     fixture.context.simulator.nodeCaches.deploy(image);
     const { order } = await fixture.checkpoint();
@@ -121,7 +121,7 @@ describe('a node with a cache', () => {
     expect(fixture.origins.origin.served.requests).toBe(1);
   });
 
-  it('keeps what a pod uses, says that it is full, and makes room once the pod is gone', async () => {
+  it('keeps a file that a pod uses, reports that it is full, and makes room once the pod is gone', async () => {
     await using fixture = await FetchingFixture.open(runner, ['a']);
     fixture.context.simulator.nodeCaches.deploy(image, 2 * BYTES);
     const [first, second, third] = [await fixture.checkpoint(), await fixture.checkpoint(), await fixture.checkpoint()];
@@ -135,7 +135,7 @@ describe('a node with a cache', () => {
     expect(await digestInside(other, `${path}/policy.safetensors`)).toBe(second.file.digest);
   });
 
-  it('that is gone is reported with its node’s name, so that the files come in another way', async () => {
+  it('that fails is reported with the name of its node, and the files come another way', async () => {
     await using fixture = await FetchingFixture.open(runner, ['a']);
     fixture.context.simulator.nodeCaches.deploy(image);
     fixture.context.simulator.nodeCaches.remove('a');
@@ -145,7 +145,7 @@ describe('a node with a cache', () => {
     expect(await fetched(sandbox, 'pull', order)).toMatch('/muster/inbox/');
   });
 
-  it('is asked again by Muster for as long as pods use what it has', async () => {
+  it('keeps files while Muster renews its request for their pods', async () => {
     await using fixture = await FetchingFixture.open(runner, ['a']);
     fixture.context.simulator.nodeCaches.deploy(image);
     const { order } = await fixture.checkpoint();

@@ -88,7 +88,7 @@ describe('the pod of a sandbox', () => {
     ]);
   });
 
-  it('says whose it is, what it is made of, and when it ends though its Muster is gone', () => {
+  it('names its owner, its template, and when it ends without its Muster', () => {
     expect(manifest.metadata?.name).toBe('muster-1-s7');
     expect(manifest.metadata?.labels).toEqual({
       'app.kubernetes.io/managed-by': 'muster',
@@ -108,7 +108,7 @@ describe('the pod of a sandbox', () => {
     });
   });
 
-  it('is one that the NetworkPolicies of deploy/ and of the chart select', () => {
+  it('is selected by the NetworkPolicies of deploy/ and of the chart', () => {
     const labels = manifest.metadata?.labels ?? {};
     const policies = [parse(readFileSync(path.join(DEPLOY, 'network-policy.yaml'), 'utf8')), ...renderChart()].filter(
       (document) => Object(document).kind === 'NetworkPolicy',
@@ -145,7 +145,7 @@ describe('the pod of a sandbox that dials back', () => {
     hold,
   );
 
-  it('runs the dialler in both containers, which are as confined as ever', () => {
+  it('runs the dialler in both containers, which are equally confined', () => {
     const plain = createPodManifest(parseOwnerId('muster-1'), SPEC, podTemplate('auto'));
     expect(dialling.spec?.hostAliases).toEqual([{ ip: '10.0.0.1', hostnames: ['muster'] }]);
     for (const [i, container] of (dialling.spec?.containers ?? []).entries()) {
@@ -156,7 +156,7 @@ describe('the pod of a sandbox that dials back', () => {
     }
   });
 
-  it('is one that the NetworkPolicies of deploy/ and of the chart let reach Muster’s port, and nothing else', () => {
+  it('may reach only Muster’s port by the NetworkPolicies of deploy/ and of the chart', () => {
     const documents = parseAllDocuments(readFileSync(path.join(DEPLOY, 'dial-back.yaml'), 'utf8')).map((document): unknown =>
       document.toJS(),
     );
@@ -176,7 +176,7 @@ describe('the pod of a sandbox that dials back', () => {
     }
   });
 
-  it('may have a network where its template says so', () => {
+  it('may have a network if its template says so', () => {
     const open = podTemplate('auto', { transport, network: 'cluster' });
     const { metadata } = createPodManifest(
       parseOwnerId('muster-1'),
@@ -189,7 +189,7 @@ describe('the pod of a sandbox that dials back', () => {
 });
 
 describe('what is in deploy/', () => {
-  it('is YAML, and the list of the kustomization is whole', () => {
+  it('is YAML, and the kustomization lists all of it', () => {
     const { resources } = Object(parse(readFileSync(path.join(DEPLOY, 'kustomization.yaml'), 'utf8')));
     const caches = Object(parse(readFileSync(path.join(DEPLOY, 'node-cache/kustomization.yaml'), 'utf8'))).resources;
     const ofCaches = caches.map((file: unknown) => `node-cache/${String(file)}`);
@@ -212,7 +212,7 @@ describe('what is in deploy/', () => {
     }
   });
 
-  it('has a chart that renders with everything on and with everything off, and a configuration in it that Muster takes', () => {
+  it('has a chart that renders with everything on and off, and contains a valid configuration', () => {
     const kinds = (documents: readonly unknown[]): readonly string[] => documents.map((document) => String(Object(document).kind)).sort();
     const off = { server: { enabled: false }, networkPolicy: { enabled: false }, priorityClass: { enabled: false } };
     expect(kinds(renderChart(off))).toEqual(['Role', 'RoleBinding', 'ServiceAccount']);
@@ -267,7 +267,7 @@ describe('a chart whose sandboxes fetch checkpoints', () => {
   const all = renderChart({ delivery: { enabled: true, nodeCache: true } });
   const ofKind = (kind: string): readonly object[] => all.map(Object).filter((document) => document.kind === kind);
 
-  it('has a policy for just that, with the port that the server listens on', () => {
+  it('has a network policy for the port of the server', () => {
     const policy = ofKind('NetworkPolicy')
       .map(Object)
       .find(({ metadata }) => metadata.name === 'muster-origin-only');
@@ -280,7 +280,7 @@ describe('a chart whose sandboxes fetch checkpoints', () => {
     expect(spec.containers[0].env).toContainEqual({ name: 'MUSTER_DELIVERY__URL', value: 'http://$(POD_IP):7680' });
   });
 
-  it('has a configuration that Muster takes', async () => {
+  it('has a valid configuration', async () => {
     const directory = await mkdtemp(path.join(tmpdir(), 'muster-chart-'));
     try {
       const file = path.join(directory, 'muster.yaml');
@@ -315,7 +315,7 @@ describe('a template with provider: kubernetes', () => {
     expect(pod?.transport).toEqual({ kind: 'exec' });
   });
 
-  it('with transport: dial-back says what dials in the image, and where Muster listens: on the loopback, unless set otherwise', () => {
+  it('with transport: dial-back names the dialler in the image, and the address where Muster listens, the loopback by default', () => {
     const template = configured('local', local, { ...own, transport: 'dial-back' });
     expect(getPodPart(template)?.transport).toEqual({
       kind: 'dial-back',
@@ -335,12 +335,12 @@ describe('a template with provider: kubernetes', () => {
     expect(findShortcomings(sandboxTemplate?.toJS(), createPodTemplate(template, pod).spec, pod)).toEqual([]);
   });
 
-  it('has to name an image, and nothing of this machine', () => {
+  it('must name an image, and nothing of this machine', () => {
     expect(() => configured('local', local, { ...own, image: undefined })).toThrow('set kubernetes.image');
     expect(() => configured('local', { ...local, mounts: [{ source: '/data', target: '/data' }] }, own)).toThrow('mounts');
   });
 
-  it.each(REFUSED)('is refused with %j, which cannot work', (values, reason) => {
+  it.each(REFUSED)('is refused with the impossible %j', (values, reason) => {
     expect(() => renderChart(values)).toThrow(reason);
   });
 
@@ -348,7 +348,7 @@ describe('a template with provider: kubernetes', () => {
     expect(renderChart(values).length).toBeGreaterThan(3);
   });
 
-  it('has a schema that knows every value that there is, and no other', () => {
+  it('has a schema with exactly the existing values', () => {
     const keysOf = (values: unknown, schema: unknown): readonly string[] =>
       Object(schema).additionalProperties === false
         ? Object.keys(Object(schema).properties).filter((key) => key !== 'global')

@@ -28,7 +28,7 @@ describe('what happens to a pod', () => {
     expect(state({ containerStatuses: containers(waiting(reason)) })).toEqual({ kind: 'pending', obstacle: { kind, detail, isStuck } });
   });
 
-  it('a pod that no node has room for waits, in the scheduler’s words', () => {
+  it('a pod without a node waits, with the message of the scheduler', () => {
     const condition = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes are available' };
     const obstacle = { kind: 'unschedulable', detail: 'Unschedulable: 0/3 nodes are available', isStuck: false };
     expect(state({ phase: 'Pending', conditions: [condition] })).toEqual({ kind: 'pending', obstacle });
@@ -49,7 +49,7 @@ describe('what happens to a pod', () => {
     expect(state(status)).toMatchObject({ kind: 'ended', end: { kind } });
   });
 
-  it('a pod that is being deleted has ended, for the reason that is known', () => {
+  it('a pod that is being deleted has ended, with the known reason', () => {
     const deleting = { deletionTimestamp: '2026-01-01T00:00:00Z' };
     expect(state({ phase: 'Running', containerStatuses: containers(RUNNING) }, deleting)).toMatchObject({ end: { kind: 'deleted' } });
     expect(state({ conditions: [disrupted('PreemptionByScheduler')] }, deleting)).toMatchObject({ end: { kind: 'preempted' } });

@@ -73,7 +73,7 @@ describe('before any sandbox is made on a cluster', () => {
     expect(await context.traces()).toEqual([]);
   });
 
-  it('the Roles of deploy/, that of the chart and what is asked for are the same', () => {
+  it('the Roles of deploy/ and of the chart equal the required permissions', () => {
     const single = (rules: readonly Rule[]): readonly string[] =>
       rules
         .flatMap(({ apiGroups: [group = ''], resources, verbs }) =>
@@ -116,7 +116,7 @@ describe('before any sandbox is made on a cluster', () => {
     expect(String(error)).toContain('deploy/kubernetes/rbac.yaml');
   });
 
-  it('credentials that are not accepted are the caller’s to renew', async () => {
+  it('rejected credentials are an input error', async () => {
     context.simulator.identities.clear();
     expect(await refusal()).toMatchObject({ code: 'kubernetes.unauthorized', kind: 'input' });
   });
@@ -146,14 +146,14 @@ describe('before any sandbox is made on a cluster', () => {
     });
   });
 
-  it('a namespace that is not there is named', async () => {
+  it('a missing namespace is named', async () => {
     expect(await refusal({ namespace: 'nowhere' })).toMatchObject({
       code: 'kubernetes.no-namespace',
       message: expect.stringContaining('"nowhere": kubectl create namespace nowhere'),
     });
   });
 
-  it('a kubeconfig that is not there, and a context that it does not have, are named', async () => {
+  it('a missing kubeconfig and a missing context are named', async () => {
     expect(await refusal({ kubeconfig: '/no/kubeconfig' })).toMatchObject({ code: 'kubernetes.config', kind: 'input' });
     expect(await refusal({ context: 'other' })).toMatchObject({ message: expect.stringContaining('no context "other", it has simulated') });
     vi.stubEnv('KUBECONFIG', undefined);
@@ -162,11 +162,11 @@ describe('before any sandbox is made on a cluster', () => {
     vi.unstubAllEnvs();
   });
 
-  it('a runtime class that the cluster does not have is named', async () => {
+  it('an unknown runtime class is named', async () => {
     expect(await refusal({ runtimeClassName: 'gvisor' })).toMatchObject({ code: 'kubernetes.no-runtime-class' });
   });
 
-  it('a namespace whose pods are not kept from the network is refused, unless the template has one', async () => {
+  it('a namespace that does not deny its pods the network is refused, unless the template allows a network', async () => {
     context.simulator.store.remove('networkpolicies', 'muster-no-network');
     expect(await refusal()).toMatchObject({
       code: 'kubernetes.no-network-policy',
@@ -175,7 +175,7 @@ describe('before any sandbox is made on a cluster', () => {
     await provider.describe(template({ network: 'cluster' }));
   });
 
-  it('a namespace whose pods may connect to more than where checkpoints are is refused', async () => {
+  it('a namespace whose pods may connect to more than the sources of checkpoints is refused', async () => {
     expect(await refusal({ network: 'origin' })).toMatchObject({
       code: 'kubernetes.no-network-policy',
       message: expect.stringContaining('origin-policy.yaml'),
@@ -189,7 +189,7 @@ describe('before any sandbox is made on a cluster', () => {
     expect(await refusal({ network: 'origin' })).toMatchObject({ code: 'kubernetes.no-network-policy' });
   });
 
-  it('what is missing to use the caches of nodes is named, with the remedy', async () => {
+  it('a missing permission for the caches of nodes is named, with the remedy', async () => {
     context.simulator.identities.set('admin-token', {
       user: 'muster',
       rules: RULES.filter(({ resources }) => !resources.includes('pods/exec')),
@@ -200,7 +200,7 @@ describe('before any sandbox is made on a cluster', () => {
     await provider.describe(template(caches));
   });
 
-  it('an API server that is not there is an infrastructure error that says so', async () => {
+  it('an unreachable API server is an infrastructure error', async () => {
     const kubeconfig = path.join(context.stateDir, 'kubeconfig');
     await context.simulator[Symbol.asyncDispose]();
     const hurried = createKubernetesProvider({ owner: parseOwnerId('hurried'), clock: context.clock });
@@ -210,7 +210,7 @@ describe('before any sandbox is made on a cluster', () => {
     await hurried[Symbol.asyncDispose]();
   });
 
-  it('a quota that is used up slows the pool down, and what a namespace never allows is the template’s fault', async () => {
+  it('a used-up quota slows the pool down, and a pod that the namespace never allows is an error of the template', async () => {
     const answer = (code: number, message: string): void =>
       context.simulator.faults.once(({ method, path }) => method === 'POST' && path.endsWith('/pods'), { kind: 'status', code, message });
     answer(403, 'pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=10, limited: pods=10');
@@ -224,7 +224,7 @@ describe('before any sandbox is made on a cluster', () => {
     expect(await context.traces()).toEqual([]);
   });
 
-  it('a class that the cluster does not have is the template’s fault, and no missing permission', async () => {
+  it('an unknown class is an error of the template, not a missing permission', async () => {
     await expect(make({ priorityClassName: 'urgent' })).rejects.toMatchObject({
       code: 'template.refused-by-cluster',
       kind: 'input',
@@ -245,7 +245,7 @@ describe('before any sandbox is made on a cluster', () => {
     expect(await context.traces()).toEqual([]);
   });
 
-  it('pods that no node has room for are reported while they wait, and given up in time', async () => {
+  it('pods without a node are reported while they wait, and given up in time', async () => {
     context.simulator.pods.capacity = { pods: 0, memoryBytes: 0 };
     const creation = make({ unschedulableSeconds: 600 });
     const given = creation.catch((error: unknown) => error);

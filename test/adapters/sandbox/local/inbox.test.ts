@@ -28,20 +28,20 @@ describe('the inbox of a local sandbox', () => {
   const inside = (target: string): string => path.join(inbox.directory, target);
   const left = (): Promise<string[]> => readdir(path.join(directory, 'site'));
 
-  it('has a file of this machine as a link: no byte of it is copied', async () => {
+  it('has a file of this machine as a link, without a copy', async () => {
     expect(await receive('policy/a/weights')).toBe('/muster/inbox/policy/a/weights');
     expect((await stat(inside('policy/a/weights'))).ino).toBe((await stat(weights)).ino);
     expect(await left()).toEqual(['inbox']);
   });
 
-  it('has what a symbolic link leads to, and not the link', async () => {
+  it('has the target of a symbolic link, not the link', async () => {
     await symlink(weights, path.join(directory, 'latest'));
     await receive('weights', path.join(directory, 'latest'));
     expect((await lstat(inside('weights'))).isFile()).toBe(true);
     expect(await readFile(inside('weights'), 'utf8')).toBe('weights');
   });
 
-  it('has the newer one of two files of a name', async () => {
+  it('has the newer of two files with one name', async () => {
     await receive('policy/weights');
     await stream('policy/weights', 'newer');
     expect(await readFile(inside('policy/weights'), 'utf8')).toBe('newer');
@@ -50,12 +50,12 @@ describe('the inbox of a local sandbox', () => {
     expect(await readFile(inside('policy/weights'), 'utf8')).toBe('weights');
   });
 
-  it('takes no directory for a file, and keeps nothing of it', async () => {
+  it('refuses a directory in place of a file, and keeps nothing of it', async () => {
     await expect(receive('policy', directory)).rejects.toThrow(/policy.*is no regular file/);
     expect(await readdir(inbox.directory)).toEqual([]);
   });
 
-  it('is gone when it is discarded, whatever came in whatever way', async () => {
+  it('is gone when it is discarded, however its files came', async () => {
     await Promise.all([receive('a/b/c/weights'), receive('a/b/weights'), receive('weights'), stream('a/d/notes', 'notes')]);
     await stream('weights', 'newer');
     await inbox.close();
@@ -69,7 +69,7 @@ describe('the inbox of a local sandbox', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('takes what it has removed again', async () => {
+  it('accepts a file again that was removed from it', async () => {
     await receive('1/policy/weights');
     await receive('10/policy/weights');
     await inbox.remove('1');
@@ -81,7 +81,7 @@ describe('the inbox of a local sandbox', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('says when there is something in it that it has not put there', async () => {
+  it('reports a file that it did not put there', async () => {
     await receive('policy/weights');
     await writeFile(inside('policy/stranger'), '');
     await inbox.close();

@@ -125,7 +125,7 @@ class Fixture {
   }
 }
 
-it('what could not be opened leaves nothing, and is opened again for the next sandbox', async () => {
+it('a runtime that could not be opened leaves nothing, and is opened again for the next sandbox', async () => {
   const fixture = await Fixture.open(true);
   const { open } = fixture.runtime;
   fixture.runtime.open = () => Promise.reject(new Error('not yet'));
@@ -138,7 +138,7 @@ it('what could not be opened leaves nothing, and is opened again for the next sa
   expect(Object.keys(sandbox.isolation.limits).toSorted()).toEqual([...LIMIT_NAMES].toSorted());
 });
 
-it('takes an uploaded file away again, and takes it again', async () => {
+it('removes an uploaded file, and accepts it again', async () => {
   const fixture = await Fixture.open(false);
   const sandbox = await fixture.create();
   const upload = (): Promise<string> => sandbox.upload('d/f', { kind: 'stream', stream: Readable.from(['weights']) }, NEVER);
@@ -169,7 +169,7 @@ it.each([true, false])(
   },
 );
 
-it('a program that the memory limit keeps from starting fails with the limit', async () => {
+it('a program that cannot start within the memory limit fails with that limit', async () => {
   const fixture = await Fixture.open(true);
   fixture.runtime.start = async ({ cgroup }) => {
     const [members = ''] = cgroup?.memberFiles ?? [];
@@ -180,7 +180,7 @@ it('a program that the memory limit keeps from starting fails with the limit', a
   await expect(fixture.create()).rejects.toMatchObject({ code: 'sandbox.start', message });
 });
 
-it('the end of the provider waits for creations, then ends runtime and sandboxes, and removes the record last', async () => {
+it('closing the provider waits for creations, then ends runtime and sandboxes, and removes the record last', async () => {
   const fixture = await Fixture.open(true);
   const { runtime, provider } = fixture;
   const { events } = runtime;
@@ -212,7 +212,7 @@ it('the end of the provider waits for creations, then ends runtime and sandboxes
   await expect(fixture.create()).rejects.toHaveProperty('code', 'sandbox.provider-closed');
 });
 
-it('what cannot be removed stays on record, for a sweep to find', async () => {
+it('a sandbox that cannot be removed stays on record for a sweep', async () => {
   const fixture = await Fixture.open(false, false);
   const program = new ImitatedProgram();
   program.waitUntilGone = () => Promise.reject(new InfrastructureError('sandbox.stuck', 'they still run'));
@@ -222,7 +222,7 @@ it('what cannot be removed stays on record, for a sweep to find', async () => {
   expect(await fixture.within('o')).toEqual(['_etc', 'owner.json', 's']);
 });
 
-it('a runtime that cannot share says so of everything', async () => {
+it('a runtime that cannot share reports it for every content', async () => {
   const fixture = await Fixture.open(false);
   using sharing = await fixture.provider.share(TEMPLATE, [], 'somebody', NEVER);
   expect(sharing).toMatchObject({ digests: [], isOn: false });

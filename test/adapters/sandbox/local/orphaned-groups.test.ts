@@ -14,7 +14,7 @@ const ORPHAN = `muster-${NOBODY}-0123abcd`;
 /** Elsewhere not all processes are to be seen. */
 const seesAll = readlinkSync('/proc/self/ns/pid') === 'pid:[4026531836]';
 
-describe.runIf(seesAll)('control groups of Musters that no record tells of', () => {
+describe.runIf(seesAll)('control groups of Musters without a record', () => {
   let base: string;
   let files: ImitatedCgroups;
   beforeEach(async () => {
@@ -57,7 +57,7 @@ describe.runIf(seesAll)('control groups of Musters that no record tells of', () 
     expect(await files.listChildren(path.join(base, name))).toEqual(['s1']);
   });
 
-  it('stay when they are another user’s, and hold nothing up', async () => {
+  it('stay when they are another user’s, and delay nothing', async () => {
     await group(ORPHAN);
     await group(`bench-${NOBODY}-0123abcd`);
     const refuses: CgroupFiles = {

@@ -57,7 +57,7 @@ function script(path: string, body: string): string {
 }
 
 describe("a Python template's mounts and command", () => {
-  it("are those of the project's own environment for auto", async () => {
+  it("come from the project's own environment for auto", async () => {
     const python = interpreter('.venv/bin/python');
     const environment = join(project, '.venv');
     expect(await make()).toEqual({
@@ -75,7 +75,7 @@ describe("a Python template's mounts and command", () => {
     });
   });
 
-  it('have sources that are there, or the mount is named', async () => {
+  it('have existing sources, or the mount is named in an error', async () => {
     interpreter('.venv/bin/python');
     const mounts = [...settings.mounts, { source: join(project, 'nothing'), target: '/more' }];
     await expect(make({ mounts })).rejects.toMatchObject({
@@ -85,7 +85,7 @@ describe("a Python template's mounts and command", () => {
     });
   });
 
-  it('show the installation that a virtual environment was made from, and nothing of /usr twice', async () => {
+  it('include the base installation of a virtual environment, and nothing of /usr twice', async () => {
     const base = join(project, 'python3.12');
     mkdirSync(base);
     interpreter('.venv/bin/python', { basePrefix: base });
@@ -94,7 +94,7 @@ describe("a Python template's mounts and command", () => {
     expect((await make()).mounts.map(({ target }) => target)).toEqual([join(project, '.venv'), '/muster/runner', '/data']);
   });
 
-  it('show an installation under every name that leads to it', async () => {
+  it('include an installation under every path that leads to it', async () => {
     const executable = join(project, 'env/bin/python');
     const real = interpreter('versions/3.12.1/bin/python', {
       executable,
@@ -107,7 +107,7 @@ describe("a Python template's mounts and command", () => {
     expect(targets).toEqual([join(project, 'env'), join(project, 'versions/3.12'), dirname(dirname(real)), '/muster/runner', '/data']);
   });
 
-  it('show a link on the way to the interpreter that lies outside of its installation', async () => {
+  it('include a link to the interpreter outside of its installation', async () => {
     const real = interpreter('versions/3.12.1/bin/python');
     const alternative = link(join(project, 'alternatives/python'), real);
     const executable = link(join(project, 'env/bin/python'), alternative);
@@ -116,14 +116,14 @@ describe("a Python template's mounts and command", () => {
     expect(mounts).toContainEqual({ source: alternative, target: alternative });
   });
 
-  it('are those of a runner in another language when one is configured, and no Python is looked for', async () => {
+  it('come from a configured runner in another language, without a search for Python', async () => {
     const template = await make({ command: ['/opt/runner'] });
     expect(template.command).toEqual(['/opt/runner']);
     expect(template.mounts.map(({ target }) => target)).toEqual(['/muster/runner', '/data']);
   });
 });
 
-describe('an interpreter that will not do is refused before any sandbox is made', () => {
+describe('an unsuitable interpreter is refused before any sandbox is made', () => {
   const old = { version: [3, 9, 2], modules: {} };
   const failed = { state: 'failed', detail: "No module named 'gymnasium'" };
 
@@ -199,7 +199,7 @@ describe('an interpreter that will not do is refused before any sandbox is made'
     await expect(make({ python: prepare() })).rejects.toMatchObject({ kind, code, message: expect.stringContaining(text) });
   });
 
-  it('not being waited for when the caller gives up', async () => {
+  it('not awaited after its caller gives up', async () => {
     const stop = new AbortController();
     const reason = new Error('interrupted');
     const python = script(join(project, 'hangs'), 'exec sleep 1000');

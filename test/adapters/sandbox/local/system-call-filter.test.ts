@@ -85,7 +85,7 @@ describe.each<Architecture>(['x64', 'arm64'])('the system-call filter for %s', (
   const ask = (number: number, value = 0n, argument = 0): string =>
     verdict(program, { architecture: AUDIT[architecture], number, arguments: passed(number).with(argument, value) });
 
-  it('is a program that the kernel takes: whole instructions, not too many, every jump within it', () => {
+  it('is valid for the kernel: whole instructions, not too many, every jump within the program', () => {
     expect(program.byteLength % 8).toBe(0);
     const length = program.byteLength / 8;
     expect(length).toBeLessThanOrEqual(INSTRUCTIONS_MAX);
@@ -129,7 +129,7 @@ describe.each<Architecture>(['x64', 'arm64'])('the system-call filter for %s', (
     }
   });
 
-  it('has each number once, or with a condition each time', () => {
+  it('has each call number once, or with a condition each time', () => {
     const names = Map.groupBy(here, ({ number }) => number);
     for (const calls of names.values()) {
       expect(new Set(calls.map(({ name }) => name)).size).toBe(1);
@@ -139,7 +139,7 @@ describe.each<Architecture>(['x64', 'arm64'])('the system-call filter for %s', (
 });
 
 describe('the system-call filter for x64', () => {
-  it('does not know the calls of x32, which are the same under other numbers', () => {
+  it('refuses the calls of x32, which are the same calls under other numbers', () => {
     const program = buildSystemCallFilter('x64');
     for (const number of [0, 1, 59, 512, 547, ...REFUSED_SYSTEM_CALLS.flatMap(({ x64 }) => x64 ?? [])]) {
       expect(verdict(program, { architecture: AUDIT.x64, number: X32_BIT + number })).toBe(`errno ${ERRNO.ENOSYS}`);

@@ -88,7 +88,7 @@ describe('a zygote that dies', () => {
     },
   );
 
-  it('while sandboxes are being made fails their creation as infrastructure, unless they can wait for the next one', async () => {
+  it('while sandboxes are being made fails their creation as infrastructure, unless they can wait for its successor', async () => {
     await aNewOneWorks();
     const { warden } = await zygoteProcesses(fixture.context.stateDir);
     process.kill(warden, 'SIGSTOP');
@@ -114,7 +114,7 @@ describe('a zygote that hangs', () => {
     },
   );
 
-  it('holds the destruction of its sandboxes up no longer than ten seconds', async () => {
+  it('delays the destruction of its sandboxes by ten seconds at most', async () => {
     const [first] = await three();
     process.kill((await zygoteProcesses(fixture.context.stateDir)).warden, 'SIGSTOP');
     const { clock } = fixture.context;
@@ -127,7 +127,7 @@ describe('a zygote that hangs', () => {
     await aNewOneWorks();
   });
 
-  it('does not hold up the provider, which is closed', async () => {
+  it('does not delay closing the provider', async () => {
     const sandboxes = await three();
     process.kill((await zygoteProcesses(fixture.context.stateDir)).warden, 'SIGSTOP');
     await fixture.provider[Symbol.asyncDispose]();
@@ -157,7 +157,7 @@ describe('a zygote that cannot import what it should', () => {
   const isInShortForm = ([what]: readonly [string, ...unknown[]]): boolean =>
     ['raises', 'misses a file, which may come', 'kills the process'].includes(what);
   it.each(sampled(sources, isInShortForm))(
-    'because a module %s: says so to everyone who waits, and whether it will pass',
+    'because a module %s: tells every waiter the reason, and whether it is permanent',
     async (_, source, message, expected) => {
       const imported = await modules.importing(source);
       for (const creation of await Promise.allSettled([1, 2].map(() => fixture.create(ECHO, imported)))) {
@@ -168,7 +168,7 @@ describe('a zygote that cannot import what it should', () => {
     },
   );
 
-  it('in time: holds a creation up no longer than its signal', async () => {
+  it('in time: delays a creation no longer than its signal', async () => {
     const imported = await modules.importing('import time; time.sleep(1000)');
     const enough = new AbortController();
     const creation = fixture.create(ECHO, imported, enough.signal).catch((error: unknown) => error);
@@ -180,7 +180,7 @@ describe('a zygote that cannot import what it should', () => {
 });
 
 describe('a command that is longer than a zygote takes', () => {
-  it('fails its own creation, and no other', async () => {
+  it('fails only its own creation', async () => {
     const [neighbour] = await three();
     const creation = fixture.create(['sh', '-c', `: ${'x'.repeat(100_000)}`]);
     await expect(creation).rejects.toMatchObject({ code: 'sandbox.start', message: expect.stringContaining('its command is too long') });

@@ -42,7 +42,7 @@ beforeEach(() => {
 const NONE = { image: BASE_IMAGE, past: FRESH };
 
 describe('a sandbox that is made for a principal', () => {
-  it('has in memory what that one shares, and nothing of other principals', () => {
+  it('has in memory what that principal shares, and nothing of others', () => {
     images.of('ann').want(policy('of ann'));
     images.of('bob').want(policy('of bob'));
     const forAnn = images.choose(maker, 'ann');

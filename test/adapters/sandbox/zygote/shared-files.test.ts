@@ -45,7 +45,7 @@ function setUp(): { inbox: SlowInbox; places: SharedFiles; problems: unknown[] }
 }
 
 describe('a content that zygotes load', () => {
-  it('is delivered once, under its own name, and stays until the last who holds it lets go', async () => {
+  it('is delivered once, under its own name, and stays until its last holder releases it', async () => {
     const { inbox, places } = setUp();
     const [one, another] = await Promise.all([places.hold(policy('a'), never), places.hold(policy('a'), never)]);
     expect([one.path, another.path]).toEqual(['/inbox/a/weights', '/inbox/a/weights']);
@@ -71,7 +71,7 @@ describe('a content that zygotes load', () => {
     expect([...inbox.files]).toEqual(['a/weights']);
   });
 
-  it('is held by every caller that asks before the last one lets go, in the same turn or not', async () => {
+  it('is held by every caller that asks before the last release, in the same turn or not', async () => {
     const { inbox, places } = setUp();
     const first = await places.hold(policy('a'), never);
     const second = places.hold(policy('a'), never);
@@ -81,7 +81,7 @@ describe('a content that zygotes load', () => {
     expect([...inbox.files]).toEqual(['a/weights']);
   });
 
-  it('is delivered by the next who wants it when the first has been cancelled', async () => {
+  it('is delivered by the next caller when the first was cancelled', async () => {
     const { inbox, places } = setUp();
     const calledOff = new AbortController();
     const first = places.hold(

@@ -73,7 +73,7 @@ beforeEach(() => {
 });
 
 describe('what sandboxes are forked from', () => {
-  it('is the base image while nothing is to be shared', () => {
+  it('is the base image while nothing is shared', () => {
     expect(images.choose(maker)).toEqual(BASE);
     expect(maker.log).toEqual([]);
   });
@@ -87,7 +87,7 @@ describe('what sandboxes are forked from', () => {
     expect(maker.log).toEqual(['image-1 = base + p1 + p2']);
   });
 
-  it('is, for a further wish, an image that is forked from the present one, which stays in use until that is ready', async () => {
+  it('is, for a further content, an image forked from the present one, which stays in use until then', async () => {
     images.want(policy('p1'));
     images.choose(maker);
     images.want(policy('p2'));
@@ -100,7 +100,7 @@ describe('what sandboxes are forked from', () => {
     expect([maker.log.at(-1), included.isSettled]).toEqual(['retire image-1', true]);
   });
 
-  it('is what is being made as soon as the present one is not wanted any more: sandboxes wait for it behind their walls', async () => {
+  it('is the next image once the present one is not wanted any more: sandboxes wait for it behind their walls', async () => {
     const former = policy('p1');
     images.want(former);
     images.choose(maker);
@@ -113,7 +113,7 @@ describe('what sandboxes are forked from', () => {
     expect(maker.log).toEqual(['image-1 = base + p1', 'image-2 = image-1 + p2', 'retire image-1']);
   });
 
-  it('has, once it is ready, what was wanted meanwhile made next', async () => {
+  it('is followed by an image with the contents that were requested meanwhile', async () => {
     images.want(policy('p1'));
     images.choose(maker);
     images.want(policy('p2'));
@@ -127,7 +127,7 @@ describe('what sandboxes are forked from', () => {
     expect([images.choose(maker).shares, included.isSettled]).toEqual([new Set(['p1', 'p2', 'p3']), true]);
   });
 
-  it('is still the present one when a policy is wanted no more: it costs nothing', () => {
+  it('is still the present one when a policy is not wanted any more, because it costs nothing', () => {
     const first = policy('p1');
     images.want(first);
     images.want(policy('p2'));
@@ -146,7 +146,7 @@ describe('what sandboxes are forked from', () => {
     expect(maker.log.at(-2)).toBe('image-2 = base + p2');
   });
 
-  it('has no code that is not wanted any more', () => {
+  it('drops code that is not wanted any more', () => {
     const suite = code('c1');
     images.want(suite);
     images.want(policy('p1'));
@@ -156,7 +156,7 @@ describe('what sandboxes are forked from', () => {
     expect(maker.log).toEqual(['image-1 = base + c1 + p1', 'image-2 = base + p1', 'retire image-1']);
   });
 
-  it('knows code that a later image has from the one before', async () => {
+  it('includes code that a later image inherits from an earlier one', async () => {
     const suite = code('c1');
     images.want(suite);
     images.choose(maker);
@@ -167,7 +167,7 @@ describe('what sandboxes are forked from', () => {
     expect(images.choose(maker).shares).toEqual(new Set(['p1']));
   });
 
-  it('counts the wishes: what two want stays when one has had enough', () => {
+  it('counts requests: a content that two callers want stays until both have released it', () => {
     const [mine, yours] = [code('c1'), code('c1')];
     images.want(mine);
     images.want(yours);
@@ -178,7 +178,7 @@ describe('what sandboxes are forked from', () => {
     expect(images.choose(maker)).toEqual(BASE);
   });
 
-  it('takes no notice of a wish that is withdrawn twice', () => {
+  it('ignores a second withdrawal of a request', () => {
     const [mine, yours] = [policy('p1'), policy('p1')];
     images.want(mine);
     images.want(yours);
@@ -222,14 +222,14 @@ describe('a policy that is light', () => {
     expect(await images.isLight('p1')).toBe(false);
   });
 
-  it('is none that is trusted: it may bring code', async () => {
+  it('is never a trusted one: it may contain code', async () => {
     images.want(policy('p1', true));
     images.choose(maker);
     await maker.finish('image-1', took('p1', MEBIBYTE, 0.005));
     expect(await images.isLight('p1')).toBe(false);
   });
 
-  it('is none that cannot be loaded, and none that is not loaded', async () => {
+  it('is never one that cannot be loaded or is not loaded', async () => {
     expect(await images.isLight('p1')).toBe(false);
     images.want(policy('p1'));
     images.choose(maker);
@@ -238,7 +238,7 @@ describe('a policy that is light', () => {
     expect(await isLight).toBe(false);
   });
 
-  it('is none any more when its warden has ended before it was loaded', async () => {
+  it('no longer counts as light when its warden ends before it is loaded', async () => {
     images.want(policy('p1'));
     images.choose(maker);
     const isLight = images.isLight('p1');
@@ -259,7 +259,7 @@ describe('a policy that is light', () => {
     expect(await images.isLight('p1')).toBe(false);
   });
 
-  it('is one that is loaded beside what others play with', async () => {
+  it('includes one that is loaded while others play', async () => {
     images.want(policy('p1'));
     images.choose(maker);
     images.want(policy('p2'));
@@ -281,7 +281,7 @@ describe('something that cannot be shared', () => {
     expect(maker.log).toEqual(['image-1 = base + bad']);
   });
 
-  it('leaves what was shared before as it is, and no waiter', async () => {
+  it('leaves earlier contents shared, and no waiter', async () => {
     images.want(policy('good'));
     images.choose(maker);
     images.want(policy('bad'));
@@ -293,7 +293,7 @@ describe('something that cannot be shared', () => {
     expect([maker.log, included.isSettled]).toEqual([['image-1 = base + good', 'image-2 = image-1 + bad'], true]);
   });
 
-  it('because its warden has ended is no fault of its own', async () => {
+  it('because its warden has ended can be shared later', async () => {
     images.want(policy('p1'));
     images.choose(maker);
     maker.hasEnded = true;

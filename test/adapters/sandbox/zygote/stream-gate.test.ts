@@ -68,7 +68,7 @@ function leave(streams: ProgramStreams): void {
 }
 
 describe('the gate for the streams of forked programs', () => {
-  it('joins each stream with the one that was asked for, in whatever order and pieces they come', async () => {
+  it('assigns each stream to its sandbox, in whatever order and pieces they come', async () => {
     using admission = gate.expect();
     const { token } = admission;
     await greet(`${token} stderr\nthe first words`);
@@ -109,7 +109,7 @@ describe('the gate for the streams of forked programs', () => {
     leave((await admitted(admission)).streams);
   });
 
-  it('lets a stream in once: who has the token, too, and comes second is turned away', async () => {
+  it('admits a stream once: a second connection with the token is refused', async () => {
     using admission = gate.expect();
     await greet(`${admission.token} stdin\n`);
     await greet(`${admission.token} stdout\nthe first`);
@@ -120,14 +120,14 @@ describe('the gate for the streams of forked programs', () => {
     leave(streams);
   });
 
-  it('knows a token no more when its streams have come', async () => {
+  it('forgets a token when its streams have come', async () => {
     using admission = gate.expect();
     const { streams } = await admitted(admission);
     for (const name of STREAMS) expect(await isTurnedAway(await greet(`${admission.token} ${name}\n`))).toBe(true);
     leave(streams);
   });
 
-  it('knows a token no more when it has been withdrawn, and ends what had arrived', async () => {
+  it('forgets a withdrawn token, and ends the streams that had arrived', async () => {
     const admission = gate.expect();
     const early = await greet(`${admission.token} stdout\n`);
     expect(await isTurnedAway(await greet('nonsense\n'))).toBe(true);
@@ -137,7 +137,7 @@ describe('the gate for the streams of forked programs', () => {
     expect(await isTurnedAway(await greet(`${admission.token} stderr\n`))).toBe(true);
   });
 
-  it('leaves streams that have been handed over alone when their admission is disposed of', async () => {
+  it('keeps delivered streams open when their admission is disposed', async () => {
     const admission = gate.expect();
     const { streams, ends } = await admitted(admission);
     admission[Symbol.dispose]();
@@ -146,7 +146,7 @@ describe('the gate for the streams of forked programs', () => {
     leave(streams);
   });
 
-  it('forgets visitors that leave before they have said who they are, whether they hang up or only stop talking', async () => {
+  it('forgets connections that end or fall silent before they are identified', async () => {
     const before = await openDescriptors();
     for (let i = 0; i < 50; i += 1) {
       const visitor = await greet('half a greet');
@@ -159,14 +159,14 @@ describe('the gate for the streams of forked programs', () => {
     leave((await admitted(admission)).streams);
   });
 
-  it('does not wait for a silent visitor when it is closed', async () => {
+  it('does not wait for a silent connection when it is closed', async () => {
     const silent = await visit();
     await gate[Symbol.asyncDispose]();
     expect(await isTurnedAway(silent)).toBe(true);
     gate = await StreamGate.open(await mkdtemp(path.join(directory, 'next-')));
   });
 
-  it('opens in a directory whose path is longer than the name of a socket may be', async () => {
+  it('opens in a directory whose path is too long for a socket’s name', async () => {
     const deep = await mkdtemp(path.join(directory, `${'deep'.repeat(40)}-`));
     await using other = await StreamGate.open(deep);
     expect(await readdir(deep)).toEqual(['_warden.sock']);
@@ -174,8 +174,8 @@ describe('the gate for the streams of forked programs', () => {
   });
 });
 
-describe('a gate that strangers crowd', () => {
-  it('lets the honest in all the same: who has waited longest without a word gives way', async () => {
+describe('a gate with many unidentified connections', () => {
+  it('still admits sandboxes: the connection that was silent longest is closed', async () => {
     const waiting = 10;
     const place = await mkdtemp(path.join(directory, 'crowded-'));
     await using crowded = await StreamGate.open(place, waiting);

@@ -188,7 +188,7 @@ describe('Muster’s side of a warden', () => {
     expect(script.kills).toEqual([]);
   });
 
-  it('takes a creation back that is aborted, and waits until nothing of it is left', async () => {
+  it('cancels an aborted creation, and waits until nothing of it is left', async () => {
     const enough = new AbortController();
     let isOver = false;
     const forking = warden.fork({ sandbox: ONE, command: COMMAND, image: BASE_IMAGE }, enough.signal).finally(() => (isOver = true));
@@ -203,7 +203,7 @@ describe('Muster’s side of a warden', () => {
     await once(late.resume(), 'close');
   });
 
-  it('kills a program once, and none that has ended', async () => {
+  it('kills a program once, and not after it has ended', async () => {
     const { program } = await forked(ONE);
     program.kill();
     program.kill();
@@ -227,7 +227,7 @@ describe('Muster’s side of a warden', () => {
     expect(await program.ended).toEqual({ kind: 'lost', detail: 'the zygote did not end a sandbox within 10 s', wasKilled: false });
   });
 
-  it('tells everyone when the warden has ended, with its last words', async () => {
+  it('tells every waiter that the warden has ended, with its last output', async () => {
     const { program } = await forked(ONE);
     const forking = warden.fork({ sandbox: TWO, command: COMMAND, image: BASE_IMAGE }, NEVER).catch((error: unknown) => error);
     script.stderr.write('Traceback: something broke\n');
@@ -269,7 +269,7 @@ describe('Muster’s side of a warden', () => {
 describe('images', () => {
   const content = { policies: [{ path: '/p', digest: 'sha256:1', trusted: false }], code: [] };
 
-  it('are made from others, can be forked from at once, and are ready when the warden says so', async () => {
+  it('are made from others, can be forked from at once, and are ready when the warden reports it', async () => {
     const making = warden.makeImage('image-1', BASE_IMAGE, content);
     expect(await script.order()).toEqual({ type: 'image', image: 'image-1', parent: BASE_IMAGE, token: '', ...content });
     expect(warden.hasImage('image-1')).toBe(true);
@@ -280,14 +280,14 @@ describe('images', () => {
     expect(await script.order()).toMatchObject({ type: 'retire', image: 'image-1' });
   });
 
-  it('that cannot be made say why, and the warden continues', async () => {
+  it('that cannot be made report the reason, and the warden continues', async () => {
     const making = warden.makeImage('image-1', BASE_IMAGE, content);
     script.report({ type: 'image-lost', image: 'image-1', message: 'no such policy' });
     await expect(making).rejects.toMatchObject({ code: 'sandbox.zygote', message: 'sandboxes cannot be forked: no such policy' });
     expect([warden.hasImage('image-1'), warden.hasImage(BASE_IMAGE), script.kills]).toEqual([false, true, []]);
   });
 
-  it('are of no use without the first: the warden ends with it', async () => {
+  it('end with the base image, and so does the warden', async () => {
     const forking = warden.fork({ sandbox: ONE, command: COMMAND, image: BASE_IMAGE }, NEVER).catch((error: unknown) => error);
     script.report({ type: 'image-lost', image: BASE_IMAGE, message: 'ModuleNotFoundError: x' });
     const lost = { code: 'sandbox.zygote', message: 'sandboxes cannot be forked: the zygote is gone: ModuleNotFoundError: x' };

@@ -16,7 +16,7 @@ function execs({ context }: FetchingFixture): number {
 }
 
 describe('a pod that dials back and fetches', () => {
-  it('has the very bytes, for which the API server starts nothing', async () => {
+  it('has the exact bytes without any exec through the API server', async () => {
     await using fixture = await FetchingFixture.open(dialling);
     const { file, order } = await fixture.checkpoint('actor/policy.safetensors');
     const sandbox = await fixture.pod(fixture.provider(), 'pull');
@@ -26,7 +26,7 @@ describe('a pod that dials back and fetches', () => {
     expect([fixture.origins.origin.served.bytes, execs(fixture)]).toEqual([BYTES, 0]);
   });
 
-  it('whose link has expired has nothing, and says which file and why; a new link does', async () => {
+  it('whose link has expired has nothing, and reports which file and why; a new link works', async () => {
     await using fixture = await FetchingFixture.open(dialling);
     const { file, order } = await fixture.checkpoint();
     const sandbox = await fixture.pod(fixture.provider(), 'pull');
@@ -37,7 +37,7 @@ describe('a pod that dials back and fetches', () => {
     expect(await digestInside(sandbox, `${await fetched(sandbox, 'pull', anew)}/policy.safetensors`)).toBe(file.digest);
   });
 
-  it('has the next checkpoint of a run as what differs', async () => {
+  it('gets the next checkpoint of a run as a delta', async () => {
     const before = weights(1_000_000, 1);
     const [first, second] = [safetensorsFile({ w: before }), safetensorsFile({ w: trained(before, 0.01, 2) })];
     await using fixture = await FetchingFixture.open(dialling);
@@ -48,7 +48,7 @@ describe('a pod that dials back and fetches', () => {
     expect(fixture.origins.origin.served.deltas).toBe(1);
   });
 
-  it('and is destroyed meanwhile leaves nothing that continues', async () => {
+  it('and is destroyed meanwhile ends the fetch', async () => {
     await using fixture = await FetchingFixture.open(dialling);
     const { order } = await fixture.checkpoint('large', 50_000_000);
     const sandbox = await fixture.pod(fixture.provider(), 'pull');

@@ -64,7 +64,7 @@ describe('where pods that dial back arrive', () => {
     }
   }
 
-  it('has the container run what was ordered, and carries its streams and its exit code', async () => {
+  it('lets the container run its order, and carries its streams and its exit code', async () => {
     const { dialler, channel } = await running();
     await eventually('the order came', () => dialler.received.length === 3);
     expect(JSON.parse(String(dialler.received[0]))).toEqual({ command: ['run', 'this'], next: null });
@@ -87,7 +87,7 @@ describe('where pods that dial back arrive', () => {
     expect(await channel.ended).toMatchObject({ kind: 'dropped' });
   });
 
-  it('says that a container never dialled, and what to look at', async () => {
+  it('reports a container that never dialled, and what to check', async () => {
     const started = line.exec('pod-1', 'program', ['run'], NEVER).catch((error: unknown) => error);
     await clock.advance(75_000);
     expect(await started).toMatchObject({
@@ -115,11 +115,11 @@ describe('where pods that dial back arrive', () => {
     await expect(ScriptedDialler.dial({ ...invitation(), token: invitation('program', other).token })).rejects.toThrow('401');
   });
 
-  it('refuses a dialler of another version, and says which is spoken', async () => {
+  it('refuses a dialler of another version, and names the expected one', async () => {
     await expect(ScriptedDialler.dial(invitation(), { protocol: 'v2.dial-back.muster.dev' })).rejects.toThrow('400');
   });
 
-  it('takes a token that is presented twice for stolen: the sandbox is not to be trusted any more', async () => {
+  it('treats a token that is presented twice as stolen, and ends the sandbox', async () => {
     await ScriptedDialler.dial(invitation());
     await expect(ScriptedDialler.dial(invitation())).rejects.toThrow('401');
     expect(await line.spoilt).toContain('presented twice');
@@ -183,14 +183,14 @@ describe('where pods that dial back arrive', () => {
     expect(channel.stdout.readableLength).toBeLessThanOrEqual(256 * 1024);
   });
 
-  it('ends a connection that speaks before it was spoken to', async () => {
+  it('ends a connection that sends before it has an order', async () => {
     const dialler = await ScriptedDialler.dial(invitation());
     dialler.send(CHANNEL.stdout, 1);
     await dialler.closed;
     await expect(line.exec('pod-1', 'program', ['run'], NEVER)).rejects.toMatchObject({ code: 'kubernetes.dial-back' });
   });
 
-  it('notices within twenty seconds a dialler that answers no ping, and not one that is slow to', async () => {
+  it('detects a dialler that answers no ping within twenty seconds, and tolerates a slow one', async () => {
     const { dialler, channel } = await running({ autoPong: false });
     await clock.advance(10_000);
     expect(dialler.socket.readyState).toBe(1);
@@ -198,7 +198,7 @@ describe('where pods that dial back arrive', () => {
     expect(await channel.ended).toMatchObject({ kind: 'dropped', detail: expect.stringContaining('did not answer') });
   });
 
-  it('asks an idle container whether it lives, and continues with one that does', async () => {
+  it('pings an idle container, and continues if it answers', async () => {
     const { dialler, channel } = await running();
     await idle(dialler, 10);
     dialler.send(CHANNEL.stdout, 33);
@@ -255,7 +255,7 @@ describe('the address that pods dial', () => {
     expect(invitationOf(line.hold, 'inbox').url).toBe(`ws://localhost:${gate.port}/dial-back/pod/inbox`);
   });
 
-  it('that Muster cannot listen on is refused, with the remedy', async () => {
+  it('is refused with the remedy when Muster cannot listen on it', async () => {
     const clock = new ManualClock();
     await using gate = await DialBackGate.open(SETTINGS, { clock, log: () => {} });
     await expect(DialBackGate.open({ ...SETTINGS, port: gate.port }, { clock, log: () => {} })).rejects.toMatchObject({

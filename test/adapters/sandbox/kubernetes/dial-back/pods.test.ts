@@ -73,7 +73,7 @@ describe('pods that dial back', () => {
     });
   });
 
-  it('whose image has no dialler end, and the error says so', async () => {
+  it('whose image has no dialler end, and the error reports it', async () => {
     await expect(create(['true'], { dialler: '/no/such/dialler.py' })).rejects.toMatchObject({
       code: 'sandbox.ended',
       message: expect.stringContaining('/no/such/dialler.py'),
@@ -85,7 +85,7 @@ describe('pods that dial back', () => {
     expect(await text(sandbox.stdout)).toBe("environ: [] descriptors: ['PermissionError'] memory: ['PermissionError'] own: []\n");
   });
 
-  it('are gone from Muster’s point of view as soon as their connections are', async () => {
+  it('are lost as soon as their connections are', async () => {
     const sandbox = await create(['sh', '-c', 'echo ready; cat']);
     expect(await firstLine(sandbox)).toBe('ready\n');
     // Has used the inbox's connection: one that breaks within its first handshake is taken for a theft.
@@ -94,7 +94,7 @@ describe('pods that dial back', () => {
     expect(await sandbox.exit).toMatchObject({ kind: 'lost', detail: expect.stringContaining('connection') });
   });
 
-  it('send nothing of a sandbox’s life through the API server but the pod', async () => {
+  it('use the API server for the pod only', async () => {
     const before = new Map(context.simulator.requests);
     const sandbox = await create(['sh', '-c', 'cat']);
     await sandbox.upload('file', { kind: 'file', hostPath: import.meta.filename }, NEVER);

@@ -7,7 +7,7 @@ import { eventually } from '../../../../support/eventually.ts';
 
 nock.restore();
 
-describe('connections that have not said yet what they are', () => {
+describe('connections that have not identified themselves', () => {
   let server: Server;
   let connections: UnidentifiedConnections;
   let accepted: Socket[];
@@ -38,7 +38,7 @@ describe('connections that have not said yet what they are', () => {
     return client;
   }
 
-  it('are bounded, and the address with the most of them gives way first', async () => {
+  it('are bounded, and the address with the most of them loses one first', async () => {
     const honest = await come('127.0.0.2');
     const flood = [await come('127.0.0.3'), await come('127.0.0.3'), await come('127.0.0.3'), await come('127.0.0.3')];
     await eventually('the oldest of the flood is gone', () => flood[0]?.destroyed === true);
@@ -47,7 +47,7 @@ describe('connections that have not said yet what they are', () => {
     expect(honest.destroyed).toBe(false);
   });
 
-  it('count no more once they have said it, or are gone', async () => {
+  it('no longer count once they are identified or closed', async () => {
     const known = await come('127.0.0.2');
     const [first] = accepted;
     if (first) connections.forget(first);
