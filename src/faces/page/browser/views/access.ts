@@ -2,6 +2,7 @@ import { html, type TemplateResult } from 'lit-html';
 import { formatBytes, formatCount } from '../../../../kernel/text/figures.ts';
 import type { Access, PageState } from '../model/state.ts';
 import { renderAge } from '../model/wording.ts';
+import { renderTable } from './figures.ts';
 
 /** For operators: who uses how much, the tokens, and the audit of who changed what. */
 export function renderAccess({ access, session, now }: PageState): TemplateResult {
@@ -28,21 +29,6 @@ export function renderAccess({ access, session, now }: PageState): TemplateResul
       access.audit.map((entry) => renderAuditRow(entry, now)),
     )}
   </section>`;
-}
-
-function renderTable(name: string, columns: readonly string[], rows: readonly TemplateResult[]): TemplateResult {
-  return html`<div class="card scroll" tabindex="0" role="region" aria-label=${name}>
-    <table>
-      <thead>
-        <tr>
-          ${columns.map((column) => html`<th>${column}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows}
-      </tbody>
-    </table>
-  </div>`;
 }
 
 const QUOTAS = [

@@ -5,6 +5,7 @@ import type { PageState } from '../model/state.ts';
 import type { AgentEpisode } from '../model/transcript.ts';
 import { renderAge } from '../model/wording.ts';
 import { renderLink } from './link.ts';
+import { renderTable, listNumbers } from './figures.ts';
 
 /** Episodes of agents, latest first. */
 export function renderAgents({ agents, now }: PageState, actions: Actions): TemplateResult {
@@ -14,45 +15,29 @@ export function renderAgents({ agents, now }: PageState, actions: Actions): Temp
       <h1 id="agents">Agents</h1>
       <p class="muted">Episodes that agents play over HTTP, latest first.</p>
     </div>
-    ${agents.items.length === 0 ? renderEmpty() : renderTable(agents.items, now, actions)}
+    ${agents.items.length === 0 ? renderEmpty() : renderList(agents.items, now, actions)}
     ${agents.next === null ? nothing : html`<p><button type="button" @click=${actions.readMore}>Show earlier ones</button></p>`}
   </section>`;
 }
 
-function renderTable(items: readonly AgentEpisode[], now: number, actions: Actions): TemplateResult {
-  return html`<div class="card scroll" tabindex="0" role="region" aria-label="Episodes of agents">
-    <table>
-      <thead>
-        <tr>
-          <th>State</th>
-          <th>Task</th>
-          <th>Agent</th>
-          <th class="number">Reward</th>
-          <th class="number">Steps</th>
-          <th>Ended by</th>
-          <th>By</th>
-          <th class="number">Begun</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${items.map(
-          (episode) =>
-            html`<tr>
-              <td>${renderEpisodeState(episode)}</td>
-              <th scope="row" class="name">
-                ${renderLink(actions, { view: 'agent', id: episode.episode }, html`<bdi>${episode.task}</bdi>`)}
-              </th>
-              <td class="name"><bdi>${episode.agent}</bdi></td>
-              <td class="number">${formatReward(episode.reward)}</td>
-              <td class="number">${formatCount(episode.steps)} of ${formatCount(episode.limits.steps)}</td>
-              <td>${episode.endedBy ?? '–'}</td>
-              <td class="name"><bdi>${episode.principal}</bdi></td>
-              <td class="number">${renderAge(episode.createdAt, now)}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
+function renderList(items: readonly AgentEpisode[], now: number, actions: Actions): TemplateResult {
+  return renderTable(
+    'Episodes of agents',
+    ['State', 'Task', 'Agent', ...listNumbers('Reward', 'Steps'), 'Ended by', 'By', ...listNumbers('Begun')],
+    items.map(
+      (episode) =>
+        html`<tr>
+          <td>${renderEpisodeState(episode)}</td>
+          <th scope="row" class="name">${renderLink(actions, { view: 'agent', id: episode.episode }, html`<bdi>${episode.task}</bdi>`)}</th>
+          <td class="name"><bdi>${episode.agent}</bdi></td>
+          <td class="number">${formatReward(episode.reward)}</td>
+          <td class="number">${formatCount(episode.steps)} of ${formatCount(episode.limits.steps)}</td>
+          <td>${episode.endedBy ?? '–'}</td>
+          <td class="name"><bdi>${episode.principal}</bdi></td>
+          <td class="number">${renderAge(episode.createdAt, now)}</td>
+        </tr>`,
+    ),
+  );
 }
 
 export function renderEpisodeState({ state, outcome }: AgentEpisode): TemplateResult {

@@ -9,6 +9,7 @@ import { getComparedFigures, type CandidateFigures, type ComparedFigures, type P
 import type { Detail } from '../model/state.ts';
 import { toEvaluation } from '../model/route.ts';
 import { renderLink } from './link.ts';
+import { renderTable, listNumbers } from './figures.ts';
 
 /** The candidates on one scale; for the selected one, how the evidence grew, and the pairs that disagree most. @param arm of the selected one. */
 export function renderComparison(detail: Detail, evaluation: EvaluationResource, arm: number, actions: Actions): TemplateResult {
@@ -22,23 +23,17 @@ export function renderComparison(detail: Detail, evaluation: EvaluationResource,
 function renderCandidates({ candidates, margin }: ComparedFigures, id: string, arm: number | undefined, actions: Actions): TemplateResult {
   const bars = candidates.map((candidate) => toBar(candidate, margin));
   const domain = computeDomain(bars.flatMap((bar) => bar ?? []));
-  return html`<div class="card scroll" tabindex="0" role="region" aria-label="Candidates">
-    <table class="candidates">
-      <thead>
-        <tr>
-          <th>Candidate</th>
-          <th>Verdict</th>
-          <th class="picture">Difference to the baseline, against the margin</th>
-          <th class="number">Difference</th>
-          <th class="number">P(improvement)</th>
-          <th class="number">Pairs</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${candidates.map((candidate, at) => renderCandidateRow(candidate, bars[at], domain, { id, isShown: candidate.arm === arm }, actions))}
-      </tbody>
-    </table>
-  </div>`;
+  return renderTable(
+    'Candidates',
+    [
+      'Candidate',
+      'Verdict',
+      { name: 'Difference to the baseline, against the margin', kind: 'picture' },
+      ...listNumbers('Difference', 'P(improvement)', 'Pairs'),
+    ],
+    candidates.map((candidate, at) => renderCandidateRow(candidate, bars[at], domain, { id, isShown: candidate.arm === arm }, actions)),
+    'candidates',
+  );
 }
 
 function renderCandidateRow(
@@ -129,31 +124,20 @@ function renderPairs(
         The same task and seeds, played by both. ${renderLink(actions, toEvaluation(id, { arm, ranking: 'discordant' }), 'All of them')}
       </p>
     </div>
-    <div class="card scroll" tabindex="0" role="region" aria-label="Pairs">
-      <table>
-        <thead>
-          <tr>
-            <th class="number">Index</th>
-            <th>Task</th>
-            <th>Baseline</th>
-            <th><bdi>${name}</bdi></th>
-            <th class="number">Difference</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${pairs.map(
-            ({ baseline, candidate }) =>
-              html`<tr>
-                <th scope="row" class="number">${formatCount(candidate.index)}</th>
-                <td class="name"><bdi>${candidate.task}</bdi></td>
-                <td>${episode(baseline, 0)}</td>
-                <td>${episode(candidate, arm)}</td>
-                <td class="number">${formatGap(baseline, candidate)}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
+    ${renderTable(
+      'Pairs',
+      [...listNumbers('Index'), 'Task', 'Baseline', html`<bdi>${name}</bdi>`, ...listNumbers('Difference')],
+      pairs.map(
+        ({ baseline, candidate }) =>
+          html`<tr>
+            <th scope="row" class="number">${formatCount(candidate.index)}</th>
+            <td class="name"><bdi>${candidate.task}</bdi></td>
+            <td>${episode(baseline, 0)}</td>
+            <td>${episode(candidate, arm)}</td>
+            <td class="number">${formatGap(baseline, candidate)}</td>
+          </tr>`,
+      ),
+    )}
   </section>`;
 }
 

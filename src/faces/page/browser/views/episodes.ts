@@ -8,6 +8,7 @@ import { EPISODES_A_PAGE } from '../model/api.ts';
 import type { Detail } from '../model/state.ts';
 import { type Ranking, toEvaluation } from '../model/route.ts';
 import { renderLink } from './link.ts';
+import { renderTable, listNumbers } from './figures.ts';
 
 export interface EpisodePage {
   /** First index of the page, or first position in the ranking. */
@@ -97,25 +98,13 @@ function renderPages(
 }
 
 function renderRows(episodes: readonly EpisodeLine[], id: string, arm: number, actions: Actions): TemplateResult {
-  return html`<div class="card scroll" tabindex="0" role="region" aria-label="Table of episodes">
-    <table>
-      <thead>
-        <tr>
-          <th class="number">Index</th>
-          <th>Task</th>
-          <th>Outcome</th>
-          <th class="number">Return</th>
-          <th class="number">Steps</th>
-          <th class="number">Time</th>
-          <th class="number">Seeds: environment, policy</th>
-          <th>Said</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${episodes.map((episode) => renderRow(episode, renderLink(actions, { view: 'episode', id, index: episode.index, arm }, formatCount(episode.index))))}
-      </tbody>
-    </table>
-  </div>`;
+  return renderTable(
+    'Table of episodes',
+    [...listNumbers('Index'), 'Task', 'Outcome', ...listNumbers('Return', 'Steps', 'Time', 'Seeds: environment, policy'), 'Said'],
+    episodes.map((episode) =>
+      renderRow(episode, renderLink(actions, { view: 'episode', id, index: episode.index, arm }, formatCount(episode.index))),
+    ),
+  );
 }
 
 function renderRow(

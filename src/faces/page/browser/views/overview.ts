@@ -22,6 +22,7 @@ import { renderLink } from './link.ts';
 import { renderPoolSummary } from './pools.ts';
 import { renderRows, renderWhenDue } from './row.ts';
 import { renderRunCurve } from './run-curve.ts';
+import { renderTable, listNumbers } from './figures.ts';
 
 type Place = Extract<Route, { view: 'overview' }>;
 
@@ -38,7 +39,7 @@ export function renderOverview(state: PageState, place: Place, actions: Actions)
         ${renderPoolSummary(state.pools)}
       </div>
       ${renderFilters(state, place, actions)} ${filter.run === '' ? nothing : renderRunCurve(found, [filter.run, ...beside])}
-      ${items.length === 0 ? renderEmptyList(state) : renderTable(items, state, actions)}
+      ${items.length === 0 ? renderEmptyList(state) : renderList(items, state, actions)}
       ${state.next || found.length > items.length ? html`<p><button type="button" @click=${actions.readMore}>Show earlier ones</button></p>` : nothing}
     </section>
   `;
@@ -88,33 +89,26 @@ function listDistinct(values: readonly string[]): readonly string[] {
   return [...new Set(values.filter((value) => value !== ''))].sort();
 }
 
-function renderTable(items: readonly EvaluationItem[], state: PageState, actions: Actions): TemplateResult {
+function renderList(items: readonly EvaluationItem[], state: PageState, actions: Actions): TemplateResult {
   const domains = computeDomainsBySuite(items);
-  return html`<div class="card scroll" tabindex="0" role="region" aria-label="Table of evaluations">
-    <table class="evaluations">
-      <thead>
-        <tr>
-          <th>State</th>
-          <th>Suite</th>
-          <th>Checkpoint</th>
-          <th class="picture">Interval, against its target</th>
-          <th class="number">Estimate</th>
-          <th class="number">Episodes</th>
-          <th class="number">Rate</th>
-          <th class="number">Time</th>
-          <th>By</th>
-          <th class="number">Asked for</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${renderRows(
-          items,
-          ({ id }) => id,
-          (item) => renderListed(item, domains.get(item.suite), state.now, actions),
-        )}
-      </tbody>
-    </table>
-  </div>`;
+  return renderTable(
+    'Table of evaluations',
+    [
+      'State',
+      'Suite',
+      'Checkpoint',
+      { name: 'Interval, against its target', kind: 'picture' },
+      ...listNumbers('Estimate', 'Episodes', 'Rate', 'Time'),
+      'By',
+      ...listNumbers('Asked for'),
+    ],
+    renderRows(
+      items,
+      ({ id }) => id,
+      (item) => renderListed(item, domains.get(item.suite), state.now, actions),
+    ),
+    'evaluations',
+  );
 }
 
 function computeDomainsBySuite(items: readonly EvaluationItem[]): ReadonlyMap<string, Domain> {

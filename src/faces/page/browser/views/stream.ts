@@ -6,7 +6,7 @@ import type { Actions } from '../model/actions.ts';
 import { readRewards } from '../model/rewards.ts';
 import type { PageState } from '../model/state.ts';
 import { formatLease, renderAge } from '../model/wording.ts';
-import { renderFigures } from './figures.ts';
+import { renderFigures, renderTable, listNumbers } from './figures.ts';
 import { renderRows } from './row.ts';
 import { renderLink } from './link.ts';
 import { formatFilteredShare, renderStreamState } from './streams.ts';
@@ -104,35 +104,29 @@ function renderGroups(groups: readonly Group[], now: number): TemplateResult {
       <h2 id="groups">Groups</h2>
       <p class="muted">The latest, 60 at most.</p>
     </div>
-    ${groups.length === 0 ? html`<p class="muted">No group has begun yet.</p>` : renderTable(groups, now)}
+    ${groups.length === 0 ? html`<p class="muted">No group has begun yet.</p>` : renderList(groups, now)}
   </section>`;
 }
 
-function renderTable(groups: readonly Group[], now: number): TemplateResult {
-  return html`<div class="card scroll" tabindex="0" role="region" aria-label="Groups of the stream">
-    <table>
-      <thead>
-        <tr>
-          <th class="number">Group</th>
-          <th>State</th>
-          <th>Task</th>
-          <th>Rewards</th>
-          <th class="number">Mean</th>
-          <th>Advantages</th>
-          <th class="number">Versions</th>
-          <th class="number">Behind</th>
-          <th>Lease</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${renderRows(
-          groups,
-          ({ number }) => number,
-          (group) => renderRow(group, now),
-        )}
-      </tbody>
-    </table>
-  </div>`;
+function renderList(groups: readonly Group[], now: number): TemplateResult {
+  return renderTable(
+    'Groups of the stream',
+    [
+      ...listNumbers('Group'),
+      'State',
+      'Task',
+      'Rewards',
+      ...listNumbers('Mean'),
+      'Advantages',
+      ...listNumbers('Versions', 'Behind'),
+      'Lease',
+    ],
+    renderRows(
+      groups,
+      ({ number }) => number,
+      (group) => renderRow(group, now),
+    ),
+  );
 }
 
 function renderRow(

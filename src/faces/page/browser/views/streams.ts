@@ -5,6 +5,7 @@ import type { Actions } from '../model/actions.ts';
 import type { PageState } from '../model/state.ts';
 import { renderAge } from '../model/wording.ts';
 import { renderLink } from './link.ts';
+import { renderTable, listNumbers } from './figures.ts';
 
 /** Streams of groups for trainings, latest first. */
 export function renderStreams({ streams, now }: PageState, actions: Actions): TemplateResult {
@@ -14,48 +15,38 @@ export function renderStreams({ streams, now }: PageState, actions: Actions): Te
       <h1 id="rollouts">Rollouts</h1>
       <p class="muted">Streams of groups for trainings, latest first.</p>
     </div>
-    ${streams.length === 0 ? renderEmpty() : renderTable(streams, now, actions)}
+    ${streams.length === 0 ? renderEmpty() : renderList(streams, now, actions)}
   </section>`;
 }
 
-function renderTable(streams: readonly RolloutsResource[], now: number, actions: Actions): TemplateResult {
-  return html`<div class="card scroll" tabindex="0" role="region" aria-label="Streams">
-    <table>
-      <thead>
-        <tr>
-          <th>State</th>
-          <th>Policy</th>
-          <th>Suite</th>
-          <th class="number">Begun</th>
-          <th class="number">Ready</th>
-          <th class="number">Acknowledged</th>
-          <th class="number">Filtered</th>
-          <th class="number">Stale</th>
-          <th class="number">Trajectories</th>
-          <th>By</th>
-          <th class="number">Asked for</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${streams.map(
-          ({ id, state, policy, suite, groups, principal, createdAt }) =>
-            html`<tr>
-              <td>${renderStreamState(state)}</td>
-              <th scope="row" class="name">${renderLink(actions, { view: 'stream', id }, html`<bdi>${policy}</bdi>`)}</th>
-              <td class="name"><bdi>${suite}</bdi></td>
-              <td class="number">${formatCount(groups.begun)}</td>
-              <td class="number">${formatCount(groups.ready)}</td>
-              <td class="number">${formatCount(groups.acknowledged)}</td>
-              <td class="number">${formatFilteredShare(groups)}</td>
-              <td class="number">${formatCount(groups.stale)}</td>
-              <td class="number">${formatCount(groups.trajectories)}</td>
-              <td class="name"><bdi>${principal}</bdi></td>
-              <td class="number">${renderAge(createdAt, now)}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
+function renderList(streams: readonly RolloutsResource[], now: number, actions: Actions): TemplateResult {
+  return renderTable(
+    'Streams',
+    [
+      'State',
+      'Policy',
+      'Suite',
+      ...listNumbers('Begun', 'Ready', 'Acknowledged', 'Filtered', 'Stale', 'Trajectories'),
+      'By',
+      ...listNumbers('Asked for'),
+    ],
+    streams.map(
+      ({ id, state, policy, suite, groups, principal, createdAt }) =>
+        html`<tr>
+          <td>${renderStreamState(state)}</td>
+          <th scope="row" class="name">${renderLink(actions, { view: 'stream', id }, html`<bdi>${policy}</bdi>`)}</th>
+          <td class="name"><bdi>${suite}</bdi></td>
+          <td class="number">${formatCount(groups.begun)}</td>
+          <td class="number">${formatCount(groups.ready)}</td>
+          <td class="number">${formatCount(groups.acknowledged)}</td>
+          <td class="number">${formatFilteredShare(groups)}</td>
+          <td class="number">${formatCount(groups.stale)}</td>
+          <td class="number">${formatCount(groups.trajectories)}</td>
+          <td class="name"><bdi>${principal}</bdi></td>
+          <td class="number">${renderAge(createdAt, now)}</td>
+        </tr>`,
+    ),
+  );
 }
 
 const KINDS: Readonly<Record<RolloutsResource['state'], string>> = {
