@@ -55,6 +55,12 @@ export class LatentModel implements AsyncDisposable {
     return this.#answeringMs / this.answered / 1000;
   }
 
+  /** What was asked until now does not count. */
+  reset(): void {
+    this.#acting.clear();
+    this.answered = this.#answeringMs = 0;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();

@@ -19,9 +19,10 @@ const nameOf = (who: string, { atATime, turns }: Size): string => `${who}: traje
 
 function listSizes(quick: boolean): Readonly<Record<'few' | 'short' | 'long', Size>> {
   const [atATime, rounds] = quick ? [16, 1] : [200, 4];
-  const many = { trajectories: atATime * rounds, atATime };
+  const many = { before: atATime, trajectories: atATime * rounds, atATime };
+  const few = quick ? 4 : 40;
   return {
-    few: { trajectories: quick ? 4 : 40, atATime: 4, turns: MANY_TURNS },
+    few: { before: few, trajectories: few, atATime: 4, turns: MANY_TURNS },
     short: { ...many, turns: TURNS },
     long: { ...many, turns: MANY_TURNS },
   };
@@ -63,12 +64,14 @@ function report(loads: Loads): Report {
           'turns of each',
           'turns a second with starts and grading',
           "Muster's process (ms of a processor a turn)",
+          'the same for those before',
           "Muster's memory (MB)",
         ],
         rows: [short, long].map((load) => [
           load.turns,
           (countTurns(load) / load.seconds).toFixed(0),
           costOfTurn(load).toFixed(2),
+          (load.beforeMs / (load.before * load.turns)).toFixed(2),
           load.megabytes.toFixed(0),
         ]),
       },
@@ -76,6 +79,7 @@ function report(loads: Loads): Report {
     ],
     checks: [toCheck(`turns a second, ${few.atATime} trajectories at a time`, fewRate / ideal), costCheck(short)],
     notes: [
+      `A server has played ${few.before} trajectories before those that are measured at ${few.atATime} at a time, and ${short.before} before the others: it opens stores, starts the processes that fork sandboxes, and compiles its own code meanwhile.`,
       `The ideal: for each trajectory at a time, an answer of the model begins when the one before has ended. A model waits for ${LATENCY_MS} ms; reading the request and its timer come on top.`,
       `Of ${few.atATime} at a time, the rate follows from the time between a trajectory's first request and its last answer. Of ${short.atATime} at a time, it is that of the turns which a trajectory of ${MANY_TURNS} turns has more than one of ${TURNS}: starts of workspaces and grading are the same for both.`,
       'The client asks the same model and carries the calls out in the same workspaces; it checks, records, stores and grades nothing. Model, client or Muster, and sandboxes share the processors: with so many at a time these bound the rate, and what Muster does beside acting comes out of it.',

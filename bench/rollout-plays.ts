@@ -15,6 +15,8 @@ export const LATENCY_MS = 50;
 
 /** Trajectories in all and at a time, and the turns of each. */
 export interface Size {
+  /** Played before those that are measured. A server compiles what it runs while it plays its first ones. */
+  readonly before: number;
   readonly trajectories: number;
   readonly atATime: number;
   readonly turns: number;
@@ -34,6 +36,8 @@ export interface Acted extends Size {
 export interface Load extends Acted {
   /** For all: with the starts of workspaces, grading, storing and handing over. */
   readonly parts: ProcessorParts;
+  /** Of Muster's process, for the trajectories before. */
+  readonly beforeMs: number;
   readonly megabytes: number;
 }
 
@@ -47,7 +51,7 @@ export interface BareLoad extends Acted {
 
 /** By Muster: to the acknowledgement of the last group. */
 export async function play(size: Size): Promise<Load> {
-  const { trajectories, atATime, turns } = size;
+  const { before, trajectories, atATime, turns } = size;
   await using model = await LatentModel.start(turns, LATENCY_MS);
   await using place = await mkdtempDisposable(join(tmpdir(), 'muster-load-'));
   const agent = join(place.path, 'agent.json');
@@ -57,15 +61,27 @@ export async function play(size: Size): Promise<Load> {
   const models = { endpoints: { latent: { url: model.url } }, concurrency: atATime };
   await using server = await OwnServer.start({ load: suite }, { models, pool: { max: atATime } });
   const client = connect(server.url);
-  const [before, machineBefore] = [1000 * server.cpuSeconds, readMachineMs()];
   const groupSize = Math.min(8, atATime);
-  const total = Math.ceil(trajectories / groupSize);
-  const terms = { groupSize, concurrency: atATime, batch: total, maxStaleness: 0, total, keepFiltered: true } as const;
-  const stream = await client.startRollouts(agent, 'load', terms);
-  let megabytes = 0;
-  for await (const _ of client.rollouts.groups(stream.id)) megabytes = Math.max(megabytes, server.rssBytes / 2 ** 20);
-  const parts = readProcessorParts(server.pid);
-  return { ...acted(model, size, machineBefore), parts: { ...parts, server: parts.server - before }, megabytes };
+  const playAll = async (count: number): Promise<number> => {
+    const total = Math.ceil(count / groupSize);
+    const terms = { groupSize, concurrency: atATime, batch: total, maxStaleness: 0, total, keepFiltered: true } as const;
+    const stream = await client.startRollouts(agent, 'load', terms);
+    let megabytes = 0;
+    for await (const _ of client.rollouts.groups(stream.id)) megabytes = Math.max(megabytes, server.rssBytes / 2 ** 20);
+    return megabytes;
+  };
+  const started = 1000 * server.cpuSeconds;
+  await playAll(before);
+  model.reset();
+  const [first, machineBefore] = [readProcessorParts(server.pid), readMachineMs()];
+  const megabytes = await playAll(trajectories);
+  const last = readProcessorParts(server.pid);
+  const parts = {
+    server: last.server - first.server,
+    wardens: last.wardens - first.wardens,
+    sandboxes: last.sandboxes - first.sandboxes,
+  };
+  return { ...acted(model, size, machineBefore), parts, beforeMs: first.server - started, megabytes };
 }
 
 /** By a client that only acts. */
