@@ -22,14 +22,16 @@ import muster_workspace.watched_calls  # noqa: F401 -- in the memory of all work
 from muster_runner.json_fields import Object, as_choice, as_text
 from muster_runner.shared_memory import share_memory
 from muster_workspace.command_line import converse
+from muster_workspace.rehearsal import rehearse
 from muster_zygote.children import end_message, reap_children, wake_on_child
 from muster_zygote.envelope import Message, close_all
 from muster_zygote.first_process import with_word
+from muster_zygote.holes import fill_holes
 from muster_zygote.linux import MountFlag, Namespace, change_directory, close_from, enter, make, mount, unshare
 from muster_zygote.orders import Orders
 from muster_zygote.settings import Settings, list_limits
 from muster_zygote.site import STREAMS, open_site
-from muster_zygote.walls import locate_inbox, plan_walls
+from muster_zygote.walls import SHM, locate_inbox, plan_walls
 from muster_zygote.warm_interpreters import WarmInterpreters
 
 BASE_IMAGE = ""
@@ -73,7 +75,9 @@ class WorkspaceWarden:
         for descriptor in (self._orders.descriptor, self._reports, woken.fileno()):
             self._selector.register(descriptor, selectors.EVENT_READ)
         self._orders.send({"type": "image-ready", "image": BASE_IMAGE, "policies": []})
+        rehearse(SHM)
         share_memory()
+        fill_holes()
         while not self._orders.ended:
             for key, _events in self._selector.select():
                 if isinstance(key.data, int):

@@ -1,0 +1,55 @@
+"""Answers requests of its own, in a process from which workspaces are about to be forked.
+
+What the interpreter works out the first time, such as how it runs each instruction, it writes into the code. Written before the fork, it is
+shared; otherwise each workspace writes it on pages of its own.
+"""
+
+import json
+import os
+from base64 import b64encode
+
+from muster_workspace.channel import Channel
+from muster_workspace.fields import Frame
+from muster_workspace.places import open_base, remove
+from muster_workspace.session import serve
+
+# The interpreter rewrites a function when it has been called eight times.
+_ROUNDS = 9
+_DIRECTORY = "rehearsal"
+_BOUNDS = {"files": 100, "bytes": 1 << 20}
+
+
+def rehearse(base: str) -> None:
+    """All that goes before an agent's first command, and its changes of files.
+
+    No command is run: this process's own children would end with it. `base` is a directory in which a file may be written. Raises
+    RuntimeError when a request is refused.
+    """
+    asked = [frame for _ in range(_ROUNDS) for frame in _list_requests(f"{base}/{_DIRECTORY}")]
+    source, sink = os.memfd_create("asked"), os.memfd_create("answered")
+    directory = open_base(base)
+    try:
+        os.pwrite(source, b"".join(json.dumps(frame).encode() + b"\n" for frame in asked), 0)
+        serve(Channel(source, sink), (base,), None)
+        answered = [json.loads(line) for line in os.pread(sink, os.fstat(sink).st_size, 0).splitlines()]
+    finally:
+        remove(_DIRECTORY, directory)
+        for descriptor in (source, sink, directory):
+            os.close(descriptor)
+    refused = [frame for frame in answered if frame["type"] == "refused"]
+    if refused or len({frame["request"] for frame in answered[1:]}) != asked[-1]["request"]:
+        raise RuntimeError(f"the rehearsal of a workspace was answered with {refused[:3] or 'too little'}")
+
+
+def _list_requests(place: str) -> list[Frame]:
+    path, content = f"{place}/file", b64encode(bytes(1000)).decode()
+    return [
+        {"type": "put", "request": 1, "path": path, "mode": 0o644, "first": True, "last": True, "data": content},
+        {"type": "arrange", "request": 2, "directories": [f"{place}/directory"], "links": [], "targets": []},
+        {"type": "snapshot", "request": 3, "paths": [place], "baseline": True, **_BOUNDS},
+        {"type": "input", "request": 4, "data": content},
+        {"type": "change", "request": 4, "paths": [path], "sizes": [1000], "removed": []},
+        {"type": "snapshot", "request": 5, "paths": [place], "baseline": False, **_BOUNDS},
+        {"type": "list", "request": 6, "path": place, "depth": 2, "most": 10},
+        {"type": "read", "request": 7, "path": path, "most": 1 << 20},
+    ]

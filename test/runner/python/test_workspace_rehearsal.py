@@ -1,0 +1,23 @@
+"""Requests that are answered before workspaces are forked."""
+
+from pathlib import Path
+
+import pytest
+
+from muster_workspace import rehearsal, session
+
+
+def test_answers_every_request_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("kept")
+    rehearsal.rehearse(str(tmp_path))
+    assert [each.name for each in tmp_path.iterdir()] == ["other"]
+
+
+def test_says_what_was_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_arguments: object) -> None:
+        raise OSError(28, "no space left", "file")
+
+    monkeypatch.setattr(session.Incoming, "put", full)
+    with pytest.raises(RuntimeError, match="no space left"):
+        rehearsal.rehearse(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
