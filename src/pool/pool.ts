@@ -29,6 +29,8 @@ export interface PoolOptions<Resident extends Occupant> {
   readonly clock: Clock;
   /** Resolves when the sandbox is ready for work. Its signal aborts it after `readySeconds` or when it is no longer wanted. */
   readonly warmUp: (sandbox: Sandbox, signal: AbortSignal) => Promise<Resident>;
+  /** Called with the first of several failures in a row to create a sandbox. The pool tries again, and refuses those who wait in the end. */
+  readonly onFailing?: (error: unknown) => void;
   /** A new name each time. */
   readonly newSandboxId: () => SandboxId;
 }
@@ -70,6 +72,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     const creation = new CreationHistory(getCreationRate(config), clock.now());
     this.#lifecycle = new SandboxLifecycle(this.#members, making, creation, options.newSandboxId, {
       ending: (member, loss) => this.#leases.revoke(member, loss),
+      failing: (error) => options.onFailing?.(error),
       onChanged: () => this.#pacer.runPaced(),
     });
     this.#started = this.#start();

@@ -422,6 +422,27 @@ describe('creation that fails', () => {
     expect((await waiting).sandbox.id).toBe('s-1');
   });
 
+  test('refuses who waits beside a holder whose sandbox serves nobody else, and is told once', async () => {
+    await using fake = await fakePool({ config: { oneHolder: true } });
+    const held = await fake.lease();
+    fake.provider.failCreation = refused;
+    const waiting = rejection(fake.pool.acquire(DATA, never));
+    await fake.clock.advance(250 + 500);
+    expect(await Promise.race([waiting, Promise.resolve('still waiting')])).toMatchObject({ code: 'pool.creation-failed', cause: refused });
+    expect(fake.provider.count('create')).toBe(1 + 3);
+    expect(fake.failing).toEqual([refused]);
+    fake.provider.failCreation = undefined;
+    const later = fake.pool.acquire(DATA, never);
+    await fake.clock.advance(1_000);
+    expect((await later).sandbox.id).toBe('s-5');
+    fake.provider.failCreation = refused;
+    const again = rejection(fake.pool.acquire(DATA, never));
+    await fake.clock.advance(250 + 500);
+    expect(await again).toMatchObject({ code: 'pool.creation-failed' });
+    expect(fake.failing).toEqual([refused, refused]);
+    await release(held);
+  });
+
   test('a sandbox that is not ready in time is destroyed and counts as failed', async () => {
     await using fake = await fakePool({ config: { min: 1, readySeconds: 5 }, warmUp: () => new Promise(() => undefined) });
     expect(fake.pool.state().sandboxes.warming).toBe(1);

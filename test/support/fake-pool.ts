@@ -61,6 +61,8 @@ export interface FakePool extends AsyncDisposable {
   readonly pool: Pool<FakeOccupant>;
   readonly provider: FakeProvider;
   readonly clock: ManualClock;
+  /** What the pool said of creations that fail. */
+  readonly failing: readonly unknown[];
   readonly occupants: Map<string, FakeOccupant>;
   /** Acquires and lets everything settle; the lease must be there by then. */
   lease(): Promise<Lease<FakeOccupant>>;
@@ -77,6 +79,7 @@ export async function fakePool({ config = {}, prepare, warmUp }: FakePoolOptions
   const provider = new FakeProvider();
   const clock = new ManualClock();
   const occupants = new Map<string, FakeOccupant>();
+  const failing: unknown[] = [];
   let created = 0;
   prepare?.(provider);
   const pool = new Pool<FakeOccupant>({
@@ -85,6 +88,7 @@ export async function fakePool({ config = {}, prepare, warmUp }: FakePoolOptions
     config: { ...QUIET, ...config },
     clock,
     warmUp: warmUp ?? ((sandbox) => Promise.resolve(occupy(occupants, sandbox))),
+    onFailing: (error) => failing.push(error),
     newSandboxId: () => parseSandboxId(`s-${++created}`),
   });
   await clock.advance(0);
@@ -92,6 +96,7 @@ export async function fakePool({ config = {}, prepare, warmUp }: FakePoolOptions
     pool,
     provider,
     clock,
+    failing,
     occupants,
     async lease() {
       const waiting = pool.acquire(DATA, new AbortController().signal);

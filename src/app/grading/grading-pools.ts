@@ -11,7 +11,7 @@ import type { Config } from '../../config/config.ts';
 import type { TemplateConfig } from '../../config/schema.ts';
 import { formatCanonicalJson } from '../../kernel/canonical-json.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { InputError } from '../../kernel/errors.ts';
+import { InputError, getMessage } from '../../kernel/errors.ts';
 import { parseDigest, parseOwnerId, parseSandboxId } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { CodeExposure } from '../../pool/ports/exposure.ts';
@@ -176,16 +176,9 @@ export class GradingPools implements AsyncDisposable {
     const context = { projectDirectory: PACKAGE_ROOT, signal };
     const directory = await this.#roots.openDirectory(root, buildContext(open), signal);
     const environment = { ...BASE_ENVIRONMENT, ...(await this.#roots.readEnvironment(directory)) };
-    const own: SandboxLimits = {
-      ...settings.limits,
-      lifetimeSeconds: LIFETIME_SECONDS,
-      ...(limits.memoryBytes === undefined ? {} : { memoryBytes: limits.memoryBytes }),
-      ...(limits.storageBytes === undefined ? {} : { diskBytes: limits.storageBytes }),
-      ...(limits.cpus === undefined ? {} : { cpus: limits.cpus }),
-    };
     const mounts = [...settings.mounts, ...(await Promise.all(tools.map(findToolMount)))];
     const { demands, start } = settings;
-    const workspace = { root: directory, writable, limits: own, demands, mounts, start };
+    const workspace = { root: directory, writable, limits: computeLimits(limits, settings.limits), demands, mounts, start };
     const template = await plugin.workspace('grading', workspace, settings, context);
     this.#provider ??= this.#openProvider(plugin, settings);
     const allowed = plugin.allowance(settings);
@@ -200,10 +193,12 @@ export class GradingPools implements AsyncDisposable {
         creationsPerSecond: Math.min(configured.creationsPerSecond, allowed.creationsPerSecond ?? Infinity),
         restSeconds: undefined,
         episodesPerSandbox: 1,
+        oneHolder: true,
         min: 0,
       },
       clock: this.#clock,
       warmUp: (sandbox, abandoned) => WorkspaceSession.open(sandbox, this.#clock, abandoned, environment),
+      onFailing: (error) => this.#log.warn({ error: getMessage(error) }, 'a workspace could not be made; Muster tries again'),
       newSandboxId: () => parseSandboxId(`g${(this.#sandboxes += 1)}`),
     });
     try {
@@ -221,6 +216,17 @@ export class GradingPools implements AsyncDisposable {
     const log = (message: string): void => this.#log.warn({}, message);
     return plugin.open({ stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PACKAGE_ROOT, origins: [], log }, [settings]);
   }
+}
+
+/** What a task says of its limits, over those of the configuration. */
+function computeLimits({ memoryBytes, storageBytes, cpus }: GradingTemplate['limits'], configured: SandboxLimits): SandboxLimits {
+  return {
+    ...configured,
+    lifetimeSeconds: LIFETIME_SECONDS,
+    ...(memoryBytes === undefined ? {} : { memoryBytes }),
+    ...(storageBytes === undefined ? {} : { diskBytes: storageBytes }),
+    ...(cpus === undefined ? {} : { cpus }),
+  };
 }
 
 /** Templates with the same key are equal, except for the build context of their tasks' Dockerfiles. */

@@ -16,6 +16,8 @@ import type { Isolation } from '../ports/template.ts';
 export interface LifecycleListener<Resident extends Occupant> {
   /** A sandbox has to end, so its holder loses it. */
   ending(member: Member<Resident>, loss: LeaseLoss): void;
+  /** A creation has failed, after one that had not: once for failures in a row. */
+  failing(error: unknown): void;
   /** Something happened that may need a new plan. */
   onChanged(): void;
 }
@@ -148,7 +150,9 @@ export class SandboxLifecycle<Resident extends Occupant> {
     if (error instanceof ProviderBusyError) this.creation.onRefused(member.since, error, now, error.retryAfterMs);
     else {
       this.#totals.failed++;
+      const before = this.creation.failures;
       this.creation.onFailed(member.since, error, now);
+      if (before === 0 && this.creation.failures === 1) this.#listener.failing(error);
     }
     this.condemn(member, getMessage(error), { kind: 'sandbox-died', detail: getMessage(error) });
   }

@@ -136,12 +136,13 @@ function grant(pool: PoolObservation, census: Census, now: number, agenda: Agend
 }
 
 /**
- * Whether a waiter should be refused. With no sandbox at work or being created, and creations that fail repeatedly or for a lasting reason,
- * this applies to every waiter that has seen the latest failure. A waiter that arrived after it gets its own attempt.
+ * Whether a waiter should be refused. With no sandbox that is being created or may be given back, and creations that fail repeatedly or for
+ * a lasting reason, this applies to every waiter that has seen the latest failure. A waiter that arrived after it gets its own attempt.
  */
 function isWaitingInVain(waiter: WaiterObservation, creation: CreationObservation, config: PoolConfig, census: Census): boolean {
   const isHopeless = creation.isHopeless || creation.failures >= config.maxCreationFailures;
-  return isHopeless && census.leased === 0 && census.coming.length === 0 && waiter.since < creation.failedAt;
+  const mayBeGivenBack = census.leased > 0 && config.oneHolder !== true;
+  return isHopeless && !mayBeGivenBack && census.coming.length === 0 && waiter.since < creation.failedAt;
 }
 
 function refuseAll(pool: PoolObservation, agenda: Agenda): readonly WaiterObservation[] {

@@ -28,4 +28,6 @@ export interface PoolConfig extends PoolSize {
   readonly leaseSeconds: number;
   /** Episodes after which a sandbox is replaced. */
   readonly episodesPerSandbox: number;
+  /** Whether a sandbox serves one holder only, so that none in use will be given back for another. Not so when left out. */
+  readonly oneHolder?: boolean | undefined;
 }
