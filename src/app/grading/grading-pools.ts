@@ -15,7 +15,6 @@ import { InputError, getMessage } from '../../kernel/errors.ts';
 import { parseDigest, parseOwnerId, parseSandboxId } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { CodeExposure } from '../../pool/ports/exposure.ts';
-import type { Lease } from '../../pool/ports/lease.ts';
 import type { SandboxProvider } from '../../pool/ports/sandbox.ts';
 import type { SandboxLimits } from '../../pool/ports/template.ts';
 import { mergeStates, NOTHING_MADE, type PoolState } from '../../pool/members/pool-state.ts';
@@ -112,15 +111,7 @@ export class GradingPools implements AsyncDisposable {
     const pool = await this.#pool(task, template);
     const lease = await pool.acquire(ONE_HOLDER, signal);
     lease.occupant.expose(ONE_HOLDER);
-    const renewing = this.#renewed(lease);
-    return {
-      session: lease.occupant,
-      signal: lease.signal,
-      [Symbol.asyncDispose]: async () => {
-        renewing[Symbol.dispose]();
-        await lease[Symbol.asyncDispose]();
-      },
-    };
+    return { session: lease.occupant, signal: lease.signal, [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose]() };
   }
 
   /** All pools as one. A sandbox that is kept for a next verdict is idle, although its lease goes on. */
@@ -138,19 +129,6 @@ export class GradingPools implements AsyncDisposable {
       if (opened.status === 'fulfilled') await opened.value[Symbol.asyncDispose]();
     const provider = await this.#provider?.catch(() => undefined);
     await provider?.[Symbol.asyncDispose]();
-  }
-
-  /** Renews the lease, because a command may run for longer than a lease lasts. */
-  #renewed(lease: Lease<WorkspaceSession>): Disposable {
-    const each = (this.#config.pool.leaseSeconds * 1000) / 3;
-    let timer: Disposable;
-    const again = (): void => {
-      if (lease.signal.aborted) return;
-      lease.renew();
-      timer = this.#clock.after(each, again);
-    };
-    timer = this.#clock.after(each, again);
-    return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
 
   #pool(open: OpenTask, template: GradingTemplate): Promise<Pool<WorkspaceSession>> {
@@ -194,6 +172,8 @@ export class GradingPools implements AsyncDisposable {
         restSeconds: undefined,
         episodesPerSandbox: 1,
         oneHolder: true,
+        // Its holder is in this process, and ends it: a time would take sandboxes away only while a busy machine keeps this process waiting.
+        leaseSeconds: Infinity,
         min: 0,
       },
       clock: this.#clock,
