@@ -6,6 +6,7 @@ import { detectLanguage, type DetectedLanguage } from '../../agents/preparation/
 import { WORKDIR } from '../../agents/preparation/emitted-task.ts';
 import type { SourceFiles } from '../../agents/preparation/source/source-files.ts';
 import { Refused, type PreparationStep } from '../../agents/preparation/source/steps.ts';
+import { InputError } from '../../kernel/errors.ts';
 import { type Coverage, findMutations } from './find-mutations.ts';
 import { shortenOutput } from './preparation-sandbox.ts';
 import type { PreparationContext } from './preparation-context.ts';
@@ -21,12 +22,20 @@ export type FoundCandidate = { readonly id: string; readonly kind: Candidate['ki
 const TITLE = 120;
 const coverageSchema = z.record(z.string(), z.array(z.int()));
 
+/** @throws InputError when commits and mutations are none. */
 export async function discoverCandidates(
   context: PreparationContext,
   repository: RepositorySource,
   { commits, mutations }: { readonly commits: number; readonly mutations: number },
   signal: AbortSignal,
 ): Promise<readonly FoundCandidate[]> {
+  if (mutations === 0 && (commits === 0 || repository.history === undefined)) {
+    const why = repository.history === undefined ? `${repository.name} has no history of git` : '--commits is 0';
+    throw new InputError(
+      'repository.candidates',
+      `there is nothing to prepare: ${why}, and --mutations is 0; expected --mutations 20, for example`,
+    );
+  }
   const fixes = await discoverFixes(repository, commits, signal);
   return [...fixes, ...(mutations === 0 ? [] : await discoverMutations(context, repository, mutations, signal))];
 }

@@ -10,7 +10,7 @@ import { findMutations } from '../../../src/app/preparation/find-mutations.ts';
 import type { InstalledDependencies } from '../../../src/app/preparation/preparation-context.ts';
 import { TestRuns } from '../../../src/app/preparation/test-runs.ts';
 import { isFullForm } from '../../support/full-form.ts';
-import { PATIENCE_MS } from '../../support/prepared-repository.ts';
+import { PATIENCE_MS, prepareFixture } from '../../support/prepared-repository.ts';
 import { RepositoryFixture } from '../../support/repository-fixture.ts';
 import { SAMPLES } from '../../support/repository-languages.ts';
 import { filesOf } from '../../support/source-files.ts';
@@ -52,6 +52,14 @@ it.runIf(isFullForm)(
   },
   PATIENCE_MS,
 );
+
+it('a preparation that asks for neither commits nor mutations is refused', async () => {
+  await using made = await RepositoryFixture.make();
+  await made.commit('Begin', { 'a.py': '' });
+  await expect(prepareFixture(made, { commits: 0 })).rejects.toThrow('there is nothing to prepare: --commits is 0, and --mutations is 0');
+  const plain = path.join(made.repository, '..');
+  await expect(prepareFixture(made, { repository: plain })).rejects.toThrow('has no history of git, and --mutations is 0');
+});
 
 it('a file that CMake names as a test counts as tests: it is not mutated, and an agent’s version of it is not used', async () => {
   await using made = await RepositoryFixture.make();
