@@ -95,7 +95,10 @@ async function runPrepare(
     const made = await showPreparation(json === true, (progress) => prepare(terms, config, progress, interrupt.signal));
     const tasks = made.candidates.filter(({ task }) => task !== null).length;
     const suite = join(out, 'suite.yaml');
-    if (tasks > 0) await writeWhole(suite, writeSuite(made));
+    if (tasks > 0) {
+      await writeWhole(suite, writeSuite(made));
+      if (json !== true || process.stderr.isTTY) await print(process.stderr, 'Now oracle and nop play all tasks, as the last proof.\n');
+    }
     const prepared = tasks === 0 ? made : { ...made, proof: await prove(suite, config, interrupt.signal) };
     await page.write({ kind: 'preparation', preparation: prepared });
     await writeWhole(join(out, 'report.json'), formatJson(prepared));
