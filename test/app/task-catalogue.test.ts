@@ -1,6 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTask, listTasks, showTask, listTaskDirectories } from '../../src/app/tasks/task-catalogue.ts';
 import { importTasks, type ImportedTask, type ImportTerms } from '../../src/app/tasks/task-import.ts';
@@ -135,6 +137,27 @@ describe('rows of a dataset', () => {
     expect(await text('solution/gold.patch')).toBe(
       '--- a/numpy/x.py\n+++ b/numpy/x.py\n@@ -1,1 +1,1 @@\n-a = 1\n+a = 2\n--- a/numpy/gone.py\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-d = 4\n',
     );
+  });
+
+  it('of R2E-Gym have a workdir without what does not fit into one, and with as much history as does', async () => {
+    await imported([gym]);
+    const dockerfile = await readFile(join(top, 'out/numpy-abc/environment/Dockerfile'), 'utf8');
+    const shrinking = /^RUN (?<command>find [^]*; fi)$/m.exec(dockerfile)?.groups?.['command'] ?? '';
+    const repository = join(top, 'repository');
+    const sh = async (command: string): Promise<string> => (await promisify(execFile)('sh', ['-ec', command], { cwd: repository })).stdout;
+    const commit = 'git -c user.name=a -c user.email=a@b commit -q --allow-empty -m';
+    await mkdir(join(repository, '__pycache__'), { recursive: true });
+    await writeFile(join(repository, '__pycache__/x.pyc'), '');
+    await sh(`git init -q; echo x >x.py; ln -s x.py link; git add x.py link; ${commit} one; git tag v1; ${commit} two; git branch kept`);
+    await sh(
+      `git checkout -q --detach; ${commit} three; git update-ref refs/remotes/origin/main HEAD; git checkout -q kept; ln -s no dangling`,
+    );
+    const looked = 'git log --all --format=%s; git tag; git fsck --unreachable; git status --short; git rev-parse HEAD; ls; cat link';
+    const head = await sh('git rev-parse HEAD');
+    await sh(shrinking);
+    expect(await sh(looked)).toBe(`two\none\nv1\n${head}link\nx.py\nx\n`);
+    await sh(shrinking.replace(/-gt 128\b/, '-gt 0'));
+    expect(await sh(looked)).toBe(`two\n${head}link\nx.py\nx\n`);
   });
 
   it('of R2E-Gym are left out with the reason if their tests cannot be identified', async () => {
