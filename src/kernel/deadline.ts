@@ -23,15 +23,32 @@ export class Deadline implements Disposable {
  * Every step of an agent uses it, and `Deadline` costs more than all of this, as it creates a signal.
  */
 export function withTimeout<T>(clock: Clock, delayMs: number, promise: Promise<T>, late: () => Error, outer?: AbortSignal): Promise<T> {
+  return withStallTimeout(clock, delayMs, () => -Infinity, promise, late, outer);
+}
+
+/** The same, but only time without progress counts. @param progressedAt when there was some last, by the clock. */
+export function withStallTimeout<T>(
+  clock: Clock,
+  delayMs: number,
+  progressedAt: () => number,
+  promise: Promise<T>,
+  late: () => Error,
+  outer?: AbortSignal,
+): Promise<T> {
   const { promise: outcome, resolve, reject } = Promise.withResolvers<T>();
   const onAbort = (): void => {
     leave();
     if (outer) reject(createAbortError(outer));
   };
-  const timer = clock.after(delayMs, () => {
-    leave();
-    reject(late());
-  });
+  const onDue = (): void => {
+    const leftMs = progressedAt() + delayMs - clock.now();
+    if (leftMs > 0) timer = clock.after(leftMs, onDue);
+    else {
+      leave();
+      reject(late());
+    }
+  };
+  let timer = clock.after(delayMs, onDue);
   function leave(): void {
     timer[Symbol.dispose]();
     outer?.removeEventListener('abort', onAbort);

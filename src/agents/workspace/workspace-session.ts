@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { StringDecoder } from 'node:string_decoder';
 import { raceWithAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { Deadline, withTimeout } from '../../kernel/deadline.ts';
+import { withStallTimeout } from '../../kernel/deadline.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import { RecentText } from '../../kernel/recent-text.ts';
 import type { Occupant } from '../../pool/members/occupant.ts';
@@ -43,6 +43,8 @@ export class WorkspaceSession implements Occupant {
   readonly #stderr = new RecentText(STDERR_KEPT);
   #past: PastExposure = FRESH;
   #waitedSeconds = 0;
+  /** When the program last sent a frame, or took what had been waiting for room. A busy machine delays what is large, and that is no silence. */
+  #progressedAt = -Infinity;
   #turn = Promise.resolve();
   #exit: SandboxExit | undefined;
   #closed: InfrastructureError | undefined;
@@ -124,17 +126,24 @@ export class WorkspaceSession implements Occupant {
   /** Writes files and their directories. @throws InfrastructureError when one cannot be written. */
   async put(files: readonly WorkspaceFile[], signal: AbortSignal): Promise<void> {
     const answers: Promise<true>[] = [];
-    using deadline = this.#deadline(GRACE_MS, signal);
+    let isOver = false;
     const sent = this.#inTurn(async () => {
       for (const file of files) {
-        if (deadline.signal.aborted) return;
+        if (isOver) return;
         const { request, answered } = this.#openRequest(new DoneAnswer());
         answers.push(answered);
         await this.#putFile(request, file);
       }
     });
-    await raceWithAbort(sent, deadline.signal);
-    await raceWithAbort(Promise.all(answers), deadline.signal);
+    try {
+      await this.#unlessSilent(
+        GRACE_MS,
+        sent.then(() => Promise.all(answers)),
+        signal,
+      );
+    } finally {
+      isOver = true;
+    }
   }
 
   async #putFile(request: number, { path, content, executable }: WorkspaceFile): Promise<void> {
@@ -159,7 +168,7 @@ export class WorkspaceSession implements Occupant {
     await this.#ask(new DoneAnswer(), GRACE_MS, signal, (request) => this.#send({ type: 'ping', request }));
   }
 
-  /** Asks for something that ends within a minute, or as many milliseconds. @param input what goes before it. */
+  /** Asks for something that shows progress each minute, or each so many milliseconds. @param input what goes before it. */
   request<Result>(
     answer: Answer<Result>,
     asked: object,
@@ -191,11 +200,9 @@ export class WorkspaceSession implements Occupant {
   ): Promise<Result> {
     const { request, answered } = this.#openRequest(answer);
     const sent = this.#inTurn(() => send(request));
-    return await withTimeout(
-      this.#clock,
+    return await this.#unlessSilent(
       milliseconds,
       sent.then(() => answered),
-      () => createLateError(milliseconds),
       signal,
     );
   }
@@ -212,8 +219,10 @@ export class WorkspaceSession implements Occupant {
     return this.#pending.open(answer);
   }
 
-  #deadline(milliseconds: number, signal: AbortSignal): Deadline {
-    return new Deadline(this.#clock, milliseconds, () => createLateError(milliseconds), signal);
+  /** @throws InfrastructureError `workspace.silent` when there is no progress for so long. */
+  #unlessSilent<Result>(milliseconds: number, result: Promise<Result>, signal: AbortSignal): Promise<Result> {
+    const late = (): Error => createLateError(milliseconds);
+    return withStallTimeout(this.#clock, milliseconds, () => this.#progressedAt, result, late, signal);
   }
 
   async #send(frame: object): Promise<void> {
@@ -221,11 +230,14 @@ export class WorkspaceSession implements Occupant {
     // Requests of one turn are written together, since each write wakes the program.
     stdin.cork();
     process.nextTick(() => stdin.uncork());
-    if (!stdin.write(`${JSON.stringify(frame)}\n`) && !this.#closed) await Promise.race([once(stdin, 'drain'), this.gone]);
+    if (stdin.write(`${JSON.stringify(frame)}\n`) || this.#closed) return;
+    await Promise.race([once(stdin, 'drain'), this.gone]);
+    this.#progressedAt = this.#clock.now();
   }
 
   #onLine(line: string): void {
     if (this.#closed) return;
+    this.#progressedAt = this.#clock.now();
     const frame = parseWorkspaceFrame(line);
     if (typeof frame === 'string') return this.#close(`it sent what is no frame: ${frame}`);
     if (frame.type === 'ready') return this.#onReady(frame.protocol);
@@ -254,7 +266,7 @@ export class WorkspaceSession implements Occupant {
 }
 
 function createLateError(milliseconds: number): Error {
-  return new InfrastructureError('workspace.silent', `a workspace did not answer in ${milliseconds / 1000} s`);
+  return new InfrastructureError('workspace.silent', `a workspace said nothing for ${milliseconds / 1000} s`);
 }
 
 function splitChunks(content: Uint8Array): readonly string[] {
