@@ -69,6 +69,7 @@ test('a confidence that cannot be distinguished from 1 is refused before anythin
     expect(() => terms(confidence, 1)).toThrow(expect.objectContaining({ kind: 'input', code: 'comparison.invalid' }));
   }
   expect(stoppingSchema.safeParse(rules(TOO_LARGE)[0]).error?.message).toContain(largest);
+  expect(stoppingSchema.safeParse(rules(95)[0]).error?.message).toContain('such as 0.95 for 95 %');
   const comparison = { suite: 'x', baseline: 'a', candidates: ['b'], confidence: TOO_LARGE };
   expect(newComparisonSchema.safeParse(comparison).error?.message).toContain(largest);
 });

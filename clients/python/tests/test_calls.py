@@ -180,7 +180,7 @@ def test_the_address_and_the_token_may_come_from_the_environment(url: str, fake:
     with pytest.raises(InvalidArgument, match="MUSTER_TOKEN: expected"):
         Client()
     monkeypatch.setenv("MUSTER_URL", "muster.example.org")
-    with pytest.raises(InvalidArgument, match="MUSTER_URL: expected http://HOST:PORT"):
+    with pytest.raises(InvalidArgument, match=r"MUSTER_URL: expected http://HOST:PORT.*, got 'muster\.example\.org'"):
         Client()
 
 

@@ -15,6 +15,7 @@ from muster_client import (
     EvaluationCancelled,
     EvaluationFailed,
     InvalidArgument,
+    Retry,
     Running,
     ServerUnavailable,
     Summary,
@@ -209,7 +210,8 @@ def test_a_suite_in_a_file_is_sent_as_it_is_written(muster: Client, fake: FakeMu
         ("/nowhere/policy.safetensors", "cartpole", {}, "checkpoint or agent: there is no file or directory /nowhere/policy.safetensors"),
         (SUBJECT, "/nowhere/suite.yaml", {}, "/nowhere/suite.yaml cannot be read"),
         (SUBJECT, "cartpole", {"deadline": datetime(2026, 1, 1)}, "deadline: expected a time with its zone"),
-        (SUBJECT, "cartpole", {"stop": {"halfWidth": float("nan")}}, "cannot be written as JSON"),
+        (SUBJECT, "cartpole", {"stop": {"halfWidth": float("nan")}}, "stop: expected what JSON can say, .* got {'halfWidth': nan}"),
+        (SUBJECT, "cartpole", {"cache": "no"}, "cache: expected True, or False"),
         (SUBJECT, "cartpole", {"deadline": "tomorrow"}, "deadline: expected a time with its zone"),
         (SUBJECT, "cartpole", {"labels": ["x"]}, "labels: expected a mapping"),
         (SUBJECT, "cartpole", {"idempotency_key": 5}, "idempotency_key: expected text"),
@@ -241,7 +243,11 @@ def test_filters_ids_and_settings_of_another_type_are_refused_before_anything_is
     wrong: Any = 5
     with pytest.raises(InvalidArgument, match="evaluation_id: expected text, the `id` of what `submit` returned"):
         muster.get(wrong)
-    for settings in ({"url": wrong}, {"token": wrong}, {"timeout": "5"}):
+    with Client("http://127.0.0.1:9") as client, pytest.raises(InvalidArgument, match=r"action: expected a mapping such as .*, got 5"):
+        client.arena.step("ep-1", 1, wrong)
+    with pytest.raises(InvalidArgument, match=r"retry\.patience_seconds: expected a number of seconds, 0 or more, got -1"):
+        Retry(patience_seconds=-1)
+    for settings in ({"url": wrong}, {"token": wrong}, {"timeout": "5"}, {"retry": wrong}):
         with pytest.raises(InvalidArgument, match=f"{next(iter(settings))}: expected"):
             Client(**{"url": "http://127.0.0.1:9", **settings})
     assert fake.asked == []
@@ -255,8 +261,6 @@ def test_a_deadline_can_be_given_as_a_duration(muster: Client, fake: FakeMuster)
 
 
 def test_an_unreachable_server_is_named_when_patience_runs_out() -> None:
-    from muster_client import Retry
-
     with Client("http://127.0.0.1:9", retry=Retry(patience_seconds=0)) as client, pytest.raises(ServerUnavailable, match=r"127\.0\.0\.1:9"):
         client.get("ev-1")
 

@@ -84,7 +84,7 @@ const halfWidth = z.number().positive().describe('in units of the return: the in
 export const confidenceSchema = z
   .number()
   .gt(0.5)
-  .max(LARGEST_CONFIDENCE, `expected at most ${LARGEST_CONFIDENCE}; a larger one cannot be distinguished from 1`)
+  .max(LARGEST_CONFIDENCE, `expected a number below 1, such as 0.95 for 95 %, and at most ${LARGEST_CONFIDENCE}`)
   .describe('probability that the interval holds the true mean');
 const confidence = confidenceSchema.default(0.95);
 

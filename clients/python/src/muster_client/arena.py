@@ -17,6 +17,7 @@ from muster_client.agent_episode import (
     read_started,
     read_step,
 )
+from muster_client.arguments import assert_is
 from muster_client.awaiting import AwaitingDriver
 from muster_client.blocking import BlockingDriver
 from muster_client.calls import SLOW_ANSWER_SECONDS, call
@@ -41,6 +42,7 @@ def _start(settings: Settings, task: str, agent: str, seed: int) -> Steps[Starte
 
 def _step(settings: Settings, episode_id: str, number: int, action: Mapping[str, Any]) -> Steps[AgentStep]:
     """May be repeated: a step that was taken has the same answer."""
+    assert_is("action", action, Mapping, 'a mapping such as {"action": "run", "command": "ls"}')
     request = json_request("POST", _build_path(episode_id, "/steps"), {**action, "step": number})
     response = yield from call(settings, request, answer_seconds=SLOW_ANSWER_SECONDS)
     return read_step(parsed(response.body, "step"))

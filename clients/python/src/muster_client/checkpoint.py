@@ -127,7 +127,9 @@ def local_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
         return LocalCheckpoint(file.sha256, (file,), None) if beside is None else _read_directory([file, _read_file(beside.name, beside)])
     if not path.is_dir():
         absent = f"there is no file or directory {path}{did_you_mean(path)}"
-        raise InvalidArgument(f"checkpoint or agent: {absent}; expected a path, a URI such as s3://…, or a SHA-256")
+        raise InvalidArgument(
+            f"checkpoint or agent: {absent}; expected a path, a URI such as s3://…, or a SHA-256 of 64 hexadecimal digits"
+        )
     found = [_read_file(name, address) for name, address in _walk(path, "", (path.resolve(),))]
     if not found:
         raise InvalidArgument(f"checkpoint: {path} has no files in it; expected the policy's weights")

@@ -5,7 +5,7 @@ import random
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -32,6 +32,10 @@ class Retry:
     patience_seconds: float = 120.0
     """Gives up when nothing has succeeded for this long, or when the server asks for a pause longer than the rest of it."""
 
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            assert_seconds(f"retry.{limit.name}", getattr(self, limit.name))
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -55,6 +59,8 @@ def resolve_settings(url: str | None, token: str | None, timeout: float, retry: 
     assert_seconds("timeout", timeout)
     if timeout <= 0:
         raise InvalidArgument(f"timeout: expected seconds, more than 0, got {timeout!r}")
+    if retry is not None:
+        assert_is("retry", retry, Retry, "a Retry, such as Retry(patience_seconds=600)")
     found = _resolve_token(token, address, plain_http)
     return Settings(address, found, float(timeout), retry or Retry(), now=time.monotonic, draw=random.random)
 
@@ -69,7 +75,8 @@ def _resolve_url(url: str | None) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username is not None:
         meant = f"; did you mean http://{found}?" if re.fullmatch(r"[\w.-]+:\d+/?", found) else ""
         name = "url" if url else "MUSTER_URL"
-        raise InvalidArgument(f"{name}: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment{meant}")
+        got = "" if re.search("[@?#]", found) else f", got {found!r}"  # The other parts may hold secrets.
+        raise InvalidArgument(f"{name}: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment{got}{meant}")
     return found.rstrip("/")
 
 

@@ -112,11 +112,17 @@ def list_request(filters: Filter, page_size: int, after: str | None) -> Request:
 
 def json_request(method: str, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Request:
     """Members that are None are left out."""
+    members = [f"{json.dumps(name)}: {_write_json(name, value)}" for name, value in body.items() if value is not None]
+    return Request(method, path, {"content-type": "application/json", **(headers or {})}, f"{{{', '.join(members)}}}".encode())
+
+
+def _write_json(name: str, value: object) -> str:
     try:
-        text = json.dumps({name: value for name, value in body.items() if value is not None}, allow_nan=False)
+        return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InvalidArgument(f"the request cannot be written as JSON: {error}") from error
-    return Request(method, path, {"content-type": "application/json", **(headers or {})}, text.encode())
+        raise InvalidArgument(
+            f"{name}: expected what JSON can say, such as texts and finite numbers, got {value!r:.200} ({error})"
+        ) from error
 
 
 def _submission(path: str, body: dict[str, Any], options: Options) -> Request:
@@ -128,6 +134,7 @@ def _submission(path: str, body: dict[str, Any], options: Options) -> Request:
 
 def _build_common(options: Options) -> dict[str, Any]:
     webhook, labels = options.get("webhook"), options.get("labels")
+    assert_is("cache", options.get("cache", True), bool, "True, or False to play every episode again")
     if labels is not None:
         assert_is("labels", labels, Mapping, 'a mapping of names to texts, such as {"owner": "ppo"}')
     return {
