@@ -38,5 +38,6 @@ export function putPlainly(message: string): string {
       },
     )
     .replace(/^Invalid URL$/, 'expected a URL, such as https://host.example:8000')
+    .replace(/^Invalid ISO datetime$/, 'expected a time with its zone, such as 2026-01-31T12:00:00Z')
     .replace(/^Invalid input$/, 'not valid');
 }

@@ -35,5 +35,8 @@ export function parseCarriedBytes(contentRange: string | undefined, contentLengt
 function parseLength(contentLength: string | undefined): number {
   const length = /^\d{1,16}$/.test(contentLength ?? '') ? Number(contentLength) : Number.NaN;
   if (Number.isSafeInteger(length)) return length;
-  throw new InputError('upload.range', 'Content-Length: expected the number of bytes that come; a body in chunks is not taken');
+  throw new InputError(
+    'upload.range',
+    'Content-Length: expected the number of bytes that come; a body in chunks (Transfer-Encoding) is refused, so send a file of known length',
+  );
 }

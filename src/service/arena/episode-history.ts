@@ -19,7 +19,10 @@ export interface HistoryParts {
 export function requireStep({ id, steps }: StoredAgentEpisode, field: string, at: number | undefined): number {
   const step = at ?? steps;
   if (step <= steps) return step;
-  throw new InputError('step.unknown', `${field}: the last step of episode ${id} is ${steps}; expected a number from 0 to ${steps}, got ${step}`);
+  throw new InputError(
+    'step.unknown',
+    `${field}: the last step of episode ${id} is ${steps}; expected a number from 0 to ${steps}, got ${step}`,
+  );
 }
 
 /** The files of an episode after its steps. Each throws EpisodeStateError `episode.files` when they cannot be known any more. */

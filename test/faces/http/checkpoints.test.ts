@@ -115,6 +115,7 @@ describe('sending a checkpoint', () => {
 
   it.each([
     ['an invalid range', { 'content-range': 'bytes 5-1/7' }, TARGET, 422, 'upload.range'],
+    ['a body of unannounced length', { 'transfer-encoding': 'chunked' }, TARGET, 422, 'upload.range'],
     ['more than a checkpoint may have', { 'content-range': 'bytes 0-4999/99999999999' }, TARGET, 413, 'checkpoint.too-large'],
     ['a name that leads elsewhere', {}, `/v1/checkpoints/${DIGEST}?name=${encodeURIComponent('../x')}`, 422, 'checkpoint.path'],
     ['a name for a manifest', {}, `/v1/checkpoints/${DIGEST}?kind=manifest&name=x`, 400, 'request.invalid'],

@@ -103,6 +103,7 @@ describe('submitting an evaluation', () => {
       'body.suite.stop.episodes',
       'a number',
     ],
+    ['a deadline that is no time', { ...ASKED, deadline: 'tomorrow' }, 'body.deadline', expect.stringContaining('such as 2026-')],
     ['a name of two lines', { ...ASKED, checkpoint: { uri: '/late', name: 'a\nb' } }, 'body.checkpoint.name', undefined],
     ['an invalid webhook', { ...ASKED, webhook: { url: 'file:///etc/passwd' } }, 'body.webhook.url', undefined],
   ])('with %s is refused, and the answer names the field, and what was expected', async (_what, body, field, expected) => {

@@ -94,7 +94,8 @@ function putRoute(scope: FastifyInstance, checkpoints: CheckpointService): void 
     },
     async (request, reply) => {
       const { params, query, headers } = request;
-      const { offset, length, size } = parseCarriedBytes(headers['content-range'], headers['content-length'] ?? '0');
+      const announced = headers['transfer-encoding'] === undefined ? (request.raw.headers['content-length'] ?? '0') : undefined;
+      const { offset, length, size } = parseCarriedBytes(headers['content-range'], announced);
       const part = {
         digest: parseDigest(`sha256:${params.sha256}`),
         uploader: requireCaller(request.caller).principal,
