@@ -21,8 +21,9 @@ export class SqliteConnection {
     this.#database = new DatabaseSync(path);
     // Exclusive before anything else: then the lock is the file's own, and is gone with the process, however that ends.
     // `full`: what was reported survives a crash of the machine, not only of the process.
+    // `temp_store`: a savepoint keeps the pages as they were before it, which took half of all writes when it had a file for them.
     this.#database.exec(
-      'PRAGMA locking_mode = exclusive; PRAGMA journal_mode = wal; PRAGMA synchronous = full; PRAGMA foreign_keys = on; BEGIN IMMEDIATE; COMMIT',
+      'PRAGMA locking_mode = exclusive; PRAGMA journal_mode = wal; PRAGMA synchronous = full; PRAGMA foreign_keys = on; PRAGMA temp_store = memory; BEGIN IMMEDIATE; COMMIT',
     );
   }
 
