@@ -74,7 +74,9 @@ describe('a database', () => {
 
   it('that does not exist, or has an invalid URL, is an input error', async () => {
     await expect(openPostgresStore(server.url('nowhere'), systemClock)).rejects.toMatchObject({ kind: 'input', code: 'store.unusable' });
-    await expect(openPostgresStore('mysql://host/name', systemClock)).rejects.toMatchObject({ kind: 'input', code: 'store.url' });
+    const message = expect.stringContaining('or with a socket postgresql://user@localhost/database?host=/directory, got ');
+    for (const url of ['mysql://host/name', 'postgresql://muster@/name?host=/run/postgresql'])
+      await expect(openPostgresStore(url, systemClock)).rejects.toMatchObject({ kind: 'input', code: 'store.url', message });
   });
 
   it('whose server is away is an infrastructure failure that does not reveal the password', async () => {

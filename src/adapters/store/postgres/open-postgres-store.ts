@@ -32,7 +32,7 @@ function describeDatabase(url: string): string {
   if (parsed === null || !['postgres:', 'postgresql:'].includes(parsed.protocol))
     throw new InputError(
       'store.url',
-      `store.url: expected "auto", the path of a file, or postgresql://user:password@host:port/database, got ${url.replace(/:.*$/s, ':…')}`,
+      `store.url: expected "auto", the path of a file, or postgresql://user:password@host:port/database, or with a socket postgresql://user@localhost/database?host=/directory, got ${url.replace(/:.*$/s, ':…')}`,
     );
   const host = parsed.searchParams.get('host') ?? (parsed.host || 'this machine');
   return `the database ${parsed.pathname.slice(1)} on ${host}`;
