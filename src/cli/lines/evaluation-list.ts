@@ -21,12 +21,13 @@ export function isAnsweredElsewhere({ state, kind, running }: EvaluationItem): b
 }
 
 function getCells(item: Listed, now: Date): readonly string[] {
-  const { id, suite, state, createdAt } = item;
+  const { id, suite, state, createdAt, cancelRequestedAt } = item;
+  const isOpen = state === 'waiting' || state === 'running';
   return [
     id,
     formatCheckpoints(item),
     escapeUnprintableLine(suite),
-    state,
+    isOpen && cancelRequestedAt !== null ? 'cancelling' : state,
     getAnswer(item),
     formatAge(now.getTime() - Date.parse(createdAt)),
   ];
