@@ -123,7 +123,7 @@ function makeTrajectory(number: number): Trajectory {
     tools: [{ name: 'run', description: 'runs a command', parameters: { type: 'object' } }],
     prompt: [{ role: 'user', content: 'Mend it.' }],
     turns,
-    segments: record.segments().map(({ ids, lossMask, logprobs, versions }) => ({
+    segments: record.listSegments().map(({ ids, lossMask, logprobs, versions }) => ({
       ids: [...ids],
       lossMask: [...lossMask],
       logprobs: logprobs && [...logprobs],

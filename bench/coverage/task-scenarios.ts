@@ -58,14 +58,14 @@ function play(tasks: number, random: Random): SuiteResults {
 }
 
 function thisSuite({ results, suiteMean }: SuiteResults): CoverageOutcome {
-  const { mean, standardError } = results.thisSuite();
+  const { mean, standardError } = results.estimateSuite();
   if (mean === null || standardError === null) return 'no interval';
   const halfWidth = computeNormalQuantile((1 + CONFIDENCE) / 2) * standardError;
   return place(mean - halfWidth, mean + halfWidth, suiteMean);
 }
 
 function taskPopulation({ results, returns }: SuiteResults): CoverageOutcome {
-  const interval = results.taskPopulation(returns.mean, CONFIDENCE)?.interval ?? undefined;
+  const interval = results.estimateTaskPopulation(returns.mean, CONFIDENCE)?.interval ?? undefined;
   return interval === undefined ? 'no interval' : place(interval.low, interval.high, 0);
 }
 

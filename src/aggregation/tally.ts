@@ -103,7 +103,7 @@ export class Tally {
       unresolved: this.#unresolved.count,
       endedBy,
       mean: toFigure(this.mean),
-      biasReducedMean: toFigure(endedBy === 'rule' ? this.#biasReducedMean() : this.mean),
+      biasReducedMean: toFigure(endedBy === 'rule' ? this.#computeBiasReducedMean() : this.mean),
       variance: toFigure(scores.variance),
       standardError: toFigure(scores.standardError),
       min: toFigure(returns.min),
@@ -113,19 +113,19 @@ export class Tally {
       worstCase: this.#unresolved.computeWorstCase(scores, this.#bounds) ?? null,
       certainty: this.#assessCertainty() ?? null,
       ...figures,
-      success: this.#success?.statistics(this.#unresolved.count, confidence, fixed) ?? null,
+      success: this.#success?.computeStatistics(this.#unresolved.count, confidence, fixed) ?? null,
       failures: this.#failures.counts,
       failedShare: returns.count === 0 ? null : countFailed(this.#failures.counts) / returns.count,
       meanLength: toFigure(this.#lengths.mean),
-      tasks: this.#tasks.statistics(fixed ? confidence : undefined),
-      metrics: this.#metrics.statistics(),
+      tasks: this.#tasks.listStatistics(fixed ? confidence : undefined),
+      metrics: this.#metrics.listStatistics(),
       estimands: {
-        thisSuite: this.#tasks.thisSuite(),
+        thisSuite: this.#tasks.estimateSuite(),
         taskPopulation: this.#weights
-          ? this.#tasks.stratifiedTaskPopulation(confidence)
-          : this.#tasks.taskPopulation(returns.mean, confidence),
+          ? this.#tasks.estimateStratifiedPopulation(confidence)
+          : this.#tasks.estimateTaskPopulation(returns.mean, confidence),
       },
-      course: this.#course.points(this.episodes, () => this.#point()).map((point) => point()),
+      course: this.#course.listPoints(this.episodes, () => this.#point()).map((point) => point()),
       warnings: [...this.#rule.warnings(), ...this.#listWarnings()],
     };
   }
@@ -141,7 +141,7 @@ export class Tally {
       interval: this.#rule.interval() ?? null,
       ...this.#distribution.look(),
       failures: this.#failures.counts,
-      tasks: this.#tasks.statistics(this.#isFixed() ? this.#rule.confidence : undefined),
+      tasks: this.#tasks.listStatistics(this.#isFixed() ? this.#rule.confidence : undefined),
     };
   }
 
@@ -183,7 +183,7 @@ export class Tally {
     };
   }
 
-  #biasReducedMean(): number | undefined {
+  #computeBiasReducedMean(): number | undefined {
     const mean = computeBiasReducedMean(this.#scores, this.#rule);
     const { low = -Infinity, high = Infinity } = this.#bounds ?? {};
     return mean === undefined ? undefined : Math.min(Math.max(mean, low), high);
@@ -201,10 +201,10 @@ export class Tally {
     return [
       ...(this.#isReweighted ? [AS_PLAYED] : []),
       ...warnOfDependence(this.#dependence, 'returns'),
-      ...this.#distribution.warnings(this.#hasBca),
+      ...this.#distribution.listWarnings(this.#hasBca),
       ...(count > 1 && !isSpreadHeld ? [NO_SPREAD] : []),
-      ...this.#tasks.warnings(),
-      ...(this.#success?.warnings(this.#isFixed()) ?? []),
+      ...this.#tasks.listWarnings(),
+      ...(this.#success?.listWarnings(this.#isFixed()) ?? []),
     ];
   }
 }

@@ -210,7 +210,7 @@ export class Runtime implements AsyncDisposable {
       principal,
       sharing: await this.pools.share(pool, content, principal, signal),
       pool: await this.pools.open(pool, signal),
-      distributor: this.#distributor.forRun({ delivery, origin: this.#origin, log: this.log, isConfidential: this.#hasTokens }),
+      distributor: this.#distributor.createForRun({ delivery, origin: this.#origin, log: this.log, isConfidential: this.#hasTokens }),
       clock: systemClock,
       log: this.log,
       config,

@@ -71,7 +71,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     const making = { ...options, readySeconds: config.readySeconds };
     const creation = new CreationHistory(getCreationRate(config), clock.now());
     this.#lifecycle = new SandboxLifecycle(this.#members, making, creation, options.newSandboxId, {
-      ending: (member, loss) => this.#leases.revoke(member, loss),
+      onEnding: (member, loss) => this.#leases.revoke(member, loss),
       failing: (error) => options.onFailing?.(error),
       onChanged: () => this.#pacer.runPaced(),
     });

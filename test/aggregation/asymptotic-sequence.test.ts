@@ -15,7 +15,7 @@ const golden = { confidence: 0.95, tightestAt: 500 };
 test('ρ² and the half-width at 500 values agree with the golden ones', () => {
   const sequence = new AsymptoticSequence(golden);
   expect(Math.abs(sequence.rhoSquared - 0.0158665939)).toBeLessThan(1e-9);
-  expect(Math.abs(sequence.relativeHalfWidth(500) - 0.1357387551)).toBeLessThan(1e-9);
+  expect(Math.abs(sequence.computeRelativeHalfWidth(500) - 0.1357387551)).toBeLessThan(1e-9);
 });
 
 test('the interval reaches s·w(n) to either side of the mean, and says what it is', () => {
@@ -76,14 +76,14 @@ test('the half-width falls with every value', () => {
   fc.assert(
     fc.property(counts, fc.double({ min: 0.501, max: 0.999999, noNaN: true }), fc.integer({ min: 64, max: 1e6 }), (n, confidence, at) => {
       const sequence = new AsymptoticSequence({ confidence, tightestAt: at });
-      expect(sequence.relativeHalfWidth(n + 1)).toBeLessThan(sequence.relativeHalfWidth(n));
+      expect(sequence.computeRelativeHalfWidth(n + 1)).toBeLessThan(sequence.computeRelativeHalfWidth(n));
     }),
   );
 });
 
 test.each([64, 500, 20_000])('beside an interval for a fixed number it is tightest at about %d values', (tightestAt) => {
   const sequence = new AsymptoticSequence({ confidence: 0.95, tightestAt });
-  const besideFixed = (count: number): number => sequence.relativeHalfWidth(count) * Math.sqrt(count);
+  const besideFixed = (count: number): number => sequence.computeRelativeHalfWidth(count) * Math.sqrt(count);
   const there = besideFixed(tightestAt);
   for (const factor of [1 / 16, 1 / 4, 4, 16]) expect(besideFixed(tightestAt * factor)).toBeGreaterThan(1.02 * there);
   for (const factor of [0.9, 1.1]) expect(besideFixed(tightestAt * factor)).toBeGreaterThan(there);

@@ -19,7 +19,7 @@ test('without a margin the interval is what the evidence for promotion and regre
   const [sequence, mixture] = [new DifferenceSequence(0, NEEDED), new MixtureSequence(0, NEEDED)];
   for (const each of [sequence, mixture]) fold(each, SEVEN_OF_TEN, 500);
   expect([sequence.low, sequence.high]).toEqual([mixture.low, mixture.high]);
-  expect([sequence.isWithinMargin, sequence.expectedWithinMargin(0, 0.1)]).toEqual([false, Infinity]);
+  expect([sequence.isWithinMargin, sequence.estimateWithinMargin(0, 0.1)]).toEqual([false, Infinity]);
 });
 
 test('until equivalence is shown, the interval reaches the margin, even when the mixture no longer does', () => {

@@ -89,10 +89,10 @@ test('a mean on the margin is accepted at most at the stated rate, one beyond it
 
 test('the number of needed pairs is estimated roughly; on the margin there is no estimate', () => {
   const random = seededRandom(6);
-  const expected = new EquivalenceEvidence(0.1, NEEDED).expected(0, 0.2);
+  const expected = new EquivalenceEvidence(0.1, NEEDED).estimateRemaining(0, 0.2);
   const needed = Array.from({ length: 101 }, () => pairsNeeded(0.1, discordant(random, 0.1, 0.1), 5000)).sort((a, b) => a - b);
   const [median = Number.NaN] = needed.slice(50);
   expect(expected).toBeGreaterThan(median / 2);
   expect(expected).toBeLessThan(median * 2);
-  expect(new EquivalenceEvidence(0.1, NEEDED).expected(0.1, 0.2)).toBe(Infinity);
+  expect(new EquivalenceEvidence(0.1, NEEDED).estimateRemaining(0.1, 0.2)).toBe(Infinity);
 });

@@ -19,7 +19,7 @@ import {
   computeStudentInterval,
 } from '../../src/aggregation/intervals/intervals.ts';
 import { Moments } from '../../src/aggregation/intervals/moments.ts';
-import { normalProbability } from '../../src/aggregation/intervals/normal-probability.ts';
+import { computeNormalProbability } from '../../src/aggregation/intervals/normal-probability.ts';
 import { estimatePassPowerK, estimatePassAtK } from '../../src/aggregation/resampling/pass-at-k.ts';
 import { computeProbabilityOfImprovement } from '../../src/aggregation/resampling/probability-of-improvement.ts';
 import { computeDistributionFigures } from '../../src/aggregation/results/distribution-figures.ts';
@@ -106,7 +106,8 @@ test('quantiles of the normal, Student and beta distributions', () => {
 });
 
 test('probabilities of the normal distribution', () => {
-  for (const { z, probability } of golden.normalProbability) expect(error(normalProbability(z), probability)).toBeLessThanOrEqual(1e-15);
+  for (const { z, probability } of golden.normalProbability)
+    expect(error(computeNormalProbability(z), probability)).toBeLessThanOrEqual(1e-15);
 });
 
 test('Clopper–Pearson intervals', () => {
@@ -166,7 +167,7 @@ test('the clustered standard error is that of a regression on a constant with gr
       undefined,
     );
     for (const [task, values] of tasks.entries()) for (const value of values) results.add(task, { low: value, high: value });
-    const population = results.taskPopulation(mean, confidence);
+    const population = results.estimateTaskPopulation(mean, confidence);
     expect(error(population?.standardError, standardError)).toBeLessThanOrEqual(TOLERANCE);
     expect(endsError(population?.interval, reference)).toBeLessThanOrEqual(TOLERANCE);
     expect(
@@ -202,7 +203,7 @@ test('the asymptotic confidence sequence', () => {
   for (const { tightestAt, confidence, episodes, deviation, rhoSquared, halfWidth } of golden.asymptotic) {
     const sequence = new AsymptoticSequence({ tightestAt, confidence });
     expect(error(sequence.rhoSquared, rhoSquared)).toBeLessThanOrEqual(TOLERANCE);
-    expect(error(deviation * sequence.relativeHalfWidth(episodes), halfWidth)).toBeLessThanOrEqual(TOLERANCE);
+    expect(error(deviation * sequence.computeRelativeHalfWidth(episodes), halfWidth)).toBeLessThanOrEqual(TOLERANCE);
   }
 });
 
@@ -239,5 +240,5 @@ test('the specified figures', () => {
   expect(error(computeStudentQuantile(0.975, 7), 2.3646242516)).toBeLessThanOrEqual(TOLERANCE);
   const sequence = new AsymptoticSequence({ tightestAt: 500, confidence: 0.95 });
   expect(error(sequence.rhoSquared, 0.0158665939)).toBeLessThanOrEqual(TOLERANCE);
-  expect(error(sequence.relativeHalfWidth(500), 0.1357387551)).toBeLessThanOrEqual(TOLERANCE);
+  expect(error(sequence.computeRelativeHalfWidth(500), 0.1357387551)).toBeLessThanOrEqual(TOLERANCE);
 });

@@ -116,19 +116,19 @@ test.each([
 ])('what is needed is roughly known in advance: a difference of %s', (_name, value, pairs) => {
   const needed = Math.log(40);
   const evidence = new Evidence(0);
-  expect(evidence.expectedUntil(needed, value, 0)).toBeGreaterThan(0.6 * pairs);
-  expect(evidence.expectedUntil(needed, value, 0)).toBeLessThanOrEqual(pairs);
+  expect(evidence.estimateUntil(needed, value, 0)).toBeGreaterThan(0.6 * pairs);
+  expect(evidence.estimateUntil(needed, value, 0)).toBeLessThanOrEqual(pairs);
   for (let pair = 1; pair < pairs; pair += 1) evidence.fold(value);
   expect(evidence.log).toBeLessThan(needed);
   evidence.fold(value);
   expect(evidence.log).toBeGreaterThanOrEqual(needed);
-  expect(evidence.expectedUntil(needed, value, 0)).toBe(0);
+  expect(evidence.estimateUntil(needed, value, 0)).toBe(0);
 });
 
 test('no evidence is expected when the mean is not above 0, or too small compared with the spread', () => {
-  expect(new Evidence(0).expectedUntil(1, 0, 1)).toBe(Infinity);
-  expect(new Evidence(0).expectedUntil(1, -0.1, 0)).toBe(Infinity);
-  expect(new Evidence(0).expectedUntil(1, 0.001, 1)).toBe(Infinity);
+  expect(new Evidence(0).estimateUntil(1, 0, 1)).toBe(Infinity);
+  expect(new Evidence(0).estimateUntil(1, -0.1, 0)).toBe(Infinity);
+  expect(new Evidence(0).estimateUntil(1, 0.001, 1)).toBe(Infinity);
 });
 
 test.each([1, -0.1, Number.NaN])('a margin of %d times the range is an error of the caller', (margin) => {
@@ -149,15 +149,15 @@ test('the overshoot at a stop is the gain from a higher mean, relative to the gr
         return Math.exp(evidence.logCapital(k) - evidence.log) * (evidence.logCapital(k) - Math.log(start));
       }).reduce((sum, growth) => sum + growth, 0);
       const slope = (more.log - evidence.log) / epsilon / count;
-      expect(Math.abs((evidence.overshoot(value) * grown) / slope - 1)).toBeLessThan(1e-3);
+      expect(Math.abs((evidence.estimateOvershoot(value) * grown) / slope - 1)).toBeLessThan(1e-3);
     }),
   );
-  expect(new Evidence(0).overshoot(0)).toBe(0);
+  expect(new Evidence(0).estimateOvershoot(0)).toBe(0);
 });
 
 test('the bias of a difference has the sign of the verdict', () => {
   const won = evidenceOf(Array<number>(30).fill(0.5));
-  expect(won.biasAt('promote', 0.5, 0.1)).toBeGreaterThan(0);
+  expect(won.computeBias('promote', 0.5, 0.1)).toBeGreaterThan(0);
   const lost = evidenceOf(Array<number>(30).fill(-0.5));
-  expect(lost.biasAt('regress', -0.5, 0.1)).toBeCloseTo(-won.biasAt('promote', 0.5, 0.1), 12);
+  expect(lost.computeBias('regress', -0.5, 0.1)).toBeCloseTo(-won.computeBias('promote', 0.5, 0.1), 12);
 });

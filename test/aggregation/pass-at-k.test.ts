@@ -78,7 +78,7 @@ const six = [
 ] as const;
 
 test('an episode succeeds at the threshold or above', () => {
-  const found = resultsOf(six, [1, 2]).statistics(0, 0.95, true);
+  const found = resultsOf(six, [1, 2]).computeStatistics(0, 0.95, true);
   expect(found).toMatchObject({
     threshold: 10,
     count: 3,
@@ -89,41 +89,41 @@ test('an episode succeeds at the threshold or above', () => {
     { k: 1, anyOf: { value: expect.closeTo(0.5, 12) }, allOf: { value: expect.closeTo(0.5, 12) } },
     { k: 2, anyOf: { value: expect.closeTo((1 + 2 / 3) / 2, 12) }, allOf: { value: expect.closeTo(1 / 6, 12) } },
   ]);
-  expect(resultsOf(six, [1, 2]).warnings(true)).toEqual([]);
+  expect(resultsOf(six, [1, 2]).listWarnings(true)).toEqual([]);
 });
 
 test('the rate has no interval when returns decided the number of episodes', () => {
-  expect(resultsOf(six).statistics(0, 0.95, false)).toMatchObject({ count: 3, clopperPearson: null });
-  expect(resultsOf(six).warnings(false)).toEqual([]);
-  expect(resultsOf(six, [1, 2]).warnings(false)).toEqual([
+  expect(resultsOf(six).computeStatistics(0, 0.95, false)).toMatchObject({ count: 3, clopperPearson: null });
+  expect(resultsOf(six).listWarnings(false)).toEqual([]);
+  expect(resultsOf(six, [1, 2]).listWarnings(false)).toEqual([
     expect.stringContaining('without bias only for a number of episodes that was fixed in advance'),
   ]);
 });
 
 test('an unresolved episode is not counted, and its interval allows for either outcome', () => {
-  const without = resultsOf(six).statistics(0, 0.95, true);
-  const missing = resultsOf(six).statistics(2, 0.95, true);
+  const without = resultsOf(six).computeStatistics(0, 0.95, true);
+  const missing = resultsOf(six).computeStatistics(2, 0.95, true);
   expect(missing).toMatchObject({ count: 3, rate: 0.5 });
   expect(missing.clopperPearson?.low).toBeLessThan(without.clopperPearson?.low ?? Number.NaN);
   expect(missing.clopperPearson?.high).toBeGreaterThan(without.clopperPearson?.high ?? Number.NaN);
-  const five = resultsOf([...six, [0, 0], [1, 0]]).statistics(0, 0.95, true);
+  const five = resultsOf([...six, [0, 0], [1, 0]]).computeStatistics(0, 0.95, true);
   expect(missing.clopperPearson?.low).toBe(five.clopperPearson?.low);
 });
 
 test('a k beyond the episodes of a task has no value, and the warning names both', () => {
   const results = resultsOf(six.slice(0, 5), [2, 3, 4]);
-  const { pass } = results.statistics(0, 0.95, true);
+  const { pass } = results.computeStatistics(0, 0.95, true);
   expect(pass.map(({ anyOf, allOf }) => [anyOf.value === null, allOf.value === null])).toEqual([
     [false, false],
     [true, true],
     [true, true],
   ]);
   expect(pass[1]?.anyOf).toEqual({ value: null, low: null, high: null });
-  expect(results.warnings(true)).toEqual([expect.stringMatching(/k = 3, 4: .* task "hard" has 2\.$/)]);
+  expect(results.listWarnings(true)).toEqual([expect.stringMatching(/k = 3, 4: .* task "hard" has 2\.$/)]);
 });
 
 test('without episodes there is no figure', () => {
-  expect(resultsOf([]).statistics(0, 0.95, true)).toEqual({
+  expect(resultsOf([]).computeStatistics(0, 0.95, true)).toEqual({
     threshold: 10,
     count: 0,
     rate: null,

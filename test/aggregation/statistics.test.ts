@@ -168,7 +168,7 @@ test('figures that need the values say when some were not kept', () => {
     quantiles: { of: 1_000_000, p50: 0.5 },
     histogram: { counts: [500_000, 500_000] },
   });
-  expect(distribution.warnings(true)).toEqual([
+  expect(distribution.listWarnings(true)).toEqual([
     expect.stringContaining('first 1000000 resolved episodes'),
     expect.stringContaining('no BCa interval'),
   ]);

@@ -24,7 +24,7 @@ const bench = createProviderPlugin({
     demands,
     command: ['run', `${boards}`],
   }),
-  allowance: ({ boards }) => ({ max: boards }),
+  getAllowance: ({ boards }) => ({ max: boards }),
 });
 const schema = createConfigSchema([...PROVIDERS, bench]);
 

@@ -124,11 +124,11 @@ const cases: Readonly<Record<string, (subject: RolloutStreamsSubject) => Promise
       await store.rollouts.note(hold, 'the server is gone');
     })();
     await using store = await open();
-    expect(await store.rollouts.unsettled(ID)).toEqual([
+    expect(await store.rollouts.listUnsettled(ID)).toEqual([
       { number: 0, begun: 0, wanted: 2, ended: new Map() },
       { number: 1, begun: 1, wanted: 4, ended: new Map([[1, result(0.5, 3)]]) },
     ]);
-    expect(await store.rollouts.running(5)).toMatchObject([{ ...stream(), problem: 'the server is gone' }]);
+    expect(await store.rollouts.listRunning(5)).toMatchObject([{ ...stream(), problem: 'the server is gone' }]);
     expect(await store.rollouts.countConcurrency('pipeline')).toBe(8);
   },
 
@@ -152,14 +152,14 @@ const cases: Readonly<Record<string, (subject: RolloutStreamsSubject) => Promise
       new Map(),
     ];
     const group = { wanted: 2, begun: 0, ended: none, head: undefined, lease: 0, leasedUntil: undefined } as const;
-    expect(await rollouts.recent(ID, 4)).toEqual([
+    expect(await rollouts.listRecent(ID, 4)).toEqual([
       { ...group, number: 4, state: 'filtered', begun: 1 },
       { ...group, number: 3, state: 'running', begun: 1, ended: new Map([[1, result(0.5, 3)]]) },
       { ...group, number: 2, state: 'ready', ended: both, head: head(2) },
       { ...group, number: 1, state: 'ready', ended: both, head: head(1), lease: 1, leasedUntil },
     ]);
     await clock.advance(LEASE);
-    expect((await rollouts.recent(ID, 5)).slice(3)).toEqual([
+    expect((await rollouts.listRecent(ID, 5)).slice(3)).toEqual([
       { ...group, number: 1, state: 'ready', ended: both, head: head(1), lease: 1 },
       { ...group, number: 0, state: 'acknowledged', head: head(0), lease: 1 },
     ]);
@@ -186,7 +186,7 @@ const cases: Readonly<Record<string, (subject: RolloutStreamsSubject) => Promise
     expect(await rollouts.hold(ID, ALICE, LEASE)).toBeUndefined();
     await rollouts.release(hold);
     expect(await rollouts.hold(ID, ALICE, LEASE)).toBeDefined();
-    expect(await rollouts.unsettled(ID)).toHaveLength(1);
+    expect(await rollouts.listUnsettled(ID)).toHaveLength(1);
   },
 
   async 'groups that are too old or without a signal are discarded and counted, and a leased one stays its trainer’s'({ open }) {
@@ -213,7 +213,7 @@ const cases: Readonly<Record<string, (subject: RolloutStreamsSubject) => Promise
     expect(await rollouts.find(ID)).toMatchObject({ state: 'failed', problem: 'the task is broken', endedAt: clock.date() });
     await expect(rollouts.begin(hold, { number: 1, begun: 0, wanted: 2 })).rejects.toBeInstanceOf(StreamLostError);
     expect(await rollouts.hold(ID, ALICE, LEASE)).toBeUndefined();
-    expect([await rollouts.running(5), await rollouts.countConcurrency('pipeline')]).toEqual([[], 0]);
+    expect([await rollouts.listRunning(5), await rollouts.countConcurrency('pipeline')]).toEqual([[], 0]);
     expect(await rollouts.lease(ID, ANY)).toBeDefined();
     await rollouts.forgetOld(1, 10);
     expect(await rollouts.list('pipeline', 5)).toHaveLength(1);
@@ -232,10 +232,10 @@ const cases: Readonly<Record<string, (subject: RolloutStreamsSubject) => Promise
     await rollouts.noteAsked(other);
     await clock.advance(9);
     await rollouts.endAbandoned(20, 'no trainer asks');
-    expect((await rollouts.running(5)).map(({ id }) => id)).toEqual([ID, other]);
+    expect((await rollouts.listRunning(5)).map(({ id }) => id)).toEqual([ID, other]);
     await clock.advance(1);
     await rollouts.endAbandoned(20, 'no trainer asks');
-    expect((await rollouts.running(5)).map(({ id }) => id)).toEqual([other]);
+    expect((await rollouts.listRunning(5)).map(({ id }) => id)).toEqual([other]);
     expect(await rollouts.find(ID)).toMatchObject({ state: 'cancelled', problem: 'no trainer asks' });
   },
 

@@ -61,11 +61,11 @@ const cases: Readonly<Record<string, Case>> = {
     await store.tasks.define({ ...old, description: 'other' });
     expect(await store.tasks.find(old.digest)).toEqual({ ...old, definedAt: at });
     expect(await store.tasks.keepBaseline(judge(task), { ...BASELINE, steps: 9 })).toEqual(BASELINE);
-    expect(await store.tasks.baseline(judge(task))).toEqual(BASELINE);
-    expect(await store.tasks.soundness(judge(task))).toEqual(report(task, 0));
+    expect(await store.tasks.findBaseline(judge(task))).toEqual(BASELINE);
+    expect(await store.tasks.findSoundness(judge(task))).toEqual(report(task, 0));
     await store.tasks.keepSoundness(judge(task), report(task, 1));
-    expect(await store.tasks.soundness(judge(task))).toEqual(report(task, 1));
-    expect(await store.tasks.baseline(judge(old))).toBeUndefined();
+    expect(await store.tasks.findSoundness(judge(task))).toEqual(report(task, 1));
+    expect(await store.tasks.findBaseline(judge(old))).toBeUndefined();
     expect(await store.tasks.find(define('3').digest)).toBeUndefined();
   },
 
@@ -80,11 +80,11 @@ const cases: Readonly<Record<string, Case>> = {
     await clock.advance(1000);
     await store.tasks.define(later);
     expect(await store.tasks.find(task.digest)).toMatchObject({ verifier: later.verifier });
-    expect(await store.tasks.baseline(judge(later))).toBeUndefined();
-    expect(await store.tasks.baseline(judge(task))).toEqual(BASELINE);
+    expect(await store.tasks.findBaseline(judge(later))).toBeUndefined();
+    expect(await store.tasks.findBaseline(judge(task))).toEqual(BASELINE);
     await store.tasks.keepSoundness(judge(later), report(later, 1));
-    expect(await store.tasks.soundness(judge(later))).toEqual(report(later, 1));
-    expect(await store.tasks.soundness(judge(task))).toBeUndefined();
+    expect(await store.tasks.findSoundness(judge(later))).toEqual(report(later, 1));
+    expect(await store.tasks.findSoundness(judge(task))).toBeUndefined();
   },
 
   async 'of several baselines that are kept at once one stands, and all hear of that one'({ open }) {
@@ -93,7 +93,7 @@ const cases: Readonly<Record<string, Case>> = {
     await Promise.all([store.tasks.define(task), store.tasks.define(task)]);
     const kept = await Promise.all([1, 2, 3, 4].map((steps) => store.tasks.keepBaseline(judge(task), { ...BASELINE, steps })));
     expect(new Set(kept.map(({ steps }) => steps)).size).toBe(1);
-    expect(await store.tasks.baseline(judge(task))).toEqual(kept[0]);
+    expect(await store.tasks.findBaseline(judge(task))).toEqual(kept[0]);
   },
 };
 

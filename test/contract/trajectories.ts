@@ -123,13 +123,13 @@ const cases: Readonly<Record<string, Case>> = {
     await trajectories.create(newEpisode('open'));
     await trajectories.close(hold, 'submit', ENDING);
     await clock.advance(1000);
-    expect(await trajectories.closedTrees(1, 10)).toEqual([]);
+    expect(await trajectories.listClosedTrees(1, 10)).toEqual([]);
     await trajectories.forgetTree(parent.id, 1);
     expect(await trajectories.find(parent.id)).toBeDefined();
     await trajectories.close(await holdNew(trajectories, fork.id), 'submit', ENDING);
-    expect(await trajectories.closedTrees(1, 10)).toEqual([]);
+    expect(await trajectories.listClosedTrees(1, 10)).toEqual([]);
     await clock.advance(1);
-    expect(await trajectories.closedTrees(1, 10)).toEqual([parent.id]);
+    expect(await trajectories.listClosedTrees(1, 10)).toEqual([parent.id]);
     await trajectories.forgetTree(parent.id, 1);
     expect(await Promise.all([parent.id, fork.id].map((id) => trajectories.find(id)))).toEqual([undefined, undefined]);
     expect(await trajectories.steps(parent.id, 0, 10)).toEqual([]);
@@ -205,9 +205,12 @@ const cases: Readonly<Record<string, Case>> = {
     ]);
     await trajectories.close(hold, 'submit', ENDING);
     expect([await list({ leastReward: 0.3 }), await list({ leastReward: 0.31, task: 'org/task' })]).toEqual([['ep-a'], []]);
-    expect([await list({ state: 'closed' }), (await trajectories.unclosed(10)).map(({ id }) => id)]).toEqual([['ep-a'], ['ep-b', 'ep-c']]);
+    expect([await list({ state: 'closed' }), (await trajectories.listUnclosed(10)).map(({ id }) => id)]).toEqual([
+      ['ep-a'],
+      ['ep-b', 'ep-c'],
+    ]);
     await trajectories.end(await holdNew(trajectories, parseAgentEpisodeId('ep-c')), 'submit');
-    expect((await trajectories.unclosed(1)).map(({ id }) => id)).toEqual(['ep-c']);
+    expect((await trajectories.listUnclosed(1)).map(({ id }) => id)).toEqual(['ep-c']);
   },
 };
 

@@ -43,7 +43,7 @@ interface Contest {
   readonly options?: CompareOptions;
 }
 
-async function compared({
+async function runComparison({
   suite = suiteWith(),
   candidates = [BETTER],
   named = candidates.map((checkpoint, i) => ({ checkpoint: checkpoint ?? paper('none'), uri: `candidate-${i}` })),
@@ -60,7 +60,7 @@ async function compared({
 
 describe('a comparison', () => {
   it('promotes a better candidate, and its summary is what the published schema says', async () => {
-    const summary = await compared({});
+    const summary = await runComparison({});
     expect(comparisonSummarySchema.parse(summary)).toEqual(summary);
     expect(summary.verdict).toBe('promote');
     expect(summary.ended).toBe('verdicts');
@@ -73,7 +73,7 @@ describe('a comparison', () => {
 
   it('continues from its journals after every end, to the result of an undisturbed one, and plays nothing twice', async () => {
     const contest = { candidates: [WORSE, TWIN, BETTER], terms: { budgetEpisodes: 1500 } };
-    const undisturbed = await compared(contest);
+    const undisturbed = await runComparison(contest);
     const journals = [0, 1, 2, 3].map(() => new MapJournal());
     const journal = (arm: number): MapJournal => journals[arm] ?? new MapJournal();
     const stored = (): number => journals.reduce((sum, { episodes }) => sum + episodes.size, 0);
@@ -88,7 +88,7 @@ describe('a comparison', () => {
         return play(episode);
       };
       const fixture = { program: scriptedRunner(interrupted), sandboxes: 1 + (ends % 7) };
-      last = await compared({ ...contest, fixture, options: { journal, signal: stop.signal } });
+      last = await runComparison({ ...contest, fixture, options: { journal, signal: stop.signal } });
       expect(last.run.recalled).toBeLessThanOrEqual(before);
       ends += 1;
     }
@@ -97,7 +97,7 @@ describe('a comparison', () => {
   });
 
   it('drops a loser early and continues with the others', async () => {
-    const summary = await compared({ candidates: [WORSE, TWIN], terms: { budgetEpisodes: 900 } });
+    const summary = await runComparison({ candidates: [WORSE, TWIN], terms: { budgetEpisodes: 900 } });
     const [worse, twin] = summary.official.candidates;
     expect([worse?.verdict, twin?.verdict]).toEqual(['regress', 'inconclusive']);
     expect(worse?.pairs).toBeLessThan(twin?.pairs ?? 0);
@@ -107,11 +107,11 @@ describe('a comparison', () => {
   });
 
   it('finds a twin equivalent within a margin', async () => {
-    expect((await compared({ candidates: [TWIN], terms: { margin: 0.1 } })).verdict).toBe('equivalent');
+    expect((await runComparison({ candidates: [TWIN], terms: { margin: 0.1 } })).verdict).toBe('equivalent');
   });
 
   it('alternates arms on a single sandbox, without playing one far ahead of the other', async () => {
-    const summary = await compared({ fixture: { sandboxes: 1 } });
+    const summary = await runComparison({ fixture: { sandboxes: 1 } });
     expect(summary.verdict).toBe('promote');
     expect(summary.run.surplus).toBeLessThan(200);
   });
@@ -119,14 +119,14 @@ describe('a comparison', () => {
   it('in blocks has the same verdicts and pairs as one by one, on one sandbox and on many', async () => {
     const terms = { budgetEpisodes: 1500 };
     const candidates = [BETTER, TWIN, WORSE];
-    const { suite: _, ...expected } = (await compared({ candidates, terms })).official;
+    const { suite: _, ...expected } = (await runComparison({ candidates, terms })).official;
     for (const form of [
       { mode: 'lockstep', width: 4, block: 28 },
       { mode: 'vector', width: 64 },
     ]) {
       for (const sandboxes of [1, 16]) {
         const suite = suiteWith({ play: form });
-        const { official, run } = await compared({ suite, candidates, terms, fixture: { sandboxes } });
+        const { official, run } = await runComparison({ suite, candidates, terms, fixture: { sandboxes } });
         const { suite: __, ...figures } = official;
         expect(figures).toEqual(expected);
         expect(run.nonDeterministic).toEqual([]);
@@ -138,9 +138,9 @@ describe('a comparison', () => {
     const contest = { suite: suiteWith({ play: { mode: 'vector', width: 64 } }), terms: { budgetEpisodes: 1000 } };
     const journals = [new MapJournal(), new MapJournal()];
     const options = { journal: (arm: number) => journals[arm] ?? new MapJournal() };
-    const undisturbed = await compared({ ...contest, options });
+    const undisturbed = await runComparison({ ...contest, options });
     for (const journal of journals) for (const index of journal.episodes.keys()) if (index % 37 === 5) journal.episodes.delete(index);
-    const again = await compared({ ...contest, options, fixture: { sandboxes: 3 } });
+    const again = await runComparison({ ...contest, options, fixture: { sandboxes: 3 } });
     expect(JSON.stringify(again.official)).toBe(JSON.stringify(undisturbed.official));
     expect(again.run.recalled).toBeGreaterThan(100);
     expect(again.run.nonDeterministic).toEqual([]);
@@ -148,21 +148,21 @@ describe('a comparison', () => {
 
   it('needs to know the range of the return', async () => {
     const suite = suiteWith({ reward: {}, failureScores: { timeout: 0, crash: 0 } });
-    await expect(compared({ suite })).rejects.toThrow(/reward\.bounds/);
+    await expect(runComparison({ suite })).rejects.toThrow(/reward\.bounds/);
   });
 
   it('of a checkpoint with itself is refused by its given name', async () => {
     const named = { checkpoint: OLD ?? paper('old'), uri: 'sha256:0', name: 'copy.safetensors' };
-    await expect(compared({ candidates: [OLD], named: [named] })).rejects.toThrow(
+    await expect(runComparison({ candidates: [OLD], named: [named] })).rejects.toThrow(
       /^copy\.safetensors and baseline are the same checkpoint/,
     );
-    await expect(compared({ candidates: [OLD] })).rejects.toThrow(/candidate-0 and baseline are the same checkpoint/);
+    await expect(runComparison({ candidates: [OLD] })).rejects.toThrow(/candidate-0 and baseline are the same checkpoint/);
   });
 
   it('gives the same bytes on 1, 16 and 64 sandboxes, whatever the order and the losses', async () => {
     const candidates = [BETTER, TWIN, WORSE];
     const terms = { budgetEpisodes: 1500 };
-    const expected = JSON.stringify((await compared({ candidates, terms, fixture: { sandboxes: 1 } })).official);
+    const expected = JSON.stringify((await runComparison({ candidates, terms, fixture: { sandboxes: 1 } })).official);
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(1, 16, 64),
@@ -181,7 +181,7 @@ describe('a comparison', () => {
             }
             return play(episode);
           });
-          const summary = await compared({ candidates, terms, fixture: { program, sandboxes } });
+          const summary = await runComparison({ candidates, terms, fixture: { program, sandboxes } });
           expect(JSON.stringify(summary.official)).toBe(expected);
         },
       ),
@@ -193,7 +193,7 @@ describe('a comparison', () => {
 it('a suite with adaptive allocation is compared on tasks that are drawn by weight, so that indices stay pairs', async () => {
   const tasks = [1, 3].map((weight, task) => ({ name: `task-${task}`, weight, environment: 'm:f' }));
   const of = async (allocation: string): Promise<ComparisonSummary> =>
-    await compared({ suite: suiteWith({ environment: undefined, tasks, allocation }), terms: { budgetEpisodes: 600 } });
+    await runComparison({ suite: suiteWith({ environment: undefined, tasks, allocation }), terms: { budgetEpisodes: 600 } });
   expect((await of('adaptive')).official).toEqual((await of('proportional')).official);
 });
 
@@ -214,8 +214,8 @@ describe('a recorded baseline', () => {
 
   it('gives the verdict that playing it again would', async () => {
     const baseline = { kind: 'recorded', ...(await readRecordedBaseline(await record(), suite)) } as const;
-    const recorded = await compared({ suite, baseline });
-    const played = await compared({ suite });
+    const recorded = await runComparison({ suite, baseline });
+    const played = await runComparison({ suite });
     expect(recorded.baseline.recorded).toBe(true);
     // Of the recording the greater part is left over, but none of it was played for this.
     expect(recorded.run.surplus).toBe(recorded.run.outcomes - recorded.official.pairs);
@@ -224,7 +224,7 @@ describe('a recorded baseline', () => {
 
   it('that ends too early is reported', async () => {
     const baseline = { kind: 'recorded', ...(await readRecordedBaseline(await record(), suite)) } as const;
-    const summary = await compared({ suite, baseline, candidates: [TWIN] });
+    const summary = await runComparison({ suite, baseline, candidates: [TWIN] });
     expect(summary.official).toMatchObject({ pairs: 400, endedBy: 'episodes' });
     expect(summary.official.warnings.join()).toMatch(/recorded baseline ended after 400/);
   });

@@ -146,7 +146,7 @@ describe('a distributor', () => {
   it('delivers nothing twice to a sandbox, and counts each run separately', async () => {
     const inbox = new NotingInbox([]);
     const shared = new Distributor();
-    const [first, second] = [shared.forRun({}), shared.forRun({})];
+    const [first, second] = [shared.createForRun({}), shared.createForRun({})];
     await first.deliver(checkpoint(1), inbox, NEVER);
     await second.deliver(checkpoint(1), inbox, NEVER);
     expect([first.deliveries, second.deliveries]).toEqual([{ upload: 1 }, {}]);

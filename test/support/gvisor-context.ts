@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { probeGvisor } from '../../src/adapters/sandbox/gvisor/capabilities.ts';
-import { nameContainer, stateDirectory } from '../../src/adapters/sandbox/gvisor/command-line.ts';
+import { nameContainer, getStateDirectory } from '../../src/adapters/sandbox/gvisor/command-line.ts';
 import { createGvisorProvider } from '../../src/adapters/sandbox/gvisor/gvisor-provider.ts';
 import { killProcess } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { listChildren, listProcesses } from './process-table.ts';
@@ -109,7 +109,7 @@ done; true`;
 
 async function markedIn(directory: string, marker: string): Promise<readonly string[]> {
   const rootless = process.getuid?.() === 0 ? [] : ['--rootless'];
-  const runsc = [`--root=${stateDirectory(directory)}`, ...rootless, 'exec', '--user=0:0', nameContainer(directory)];
+  const runsc = [`--root=${getStateDirectory(directory)}`, ...rootless, 'exec', '--user=0:0', nameContainer(directory)];
   try {
     const { stdout } = await run('runsc', [...runsc, '/bin/sh', '-c', FIND, 'find', marker]);
     return stdout.split('\n').filter((line) => line !== '');

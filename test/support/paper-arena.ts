@@ -11,8 +11,8 @@ export const PAPER_ARENA: EpisodeCalls = {
   tasks: refuse,
   start: refuse,
   fork: refuse,
-  files: refuse,
-  fileContent: refuse,
+  listFiles: refuse,
+  readFileContent: refuse,
   diff: refuse,
   step: refuse,
   find: refuse,
@@ -30,7 +30,7 @@ export const PAPER_ROLLOUTS: RolloutCalls = {
   start: refuse,
   find: refuse,
   list: refuse,
-  board: refuse,
+  readBoard: refuse,
   watch: () => {
     throw new Error('nothing is played here');
   },

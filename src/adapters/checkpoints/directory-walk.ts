@@ -5,7 +5,7 @@ import PQueue from 'p-queue';
 import { InputError } from '../../kernel/errors.ts';
 import { assertCheckpointPath } from '../../policy-distribution/checkpoint.ts';
 import { CheckpointChangedError, type ListedFile, type ListOptions } from '../../policy-distribution/checkpoint-source.ts';
-import { translateErrors, linkError, createSpecialFileError } from './file-failures.ts';
+import { translateErrors, createLinkError, createSpecialFileError } from './file-failures.ts';
 import { toListedFile } from './file-revision.ts';
 import { isInside } from './roots.ts';
 
@@ -77,10 +77,10 @@ export class DirectoryWalk {
 
   async #visit(address: string, path: string, chain: readonly string[]): Promise<void> {
     const real = await translateErrors(address, () => realpath(address));
-    if (!isInside(this.#root, real)) throw linkError(address, `leads to ${real}, outside of the checkpoint`);
+    if (!isInside(this.#root, real)) throw createLinkError(address, `leads to ${real}, outside of the checkpoint`);
     const stats = await translateErrors(address, () => stat(real, { bigint: true }));
     if (stats.isDirectory()) {
-      if (chain.includes(real)) throw linkError(address, `leads back to ${real}, which it is in`);
+      if (chain.includes(real)) throw createLinkError(address, `leads back to ${real}, which it is in`);
       await this.#enter(real, path, [...chain, real]);
     } else if (stats.isFile()) {
       this.#add(toListedFile(path, real, stats));

@@ -8,7 +8,7 @@ export async function translateErrors<Value>(address: string, operation: () => P
   try {
     return await operation();
   } catch (error) {
-    throw readError(address, error);
+    throw toReadError(address, error);
   }
 }
 
@@ -17,11 +17,11 @@ export async function* translateErrorsOfEach<Value>(address: string, values: Asy
   try {
     yield* values;
   } catch (error) {
-    throw readError(address, error);
+    throw toReadError(address, error);
   }
 }
 
-export function readError(address: string, error: unknown): MusterError {
+export function toReadError(address: string, error: unknown): MusterError {
   if (error instanceof MusterError) return error;
   switch (getErrorCode(error)) {
     case 'ENOENT':
@@ -33,13 +33,13 @@ export function readError(address: string, error: unknown): MusterError {
         cause: error,
       });
     case 'ELOOP':
-      return linkError(address, 'is a symbolic link that leads to itself');
+      return createLinkError(address, 'is a symbolic link that leads to itself');
     default:
       return new InfrastructureError('checkpoint.read', `checkpoint: reading ${address} failed: ${getMessage(error)}`, { cause: error });
   }
 }
 
-export function linkError(address: string, found: string): InputError {
+export function createLinkError(address: string, found: string): InputError {
   return new InputError('checkpoint.link', `checkpoint: ${address} ${found}; put the file itself in its place (cp -L)`);
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../../policy-distribution/checkpoint-source.ts';
 import { getDataFileName } from '../../policy-distribution/data-beside.ts';
 import { DirectoryWalk } from './directory-walk.ts';
-import { translateErrors, translateErrorsOfEach, readError, createSpecialFileError } from './file-failures.ts';
+import { translateErrors, translateErrorsOfEach, toReadError, createSpecialFileError } from './file-failures.ts';
 import { toListedFile, formatRevision } from './file-revision.ts';
 import { LARGE_BYTES, readLarge } from './large-file.ts';
 import { Roots } from './roots.ts';
@@ -82,7 +82,7 @@ async function listFileBeside(given: string, roots: Roots | undefined): Promise<
   if (path === undefined) return undefined;
   const root = await realpath(path).catch((error: unknown) => {
     if (getErrorCode(error) === 'ENOENT') return undefined;
-    throw readError(path, error);
+    throw toReadError(path, error);
   });
   if (root === undefined) return undefined;
   await roots?.assertInside(root, path);
@@ -122,14 +122,14 @@ async function openListed(file: ListedFile): Promise<FileHandle> {
     const code = getErrorCode(error);
     if (code === 'ENOENT') throw new CheckpointChangedError(file.address, 'it is gone');
     if (code === 'ELOOP' || code === 'ENXIO') throw new CheckpointChangedError(file.address, 'something else took its place');
-    throw readError(file.address, error);
+    throw toReadError(file.address, error);
   }
 }
 
 async function assertUnchanged(handle: FileHandle, file: ListedFile): Promise<void> {
   const opened = await translateErrors(file.address, () => handle.stat({ bigint: true }));
   const named = await stat(file.address, { bigint: true }).catch((error: unknown) => {
-    throw getErrorCode(error) === 'ENOENT' ? new CheckpointChangedError(file.address, 'it is gone') : readError(file.address, error);
+    throw getErrorCode(error) === 'ENOENT' ? new CheckpointChangedError(file.address, 'it is gone') : toReadError(file.address, error);
   });
   for (const stats of [opened, named]) {
     const revision = formatRevision(stats);

@@ -200,13 +200,13 @@ async function makeOutDirectory(path: string): Promise<string | undefined> {
 }
 
 async function holdDirectory(path: string, clock: Clock): Promise<AsyncDisposable> {
-  const inUseError = (other: string): InputError =>
+  const createInUseError = (other: string): InputError =>
     new InputError(
       'out.in-use',
       `--out ${path}: another process writes its results there (${other}); wait for its end, or name a new directory`,
     );
   try {
-    return await holdPath(join(path, EPISODES), HOLD, clock, inUseError);
+    return await holdPath(join(path, EPISODES), HOLD, clock, createInUseError);
   } catch (error) {
     throw error instanceof MusterError ? error : createUnkeptError(path, error);
   }

@@ -36,7 +36,7 @@ export class ImageRoots {
 
   /** Whether a directory is a root that this version has made. */
   async isWhole(root: string): Promise<boolean> {
-    return (await isThere(root)) && (await isThere(settingsFile(root)));
+    return (await isThere(root)) && (await isThere(getSettingsFile(root)));
   }
 
   /**
@@ -60,13 +60,13 @@ export class ImageRoots {
 
   /** The configuration of the image that a root was made of. @param root a result of this class. */
   async readSettings(root: string): Promise<ImageSettings> {
-    const file = settingsFile(root);
+    const file = getSettingsFile(root);
     return readOwnFile(file, settingsSchema, await readFile(file, 'utf8'));
   }
 
   /** Beside the root, which has only the image's own files. */
   async #noteSettings(root: string, settings: ImageSettings): Promise<void> {
-    const note = settingsFile(root);
+    const note = getSettingsFile(root);
     if (await isThere(note)) return;
     const scratch = await this.makeScratchDirectory();
     await writeFile(join(scratch, FILES), JSON.stringify(settings));
@@ -139,7 +139,7 @@ function readOwnFile<Schema extends z.ZodType>(where: string, schema: Schema, te
   }
 }
 
-const settingsFile = (root: string): string => `${root}.settings.json`;
+const getSettingsFile = (root: string): string => `${root}.settings.json`;
 
 async function isThere(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined;

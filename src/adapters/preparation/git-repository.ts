@@ -56,7 +56,7 @@ export class GitRepository implements AsyncDisposable {
     return new GitRepository(directory, from);
   }
 
-  async head(signal: AbortSignal): Promise<string> {
+  async readHead(signal: AbortSignal): Promise<string> {
     try {
       return (await this.#git(['rev-parse', '--verify', 'HEAD^{commit}'], signal)).toString('utf8').trim();
     } catch (error) {
@@ -69,7 +69,7 @@ export class GitRepository implements AsyncDisposable {
   }
 
   /** The latest first. @param most how many. */
-  async commits(most: number, signal: AbortSignal): Promise<readonly Commit[]> {
+  async listCommits(most: number, signal: AbortSignal): Promise<readonly Commit[]> {
     const text = await this.#git(['log', '--first-parent', '-z', `--max-count=${most}`, '--format=%H%x1f%P%x1f%ct%x1f%B', 'HEAD'], signal);
     return text
       .toString('utf8')
@@ -88,7 +88,7 @@ export class GitRepository implements AsyncDisposable {
   }
 
   /** The changes of a commit against its first parent. */
-  async changes({ id, parent }: Commit, signal: AbortSignal): Promise<readonly FileChange[]> {
+  async listChanges({ id, parent }: Commit, signal: AbortSignal): Promise<readonly FileChange[]> {
     if (parent === undefined) return [];
     const args = ['diff-tree', '-r', '-z', '--no-renames', '--no-ext-diff', '--no-textconv', '--raw', '--numstat', parent, id];
     const parts = (await this.#git(args, signal)).toString('utf8').split('\0');
@@ -121,17 +121,17 @@ export class GitRepository implements AsyncDisposable {
    *
    * @throws InputError `repository.tree` for names that are no UTF-8, links out of the tree, and more than the bounds.
    */
-  async files(commit: string, signal: AbortSignal): Promise<SourceFiles> {
+  async readFiles(commit: string, signal: AbortSignal): Promise<SourceFiles> {
     const entries = readTree(await this.#git(['ls-tree', '-r', '-z', '-l', '--full-tree', commit], signal));
-    const contents = await this.#blobs([...new Set(entries.map(({ object }) => object))], signal);
+    const contents = await this.#readBlobs([...new Set(entries.map(({ object }) => object))], signal);
     const files = new Map<string, SourceFile>();
-    const contentOf = (object: string): Buffer => contents.get(object) ?? Buffer.alloc(0);
+    const readContent = (object: string): Buffer => contents.get(object) ?? Buffer.alloc(0);
     for (const { path, mode, object } of entries)
-      if (mode !== '120000') files.set(path, { content: contentOf(object), executable: mode === '100755' });
+      if (mode !== '120000') files.set(path, { content: readContent(object), executable: mode === '100755' });
     for (const { path, mode, object } of entries) {
       if (mode !== '120000') continue;
-      const target = posix.join(posix.dirname(path), contentOf(object).toString('utf8'));
-      const isOutside = contentOf(object).toString('utf8').startsWith('/') || target.startsWith('..');
+      const target = posix.join(posix.dirname(path), readContent(object).toString('utf8'));
+      const isOutside = readContent(object).toString('utf8').startsWith('/') || target.startsWith('..');
       if (isOutside) throw refuseTree(`${path} is a link out of the tree`);
       const found = files.get(target);
       if (found !== undefined) files.set(path, found);
@@ -140,7 +140,7 @@ export class GitRepository implements AsyncDisposable {
   }
 
   /** References that reach a commit outside of HEAD's own history: tags, branches, packed references, entries of reflogs. One text each. */
-  async waysTo(commit: string, signal: AbortSignal): Promise<readonly string[]> {
+  async listWaysTo(commit: string, signal: AbortSignal): Promise<readonly string[]> {
     const listed = await this.#git(['for-each-ref', '--count=20', `--contains=${commit}`, '--format=%(refname)'], signal);
     const packed = await readFile(join(this.#source, '.git', 'packed-refs'), 'utf8').catch(() => '');
     const references = listed
@@ -169,12 +169,12 @@ export class GitRepository implements AsyncDisposable {
     return runGit([`--git-dir=${this.#directory}`, ...args], QUICK, signal, input);
   }
 
-  async #blobs(objects: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, Buffer>> {
+  async #readBlobs(objects: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, Buffer>> {
     const missing = objects.filter((object) => !this.#kept.has(object));
     if (this.#keptBytes > MOST_KEPT) {
       this.#kept.clear();
       this.#keptBytes = 0;
-      return this.#blobs(objects, signal);
+      return this.#readBlobs(objects, signal);
     }
     if (missing.length > 0) {
       const output = await this.#git(['cat-file', '--batch'], signal, Buffer.from(`${missing.join('\n')}\n`));

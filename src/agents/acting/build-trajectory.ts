@@ -29,12 +29,12 @@ export function buildTrajectory(
     taskSeed: environmentSeed,
     agent: agentDigest,
     model: course.model,
-    tools: course.tools.map((tool) => ({ ...tool, parameters: jsonObject(tool.parameters) })),
+    tools: course.tools.map((tool) => ({ ...tool, parameters: toJsonObject(tool.parameters) })),
     prompt: [...course.prompt],
     turns: course.turns,
     segments: course.segments.map(formatList),
     ...(course.isRewritten === undefined ? {} : { rewritten: course.isRewritten }),
-    ...judged(verdict),
+    ...pickReward(verdict),
     status: parseStatus(stopReason),
     stopReason,
     timings: {
@@ -48,7 +48,7 @@ export function buildTrajectory(
   };
 }
 
-function judged(verdict: Verdict | undefined): Pick<Trajectory, 'reward' | 'components' | 'verdict'> {
+function pickReward(verdict: Verdict | undefined): Pick<Trajectory, 'reward' | 'components' | 'verdict'> {
   if (verdict === undefined || verdict.reward === null) return { reward: null, components: {}, verdict: null };
   const { reward, gate, components, stages } = verdict;
   const measured = components.flatMap(({ name, score }) => (score === null ? [] : [[name, score] as const]));
@@ -83,7 +83,7 @@ function formatList({ ids, lossMask, logprobs, versions }: Segment): Trajectory[
   return { ids: [...ids], lossMask: [...lossMask], logprobs: logprobs && [...logprobs], versions: [...versions] };
 }
 
-function jsonObject(value: Readonly<Record<string, unknown>>): Trajectory['tools'][number]['parameters'] {
+function toJsonObject(value: Readonly<Record<string, unknown>>): Trajectory['tools'][number]['parameters'] {
   return JSON.parse(JSON.stringify(value));
 }
 

@@ -24,7 +24,7 @@ export function buildTranscript(played: readonly PlayedStep[]): Transcript {
       rest: rest && rest.files.length > 0 ? texts.shortenDiff(rest) : null,
       stopReason,
       printed: printed === undefined || printed === '' ? null : texts.shorten(printed),
-      verdict: verdict ? judged(verdict, texts) : null,
+      verdict: verdict ? toJudged(verdict, texts) : null,
     };
   });
   return { format: 1, steps, omitted: texts.omitted };
@@ -75,7 +75,7 @@ function splitAction(action: object): { readonly name: string; readonly rest: ob
   return { name: typeof name === 'string' ? name : 'tool', rest: Object.fromEntries(entries.filter(([key]) => key !== 'action')) };
 }
 
-function judged(verdict: Verdict, texts: Texts): TranscriptStep['verdict'] {
+function toJudged(verdict: Verdict, texts: Texts): TranscriptStep['verdict'] {
   const { reward, problem, gate, components, stages } = verdict;
   const { passed, total } = countTests(verdict);
   return {

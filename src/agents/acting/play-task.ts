@@ -62,7 +62,7 @@ export async function playTask(episode: TaskEpisode, context: PlayContext, signa
   const startedAt = context.clock.date();
   try {
     const graded = new Map<string, number>();
-    const played = await playSteps(episode, stepsTerms(episode, context, graded), context.sandboxes, signal);
+    const played = await playSteps(episode, createStepsTerms(episode, context, graded), context.sandboxes, signal);
     const endedAt = context.clock.date();
     const trajectories = played.flatMap(({ step, acted, verdict }) => {
       const isOnly = task.steps.length === 1;
@@ -87,7 +87,7 @@ export async function playTask(episode: TaskEpisode, context: PlayContext, signa
 }
 
 /** @param graded gets the seconds that the grading of each step has taken. */
-function stepsTerms(episode: TaskEpisode, context: PlayContext, graded: Map<string, number>): StepsTerms {
+function createStepsTerms(episode: TaskEpisode, context: PlayContext, graded: Map<string, number>): StepsTerms {
   const { task, content, agent, environmentSeed } = episode;
   return {
     own: agent.agent === 'oracle' ? [SOLUTION] : [],

@@ -57,7 +57,7 @@ export class ActionExecutor {
 
   /** @param seconds most seconds of a command, whatever it requests. @throws InfrastructureError when the workspace is lost; the signal's reason. */
   async perform(action: Action, seconds: number, signal: AbortSignal): Promise<Performed> {
-    return this.#toPerformed(await this.#done(action, seconds, signal));
+    return this.#toPerformed(await this.#carryOut(action, seconds, signal));
   }
 
   /** Runs a tool of the task. @throws as `perform` does. */
@@ -70,7 +70,7 @@ export class ActionExecutor {
     return { observation: toObservation(data), bytesWritten, effect: { delta, isOpen: data.kind === 'ran' || this.#runsOn, changes } };
   }
 
-  async #done(action: Action, seconds: number, signal: AbortSignal): Promise<Done> {
+  async #carryOut(action: Action, seconds: number, signal: AbortSignal): Promise<Done> {
     switch (action.action) {
       case 'read_file':
         return { data: await this.#read(action, signal) };
@@ -95,7 +95,7 @@ export class ActionExecutor {
   }
 
   async #read({ file, from, lines }: Extract<Action, { action: 'read_file' }>, signal: AbortSignal): Promise<ObservationData> {
-    const read = await this.#text(file, signal);
+    const read = await this.#readText(file, signal);
     if ('refused' in read) return read.refused;
     const all = read.text === '' ? [] : read.text.split(/(?<=\n)/);
     const shown = all.slice(from - 1, lines === undefined ? undefined : from - 1 + lines);
@@ -104,13 +104,13 @@ export class ActionExecutor {
   }
 
   async #write(file: string, content: Buffer, signal: AbortSignal): Promise<Done> {
-    const changed = await this.#files.change({ written: [{ path: this.#path(file), content }], removed: [] }, signal);
+    const changed = await this.#files.change({ written: [{ path: this.#resolvePath(file), content }], removed: [] }, signal);
     if (changed.kind === 'refused') return { data: refuseFile(changed.refusal) };
     return { data: { kind: 'written', file, bytes: content.length }, bytesWritten: content.length, delta: changed.result };
   }
 
   async #edit({ file, old, new: replacement }: Extract<Action, { action: 'edit_file' }>, signal: AbortSignal): Promise<Done> {
-    const read = await this.#files.read(this.#path(file), FILE_BYTES, signal);
+    const read = await this.#files.read(this.#resolvePath(file), FILE_BYTES, signal);
     if (read.kind === 'refused') return { data: refuseFile(read.refusal) };
     const content = read.result;
     const sought = Buffer.from(old);
@@ -132,7 +132,7 @@ export class ActionExecutor {
     const files: { file: string; change: 'added' | 'changed' | 'removed' }[] = [];
     for (const part of read.files) {
       const { source, target } = part;
-      const before = source === null ? { text: '' } : await this.#before(source, texts, signal);
+      const before = source === null ? { text: '' } : await this.#readBefore(source, texts, signal);
       if ('refused' in before) return { data: before.refused };
       if (source === null && target !== null && (await this.#exists(target, texts, signal)))
         return { data: refuse('patch', `${target}: the patch makes it, but it is there already`) };
@@ -150,16 +150,16 @@ export class ActionExecutor {
   }
 
   /** A file as the parts of the patch before have left it. */
-  async #before(file: string, texts: ReadonlyMap<string, string | null>, signal: AbortSignal): Promise<TextOfFile> {
+  async #readBefore(file: string, texts: ReadonlyMap<string, string | null>, signal: AbortSignal): Promise<TextOfFile> {
     const known = texts.get(file);
-    if (known === undefined) return await this.#text(file, signal);
+    if (known === undefined) return await this.#readText(file, signal);
     return known === null ? { refused: refuse('missing', `${file}: the patch has removed it before`) } : { text: known };
   }
 
   async #exists(file: string, texts: ReadonlyMap<string, string | null>, signal: AbortSignal): Promise<boolean> {
     const known = texts.get(file);
     if (known !== undefined) return known !== null;
-    const read = await this.#files.read(this.#path(file), FILE_BYTES, signal);
+    const read = await this.#files.read(this.#resolvePath(file), FILE_BYTES, signal);
     return read.kind === 'given' || read.refusal.kind !== 'missing';
   }
 
@@ -167,14 +167,14 @@ export class ActionExecutor {
     const written: { path: string; content: Buffer }[] = [];
     const removed: string[] = [];
     for (const [file, text] of texts) {
-      if (text === null) removed.push(this.#path(file));
-      else written.push({ path: this.#path(file), content: Buffer.from(text) });
+      if (text === null) removed.push(this.#resolvePath(file));
+      else written.push({ path: this.#resolvePath(file), content: Buffer.from(text) });
     }
     return { change: { written, removed }, bytes: written.reduce((sum, { content }) => sum + content.length, 0) };
   }
 
   async #list({ path, depth }: Extract<Action, { action: 'list_files' }>, signal: AbortSignal): Promise<ObservationData> {
-    const listed = await this.#files.list(this.#path(path), depth, MOST_ENTRIES, signal);
+    const listed = await this.#files.list(this.#resolvePath(path), depth, MOST_ENTRIES, signal);
     if (listed.kind === 'refused') return refuseFile(listed.refusal);
     const { items, total, isComplete } = listed.result;
     return {
@@ -187,15 +187,15 @@ export class ActionExecutor {
   }
 
   async #search({ text, path, ignoreCase }: Extract<Action, { action: 'search' }>, signal: AbortSignal): Promise<ObservationData> {
-    const found = await this.#files.search(this.#path(path), { text, ignoresCase: ignoreCase }, MOST_MATCHES, signal);
+    const found = await this.#files.search(this.#resolvePath(path), { text, ignoresCase: ignoreCase }, MOST_MATCHES, signal);
     if (found.kind === 'refused') return refuseFile(found.refusal);
     const { items, total, isComplete } = found.result;
     const matches = items.map((item) => ({ file: escapeText(item.path), line: item.line, text: escapeText(item.text) }));
     return { kind: 'found', matches, total, isComplete };
   }
 
-  async #text(file: string, signal: AbortSignal): Promise<TextOfFile> {
-    const read: FileResult<Buffer> = await this.#files.read(this.#path(file), FILE_BYTES, signal);
+  async #readText(file: string, signal: AbortSignal): Promise<TextOfFile> {
+    const read: FileResult<Buffer> = await this.#files.read(this.#resolvePath(file), FILE_BYTES, signal);
     if (read.kind === 'refused') return { refused: refuseFile(read.refusal) };
     if (!isUtf8(read.result) || read.result.includes(0))
       return { refused: refuse('no-text', `${file} is no text (${read.result.length} bytes); run a program to look at it`) };
@@ -203,7 +203,7 @@ export class ActionExecutor {
   }
 
   /** Links and ".." are left to the program in the workspace, which knows what they lead to. */
-  #path(file: string): string {
+  #resolvePath(file: string): string {
     return file.startsWith('/') ? file : `${this.#terms.workdir}/${file}`;
   }
 }

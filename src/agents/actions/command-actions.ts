@@ -60,14 +60,14 @@ export class CommandActions {
 
   /** Runs a tool of the task with its arguments as one line of JSON. */
   async callTool({ tool, values }: ToolCall, seconds: number, signal: AbortSignal): Promise<Commanded> {
-    const rest = { ...this.#command(`${JSON.stringify(values)}\n`), seconds: boundSeconds(tool.timeout, seconds) };
+    const rest = { ...this.#buildCommand(`${JSON.stringify(values)}\n`), seconds: boundSeconds(tool.timeout, seconds) };
     return toCommanded(await this.#runOne({ argv: tool.command, ...rest }, signal));
   }
 
   async #run({ command, stdin, timeout }: Extract<Action, { action: 'run' }>, seconds: number, signal: AbortSignal): Promise<Commanded> {
     const bound = boundSeconds(timeout, seconds);
-    const ran = await this.#inShell(
-      (shell) => this.#runOne({ ...this.#shellCommand(shell, command, stdin), seconds: bound }, signal),
+    const ran = await this.#runInShell(
+      (shell) => this.#runOne({ ...this.#buildShellCommand(shell, command, stdin), seconds: bound }, signal),
       ({ result: { end } }) => end.kind === 'unstartable',
       joinChanges,
     );
@@ -81,27 +81,27 @@ export class CommandActions {
   }
 
   async #start({ name, command, stdin }: Extract<Action, { action: 'start' }>, signal: AbortSignal): Promise<ObservationData> {
-    const started = await this.#inShell(
-      (shell) => this.#started.start(name, this.#shellCommand(shell, command, stdin), signal),
+    const started = await this.#runInShell(
+      (shell) => this.#started.start(name, this.#buildShellCommand(shell, command, stdin), signal),
       (result) => result.kind === 'given' && result.result.end?.kind === 'unstartable',
     );
     return started.kind === 'given' && started.result.end === null ? { kind: 'started', name } : toPolled(name, started);
   }
 
-  #command(stdin: string): Omit<Command, 'argv' | 'seconds'> {
+  #buildCommand(stdin: string): Omit<Command, 'argv' | 'seconds'> {
     const { workdir, environment, output } = this.#terms;
     return { directory: workdir, environment, output, input: Buffer.from(stdin), sampled: false };
   }
 
   /** SHELL is set as in a terminal: without it each start of bash reads the names of all users, and the files that say where those are. */
-  #shellCommand(shell: string, command: string, stdin: string): Omit<Command, 'seconds'> {
-    const { environment, ...rest } = this.#command(stdin);
+  #buildShellCommand(shell: string, command: string, stdin: string): Omit<Command, 'seconds'> {
+    const { environment, ...rest } = this.#buildCommand(stdin);
     const { SHELL = shell } = this.#session.environment;
     return { argv: [shell, '-c', command], ...rest, environment: { SHELL, ...environment } };
   }
 
   /** With the next shell if the first does not exist. */
-  async #inShell<Result>(
+  async #runInShell<Result>(
     begin: (shell: string) => Promise<Result>,
     isMissing: (result: Result) => boolean,
     join = (_first: Result, second: Result): Result => second,

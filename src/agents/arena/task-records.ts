@@ -59,10 +59,10 @@ export interface TaskRecords {
   /** Stores it unless there is one. @returns the stored one. @throws UndefinedTaskError */
   keepBaseline(judged: JudgedTask, baseline: Baseline): Promise<Baseline>;
 
-  baseline(judged: JudgedTask): Promise<Baseline | undefined>;
+  findBaseline(judged: JudgedTask): Promise<Baseline | undefined>;
 
   /** Replaces the previous one. @throws UndefinedTaskError */
   keepSoundness(judged: JudgedTask, report: Soundness): Promise<void>;
 
-  soundness(judged: JudgedTask): Promise<Soundness | undefined>;
+  findSoundness(judged: JudgedTask): Promise<Soundness | undefined>;
 }

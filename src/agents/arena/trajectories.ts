@@ -123,7 +123,7 @@ export interface Trajectories {
   countOpen(principal: string): Promise<number>;
 
   /** Episodes that are not closed: ended ones first, and then by age of their last change. */
-  unclosed(limit: number): Promise<readonly StoredAgentEpisode[]>;
+  listUnclosed(limit: number): Promise<readonly StoredAgentEpisode[]>;
 
   /**
    * Takes the right to write an episode, unless another holder has it now. The same holder renews its own.
@@ -142,7 +142,7 @@ export interface Trajectories {
   close(hold: Hold, cause: EndCause, closed: Omit<ClosedEpisode, 'at'>): Promise<void>;
 
   /** Trees of forks whose episodes were all closed at least this many milliseconds ago, named by their first episodes. */
-  closedTrees(milliseconds: number, limit: number): Promise<readonly AgentEpisodeId[]>;
+  listClosedTrees(milliseconds: number, limit: number): Promise<readonly AgentEpisodeId[]>;
 
   /** Removes every episode of such a tree, and its steps; nothing when one of them was not closed that long ago. */
   forgetTree(tree: AgentEpisodeId, milliseconds: number): Promise<void>;

@@ -11,7 +11,7 @@ import type { SeriesResult } from '../workspace/series.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import { readEnding, shortenEvidence } from './endings.ts';
-import { runOnCases, withoutBound } from './case-runs.ts';
+import { runOnCases, leaveUnbounded } from './case-runs.ts';
 import { describeCandidateTemplate, DRIVER, listWrittenPaths, testFiles, wipeWritablePaths } from './grading-template.ts';
 import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 import { describeUnfit } from './submission.ts';
@@ -83,7 +83,7 @@ export async function* runCandidate(
     workdir,
     output: locateOutput(execute, workdir),
     trustsCommand: false,
-    within: change ? withoutBound : terms.within,
+    within: change ? leaveUnbounded : terms.within,
   };
   let at = 0;
   for await (const run of runOnCases(

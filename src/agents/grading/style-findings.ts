@@ -13,12 +13,12 @@ export function findChangedLines(before: string, after: string): ChangedLines {
   const patch = structuredPatch('', '', before, after, undefined, undefined, { context: 0, timeout: MOST_MILLISECONDS });
   if (patch === undefined) return { before: () => true, after: () => true };
   return {
-    before: (line) => patch.hunks.some(({ oldStart, oldLines }) => liesIn(line, oldStart, oldLines)),
-    after: (line) => patch.hunks.some(({ newStart, newLines }) => liesIn(line, newStart, newLines)),
+    before: (line) => patch.hunks.some(({ oldStart, oldLines }) => isIn(line, oldStart, oldLines)),
+    after: (line) => patch.hunks.some(({ newStart, newLines }) => isIn(line, newStart, newLines)),
   };
 }
 
-function liesIn(line: number, start: number, lines: number): boolean {
+function isIn(line: number, start: number, lines: number): boolean {
   return line >= start && line < start + lines;
 }
 

@@ -27,10 +27,10 @@ export function dropRemoved(laid: readonly WorkspaceFile[], submission: Submissi
   const { files = [], whole = [] } = submission ?? {};
   if (whole.length === 0) return laid;
   const left = new Set(files.map(({ path }) => path));
-  return laid.filter(({ path }) => left.has(path) || HISTORY.test(path) || !whole.some((directory) => wasTaken(path, directory)));
+  return laid.filter(({ path }) => left.has(path) || HISTORY.test(path) || !whole.some((directory) => isTaken(path, directory)));
 }
 
-function wasTaken(path: string, { source, exclude }: WholeDirectory): boolean {
+function isTaken(path: string, { source, exclude }: WholeDirectory): boolean {
   return path.startsWith(`${source}/`) && !exclude.some((pattern) => matchesGlob(path.slice(source.length + 1), pattern));
 }
 

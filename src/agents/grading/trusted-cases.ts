@@ -12,7 +12,7 @@ import { cleanEnvironment } from './clean-environment.ts';
 import { joinStreams } from './endings.ts';
 import { listForkedModules } from './forked-runs.ts';
 import { describeGradingTemplate, TESTS, testFiles, wipeWritablePaths } from './grading-template.ts';
-import { runOnCases, withoutBound } from './case-runs.ts';
+import { runOnCases, leaveUnbounded } from './case-runs.ts';
 import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 
 /** Most bytes of a generator's output. */
@@ -145,7 +145,7 @@ export async function* runGolden(
     workdir,
     output: locateOutput(execute, workdir),
     trustsCommand: change === undefined,
-    within: change ? withoutBound : terms.within,
+    within: change ? leaveUnbounded : terms.within,
   };
   let at = 0;
   for await (const run of runOnCases(session, runs, cases, signal)) {

@@ -30,11 +30,11 @@ export function weighComponents(
   { weights }: Pick<ScoreTerms, 'weights'>,
   { correctness, speed, efficiency }: Scores,
 ): readonly VerdictComponent[] {
-  const shaping = (score: number | undefined): number | null => (correctness === 1 && score !== undefined ? clamp(score) : null);
+  const computeShaping = (score: number | undefined): number | null => (correctness === 1 && score !== undefined ? clamp(score) : null);
   const components: readonly VerdictComponent[] = [
     { name: 'correctness', weight: weights.correctness, score: clamp(correctness) },
-    { name: 'speed', weight: weights.speed, score: shaping(speed) },
-    { name: 'efficiency', weight: weights.efficiency, score: shaping(efficiency) },
+    { name: 'speed', weight: weights.speed, score: computeShaping(speed) },
+    { name: 'efficiency', weight: weights.efficiency, score: computeShaping(efficiency) },
   ];
   return components.filter(({ name, weight }) => weight > 0 || name === 'correctness');
 }

@@ -34,7 +34,7 @@ export class CommandAnswer implements Answer<CommandResult> {
         return undefined;
       case 'ended': {
         const { end, bytes, seconds, cpuSeconds, peakBytes, called } = frame;
-        return { ...this.#result(end, bytes), seconds, cpuSeconds, peakBytes, called };
+        return { ...this.#buildResult(end, bytes), seconds, cpuSeconds, peakBytes, called };
       }
       case 'refused':
         throw new InfrastructureError('workspace.failed', `a command could not be run: ${frame.kind} ${frame.path}: ${frame.detail}`);
@@ -46,7 +46,7 @@ export class CommandAnswer implements Answer<CommandResult> {
   /** What is known when the sandbox was ended by its memory limit. */
   outOfMemory(): CommandResult {
     return {
-      ...this.#result({ kind: 'out-of-memory' }, { stdout: 0, stderr: 0, report: 0 }),
+      ...this.#buildResult({ kind: 'out-of-memory' }, { stdout: 0, stderr: 0, report: 0 }),
       seconds: 0,
       cpuSeconds: 0,
       peakBytes: 0,
@@ -54,7 +54,7 @@ export class CommandAnswer implements Answer<CommandResult> {
     };
   }
 
-  #result(end: CommandEnd, bytes: Readonly<Record<Stream, number>>): Pick<CommandResult, 'end' | Stream> {
+  #buildResult(end: CommandEnd, bytes: Readonly<Record<Stream, number>>): Pick<CommandResult, 'end' | Stream> {
     const printed = (stream: Stream): PrintedOutput => ({
       head: Buffer.concat(this.#parts[stream].head),
       tail: Buffer.concat(this.#parts[stream].tail),

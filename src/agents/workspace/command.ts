@@ -27,7 +27,7 @@ export interface Command {
 }
 
 /** The part of a frame that requests it, without its input. @param base variables below those of the command. */
-export function commandFields(command: Command, base: Command['environment']): object {
+export function toCommandFields(command: Command, base: Command['environment']): object {
   const {
     argv,
     directory,
@@ -104,7 +104,7 @@ export const GRACE_MS = 60_000;
 export const MOST_WAITING_MS = 300_000;
 
 /** After which a workspace that has not answered a command counts as lost. */
-export function longestMilliseconds({ seconds }: Pick<Command, 'seconds'>): number {
+export function computeLongestMilliseconds({ seconds }: Pick<Command, 'seconds'>): number {
   return seconds * 1000 + MOST_WAITING_MS + GRACE_MS;
 }
 

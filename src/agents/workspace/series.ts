@@ -3,7 +3,7 @@ import {
   type Collected,
   type Command,
   type CommandResult,
-  commandFields,
+  toCommandFields,
   type FileRefusal,
   GRACE_MS,
   MOST_WAITING_MS,
@@ -91,7 +91,7 @@ export async function runSeries(session: WorkspaceSession, series: Series, signa
   const answer = new SeriesAnswer();
   const asked = {
     type: 'series',
-    ...commandFields(command, session.environment),
+    ...toCommandFields(command, session.environment),
     wiped,
     ...layFields(files),
     runs: runs.map((run) => ({ arguments: run.arguments, input: run.input.length, ...layFields(run.files) })),

@@ -54,13 +54,13 @@ class PolledAnswer extends FileAnswer<Polled> {
 
   protected override takePart(frame: AnswerFrame): Polled | undefined | 'unexpected' {
     if (frame.type === 'polled')
-      return { end: frame.end, stdout: this.#printed('stdout', frame.bytes), stderr: this.#printed('stderr', frame.bytes) };
+      return { end: frame.end, stdout: this.#getPrinted('stdout', frame.bytes), stderr: this.#getPrinted('stderr', frame.bytes) };
     if (frame.type !== 'output' || frame.stream === 'report') return 'unexpected';
     this.#parts[frame.stream][frame.part].push(frame.data);
     return undefined;
   }
 
-  #printed(stream: 'stdout' | 'stderr', bytes: Readonly<Record<'stdout' | 'stderr', number>>): PrintedOutput {
+  #getPrinted(stream: 'stdout' | 'stderr', bytes: Readonly<Record<'stdout' | 'stderr', number>>): PrintedOutput {
     const { head, tail } = this.#parts[stream];
     return { head: Buffer.concat(head), tail: Buffer.concat(tail), total: bytes[stream] };
   }

@@ -15,10 +15,10 @@ import {
   type Collected,
   type CollectionBounds,
   type Command,
-  commandFields,
+  toCommandFields,
   type CommandResult,
   GRACE_MS,
-  longestMilliseconds,
+  computeLongestMilliseconds,
   type WorkspaceFile,
 } from './command.ts';
 import { OpenRequests, type OpenRequest } from './open-requests.ts';
@@ -112,9 +112,9 @@ export class WorkspaceSession implements Occupant {
     const { input = new Uint8Array() } = command;
     const answer = new CommandAnswer(line);
     try {
-      return await this.#ask(answer, longestMilliseconds(command), signal, async (request) => {
+      return await this.#ask(answer, computeLongestMilliseconds(command), signal, async (request) => {
         for (const data of splitChunks(input)) await this.#send({ type: 'input', request, data });
-        await this.#send({ type: 'exec', request, ...commandFields(command, this.environment), line: line !== undefined });
+        await this.#send({ type: 'exec', request, ...toCommandFields(command, this.environment), line: line !== undefined });
         line?.attach((frame) => void this.#send({ request, ...frame }));
       });
     } catch (error) {
@@ -127,7 +127,7 @@ export class WorkspaceSession implements Occupant {
   async put(files: readonly WorkspaceFile[], signal: AbortSignal): Promise<void> {
     const answers: Promise<true>[] = [];
     let isOver = false;
-    const sent = this.#inTurn(async () => {
+    const sent = this.#sendInTurn(async () => {
       for (const file of files) {
         if (isOver) return;
         const { request, answered } = this.#openRequest(new DoneAnswer());
@@ -199,7 +199,7 @@ export class WorkspaceSession implements Occupant {
     send: (request: number) => Promise<void>,
   ): Promise<Result> {
     const { request, answered } = this.#openRequest(answer);
-    const sent = this.#inTurn(() => send(request));
+    const sent = this.#sendInTurn(() => send(request));
     return await this.#unlessSilent(
       milliseconds,
       sent.then(() => answered),
@@ -208,7 +208,7 @@ export class WorkspaceSession implements Occupant {
   }
 
   /** The frames of different requests are not interleaved. */
-  #inTurn(send: () => Promise<void>): Promise<void> {
+  #sendInTurn(send: () => Promise<void>): Promise<void> {
     const sent = this.#turn.then(send);
     this.#turn = sent.catch(() => undefined);
     return sent;

@@ -1,5 +1,5 @@
 import { type FileResult, ChangeAnswer, FileAnswer } from './file-answers.ts';
-import { GRACE_MS, longestMilliseconds, type Command, type CommandResult } from './command.ts';
+import { GRACE_MS, computeLongestMilliseconds, type Command, type CommandResult } from './command.ts';
 import type { AnswerFrame } from './workspace-frames.ts';
 import type { WorkspaceSession } from './workspace-session.ts';
 
@@ -55,7 +55,7 @@ export async function runAndReadChanges(
 ): Promise<RunWithChanges> {
   const ran = session.run(command, signal);
   const look = { type: 'snapshot', paths, baseline: false, ...SNAPSHOT_BOUNDS };
-  const looked = session.request(new DeltaAnswer(), look, signal, undefined, longestMilliseconds(command) + GRACE_MS);
+  const looked = session.request(new DeltaAnswer(), look, signal, undefined, computeLongestMilliseconds(command) + GRACE_MS);
   // The command fails with it, and says why.
   looked.catch(() => undefined);
   const result = await ran;

@@ -99,7 +99,7 @@ export class CandidateComparison {
     const average = (mean / range) * (count / (count + 1));
     const variance = (sumOfSquares / range / range + 1) / (count + 1);
     const decided = this.#evidence.expectedUntil(needed, average, variance, Math.sqrt(variance / (count + PSEUDO_PAIRS)));
-    const equivalent = this.#sequence.expectedWithinMargin(average, variance) - this.pairs;
+    const equivalent = this.#sequence.estimateWithinMargin(average, variance) - this.pairs;
     return Math.max(1, Math.ceil(Math.min(decided, equivalent)));
   }
 
@@ -119,7 +119,7 @@ export class CandidateComparison {
   /** @param seed of the bootstrap. @param failed how many of the candidate's episodes failed. */
   official(seed: number, failed = 0): CandidateFigures {
     const { tasks, confidence } = this.#askImprovement(seed);
-    return this.#official(computeProbabilityOfImprovement(tasks, confidence, seed), failed);
+    return this.#computeOfficial(computeProbabilityOfImprovement(tasks, confidence, seed), failed);
   }
 
   /**
@@ -127,14 +127,14 @@ export class CandidateComparison {
    * figures.
    */
   async officialBy(workOut: WorkOutImprovement, seed: number, failed = 0): Promise<CandidateFigures> {
-    return this.#official(await workOut(this.#askImprovement(seed)), failed);
+    return this.#computeOfficial(await workOut(this.#askImprovement(seed)), failed);
   }
 
   #askImprovement(seed: number): ImprovementQuestion {
     return { tasks: this.#sample.kept.groupByTask(), confidence: this.#terms.confidence, seed };
   }
 
-  #official(improvement: ProbabilityOfImprovement | undefined, failed: number): CandidateFigures {
+  #computeOfficial(improvement: ProbabilityOfImprovement | undefined, failed: number): CandidateFigures {
     const sample = this.#sample;
     const { promote, regress, low, high } = this.#point();
     const { intervalConfidence, needed } = this.#terms;
@@ -151,7 +151,7 @@ export class CandidateComparison {
       standardError: toFigure(sample.differences.standardError),
       interval: this.pairs === 0 ? null : createInterval('certified', low, high, intervalConfidence),
       evidence: { promote, regress, needed: needed / Math.LN10 },
-      course: this.#course.points(this.pairs, () => this.#point()),
+      course: this.#course.listPoints(this.pairs, () => this.#point()),
       discordant: sample.discordant,
       smallestEffect: this.#verdict === undefined ? toFigure(sample.smallestEffect) : null,
       probabilityOfImprovement: improvement ?? null,
@@ -168,7 +168,7 @@ export class CandidateComparison {
     if (mean === undefined || variance === undefined) return mean;
     if (this.#verdict === undefined || this.#verdict === 'equivalent') return mean;
     const { range } = this.#terms;
-    return mean - range * this.#evidence.biasAt(this.#verdict, mean / range, variance / range / range);
+    return mean - range * this.#evidence.computeBias(this.#verdict, mean / range, variance / range / range);
   }
 
   #decide(): Decision | undefined {

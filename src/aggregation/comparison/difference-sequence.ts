@@ -57,8 +57,8 @@ export class DifferenceSequence {
   }
 
   /** Values in total until it is likely within the margin, if all have this mean and variance; Infinity when that cannot be expected. */
-  expectedWithinMargin(mean: number, variance: number): number {
-    return this.#equivalence?.expected(mean, variance) ?? Infinity;
+  estimateWithinMargin(mean: number, variance: number): number {
+    return this.#equivalence?.estimateRemaining(mean, variance) ?? Infinity;
   }
 
   #narrow(low: number, high: number): void {

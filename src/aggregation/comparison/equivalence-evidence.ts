@@ -36,7 +36,7 @@ export class EquivalenceEvidence {
 
   /** Adds the next difference: its lowest and highest possible value, equal when it is known. */
   fold(low: number, high: number): void {
-    const bet = this.#halfWidth / this.#variance();
+    const bet = this.#halfWidth / this.#computeVariance();
     this.#above += Math.log1p(Math.min(bet, BET_CAP / (1 + this.#low)) * (low - this.#low));
     this.#below += Math.log1p(Math.min(bet, BET_CAP / (1 - this.#high)) * (this.#high - high));
     this.#isAbove ||= this.#above >= this.#needed;
@@ -59,7 +59,7 @@ export class EquivalenceEvidence {
   }
 
   /** Values in total until it is likely within the margin, if all have this mean and variance; Infinity when that cannot be expected. */
-  expected(mean: number, variance: number): number {
+  estimateRemaining(mean: number, variance: number): number {
     const bet = Math.min(this.#halfWidth / variance, BET_CAP);
     const growth = bet * (this.#margin - Math.abs(mean)) - (bet * bet * variance) / 2;
     return growth > 0 ? this.#needed / growth : Infinity;
@@ -70,7 +70,7 @@ export class EquivalenceEvidence {
   }
 
   /** σ̂² with one pseudo-value of 1 */
-  #variance(): number {
+  #computeVariance(): number {
     return (1 + this.#squares) / (this.#resolved + 1);
   }
 

@@ -67,7 +67,7 @@ export class Evidence {
    *
    * @param excess of the mean of the values over m.
    */
-  overshoot(excess: number): number {
+  estimateOvershoot(excess: number): number {
     const log = this.log;
     let [slope, grown] = [0, 0];
     for (const [k, bet] of this.#bets.entries()) {
@@ -84,7 +84,7 @@ export class Evidence {
    * Values until log E likely reaches `limit`, if they continue with a mean at this distance above m and this variance; Infinity when no capital
    * would grow.
    */
-  expectedUntil(limit: number, excess: number, variance: number): number {
+  estimateUntil(limit: number, excess: number, variance: number): number {
     let fastest = 0;
     for (const bet of this.#bets) {
       const win = 1 + bet * excess;
@@ -143,16 +143,16 @@ export class PairedEvidence {
   /**
    * The bias of the mean difference after stopping by `promote`, upwards, or by `regress`, downwards. @param mean and variance of the differences.
    */
-  biasAt(decision: 'promote' | 'regress', mean: number, variance: number): number {
-    if (decision === 'promote') return variance * this.#promote.overshoot(mean - this.#margin);
-    return -variance * this.#regress.overshoot(-mean - this.#margin);
+  computeBias(decision: 'promote' | 'regress', mean: number, variance: number): number {
+    if (decision === 'promote') return variance * this.#promote.estimateOvershoot(mean - this.#margin);
+    return -variance * this.#regress.estimateOvershoot(-mean - this.#margin);
   }
 
   /** Pairs until one of them likely reaches `limit`. A difference within its uncertainty `error` could have either sign and counts as `error`. */
   expectedUntil(limit: number, mean: number, variance: number, error: number): number {
     return Math.min(
-      this.#promote.expectedUntil(limit, Math.max(mean - this.#margin, error), variance),
-      this.#regress.expectedUntil(limit, Math.max(-mean - this.#margin, error), variance),
+      this.#promote.estimateUntil(limit, Math.max(mean - this.#margin, error), variance),
+      this.#regress.estimateUntil(limit, Math.max(-mean - this.#margin, error), variance),
     );
   }
 }

@@ -159,7 +159,7 @@ export class PairedFold {
 
   /** Figures of the prefix so far; final once the comparison has ended. Takes as long as bootstraps over the stored returns. */
   official(): OfficialComparison {
-    return this.#official(
+    return this.#computeOfficial(
       this.#contenders.map(({ comparison, failures }) => ({
         ...comparison.official(this.#seed, countFailed(failures.counts)),
         failures: failures.counts,
@@ -176,10 +176,10 @@ export class PairedFold {
       ...(await comparison.officialBy(workOut, this.#seed, countFailed(failures.counts))),
       failures: failures.counts,
     }));
-    return this.#official(await Promise.all(candidates));
+    return this.#computeOfficial(await Promise.all(candidates));
   }
 
-  #official(candidates: CandidateStatistics[]): OfficialComparison {
+  #computeOfficial(candidates: CandidateStatistics[]): OfficialComparison {
     return {
       pairs: this.folded,
       episodes: this.#budget.episodes,

@@ -93,7 +93,7 @@ function estimateEpisodes(stop: SequentialStop, { variance }: SimulatedReturns, 
 /** Where the sequence becomes as narrow as requested for this deviation, to within a thousandth. */
 function computeAsymptoticEpisodes(stop: Extract<Stop, { rule: 'asymptotic' }>, deviation: number): number {
   const sequence = new AsymptoticSequence(stop);
-  const isWide = (episodes: number): boolean => deviation * sequence.relativeHalfWidth(episodes) > stop.halfWidth;
+  const isWide = (episodes: number): boolean => deviation * sequence.computeRelativeHalfWidth(episodes) > stop.halfWidth;
   let step = FEWEST_VALUES;
   while (isWide(2 * step)) step *= 2;
   let episodes = step;

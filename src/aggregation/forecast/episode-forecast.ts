@@ -79,9 +79,9 @@ export class EpisodeSimulation {
   /** @throws RangeError before the first run. */
   forecast(): EpisodeForecast {
     const ascending = this.#runs.map(({ episodes }) => episodes).toSorted((a, b) => a - b);
-    const quantile = (share: number): number => Math.round(quantileSorted(ascending, share));
+    const computeQuantile = (share: number): number => Math.round(quantileSorted(ascending, share));
     return {
-      episodes: { low: quantile(0.05), median: quantile(0.5), high: quantile(0.95) },
+      episodes: { low: computeQuantile(0.05), median: computeQuantile(0.5), high: computeQuantile(0.95) },
       shareCut: this.#share('budget'),
       shareGivenUp: this.#share('given-up'),
       simulation: { runs: this.#runs.length, episodes: this.#simulated, halfWidth: this.#affordable.stop.halfWidth },

@@ -3,7 +3,7 @@ import { sortAscending, getEndsAt, LARGEST_RESAMPLE, countReplicates, resampleMe
 import { computeNormalQuantile } from '../intervals/distribution-quantiles.ts';
 import { createInterval, type Interval } from '../intervals/intervals.ts';
 import { Moments } from '../intervals/moments.ts';
-import { normalProbability } from '../intervals/normal-probability.ts';
+import { computeNormalProbability } from '../intervals/normal-probability.ts';
 
 /** With more values its correction, which falls with 1/√n, is smaller than the replicates can show. */
 export const MOST_BCA_VALUES = LARGEST_RESAMPLE;
@@ -56,7 +56,7 @@ export function computeBcaEnds(
   const bias = computeNormalQuantile(share);
   const correct = (deviate: number): number => {
     const shifted = bias + deviate;
-    return acceleration * shifted < 1 ? normalProbability(bias + shifted / (1 - acceleration * shifted)) : Number.NaN;
+    return acceleration * shifted < 1 ? computeNormalProbability(bias + shifted / (1 - acceleration * shifted)) : Number.NaN;
   };
   const deviate = computeNormalQuantile((1 + confidence) / 2);
   const [low, high] = [correct(-deviate), correct(deviate)];

@@ -47,9 +47,9 @@ export function computeProbabilityOfImprovement(
   let sum = 0;
   for (const [position, task] of compared.entries()) {
     const contest = new Contest(task, draws[2 * position] ?? 0, draws[2 * position + 1] ?? 0);
-    sum += contest.superiority();
+    sum += contest.computeSuperiority();
     for (let replicate = 0; replicate < replicates; replicate += 1)
-      resampled[replicate] = (resampled[replicate] ?? 0) + contest.resampledSuperiority(random);
+      resampled[replicate] = (resampled[replicate] ?? 0) + contest.resampleSuperiority(random);
   }
   const value = sum / compared.length;
   const means = Array.from(resampled, (total) => total / compared.length);
@@ -71,12 +71,12 @@ class Contest {
     this.#baseline = createArm(baseline, values, baselineDraws);
   }
 
-  superiority(): number {
+  computeSuperiority(): number {
     for (const { cells, counts } of [this.#candidate, this.#baseline]) for (const cell of cells) counts[cell] = (counts[cell] ?? 0) + 1;
     return takeSuperiority(this.#candidate.counts, this.#baseline.counts);
   }
 
-  resampledSuperiority(random: Random): number {
+  resampleSuperiority(random: Random): number {
     for (const { cells, draws, counts } of [this.#candidate, this.#baseline]) countDraws(random, cells, draws, counts);
     return takeSuperiority(this.#candidate.counts, this.#baseline.counts);
   }

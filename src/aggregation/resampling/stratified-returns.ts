@@ -44,7 +44,7 @@ export class StratifiedReturns {
   }
 
   /** As `computeInterquartileMean`: the mean between the quartiles of the distribution, and a bootstrap that resamples within each task. */
-  interquartileMean(confidence: number): InterquartileMean | undefined {
+  computeInterquartileMean(confidence: number): InterquartileMean | undefined {
     const value = computeMiddleMean(this.#values, this.#probabilities, 0.25, 0.75);
     if (!Number.isFinite(value)) return undefined;
     if (this.#strata.every(({ cells }) => cells.length < 2)) return { value, interval: undefined, replicates: 0 };

@@ -19,7 +19,7 @@ export class Course<Point> {
   }
 
   /** @param episodes in total; 0 gives no point. @param last makes the last point when it is not among the kept ones. */
-  points(episodes: number, last: () => Point): Point[] {
+  listPoints(episodes: number, last: () => Point): Point[] {
     return this.#regular.length * this.#stride === episodes ? [...this.#regular] : [...this.#regular, last()];
   }
 }

@@ -25,7 +25,7 @@ export function computeDistributionFigures({ values, tasks, confidence, withBca,
   const kept = RetainedValues.of({ values, tasks });
   const sorted = kept.sort();
   const stratified = weights && stratifyReturns(kept, weights);
-  const iqm = stratified ? stratified.interquartileMean(confidence) : computeInterquartileMean(kept.groupByTask(), confidence);
+  const iqm = stratified ? stratified.computeInterquartileMean(confidence) : computeInterquartileMean(kept.groupByTask(), confidence);
   return {
     bca: (withBca ? computeBcaInterval(sorted, confidence) : undefined) ?? null,
     iqm: iqm === undefined ? null : { ...iqm, interval: iqm.interval ?? null },

@@ -20,7 +20,7 @@ export class MetricResults {
     }
   }
 
-  statistics(): MetricStatistics[] {
+  listStatistics(): MetricStatistics[] {
     return this.#metrics.map(({ name, moments }) => ({
       name,
       count: moments.count,

@@ -35,7 +35,7 @@ export class ReturnDistribution {
   }
 
   /** @param withBca as in `question`. */
-  warnings(withBca: boolean): string[] {
+  listWarnings(withBca: boolean): string[] {
     const warnings: string[] = [];
     if (this.#values.count < this.#count)
       warnings.push(

@@ -37,7 +37,7 @@ export class SuccessResults {
   }
 
   /** @param fixed whether the number of episodes was fixed in advance. */
-  statistics(unresolved: number, confidence: number, fixed: boolean): SuccessStatistics {
+  computeStatistics(unresolved: number, confidence: number, fixed: boolean): SuccessStatistics {
     const successes = this.#tasks.reduce((sum, task) => sum + task.successes, 0);
     const resolved = this.#tasks.reduce((sum, task) => sum + task.count, 0);
     return {
@@ -54,7 +54,7 @@ export class SuccessResults {
   }
 
   /** @param fixed whether the number of episodes was fixed in advance. */
-  warnings(fixed: boolean): string[] {
+  listWarnings(fixed: boolean): string[] {
     return [...this.#warnOfMisses(), ...(fixed || this.#criterion.k.every((k) => k === 1) ? [] : [BIASED])];
   }
 

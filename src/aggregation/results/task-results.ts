@@ -45,7 +45,7 @@ export class TaskResults {
   }
 
   /** @param confidence of each task's interval; undefined for no intervals. */
-  statistics(confidence: number | undefined): TaskStatistics[] {
+  listStatistics(confidence: number | undefined): TaskStatistics[] {
     return this.#tasks.map(({ name, share, sample }) => ({
       name,
       weight: share,
@@ -58,7 +58,7 @@ export class TaskResults {
   }
 
   /** Σ wₖ·x̄ₖ with SE² = Σ wₖ²·sₖ²/nₖ, for exactly these tasks. Null while a task has too few episodes. */
-  thisSuite(): Estimate {
+  estimateSuite(): Estimate {
     let mean = 0;
     let squaredError = 0;
     for (const { share, sample } of this.#tasks) {
@@ -72,7 +72,7 @@ export class TaskResults {
    * The mean over all resolved episodes, with a standard error for tasks that are themselves drawn. Null for one task, which says nothing about
    * others.
    */
-  taskPopulation(mean: number | undefined, confidence: number): TaskPopulation | null {
+  estimateTaskPopulation(mean: number | undefined, confidence: number): TaskPopulation | null {
     return this.#estimatePopulation(mean, this.#buildClusters(), confidence);
   }
 
@@ -80,7 +80,7 @@ export class TaskResults {
    * The same where tasks are not drawn in proportion to their weights: each task that has resolved episodes counts with its share instead of their
    * number.
    */
-  stratifiedTaskPopulation(confidence: number): TaskPopulation | null {
+  estimateStratifiedPopulation(confidence: number): TaskPopulation | null {
     const clusters = this.#buildClusters(({ share }) => share);
     const total = clusters.reduce((sum, { count }) => sum + count, 0);
     const mean = clusters.reduce((sum, cluster) => sum + cluster.count * cluster.mean, 0) / total;
@@ -100,7 +100,7 @@ export class TaskResults {
     return { mean, standardError, tasks, interval: createInterval('clustered-t', from, to, confidence) };
   }
 
-  warnings(): string[] {
+  listWarnings(): string[] {
     const tasks = this.#buildClusters().length;
     if (this.#tasks.length === 1 || tasks === 0 || tasks >= FEW_TASKS) return [];
     if (tasks < FEWEST_TASKS)

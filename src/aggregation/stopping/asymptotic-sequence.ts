@@ -41,7 +41,7 @@ export class AsymptoticSequence {
   }
 
   /** w(n): half-width in units of the standard deviation. Falls with n. */
-  relativeHalfWidth(count: number): number {
+  computeRelativeHalfWidth(count: number): number {
     const growth = count * this.rhoSquared + 1;
     return Math.sqrt((2 * growth * Math.log(Math.sqrt(growth) / this.#alpha)) / this.rhoSquared) / count;
   }
@@ -54,7 +54,7 @@ export class AsymptoticSequence {
 
   #computeUnbounded({ count, mean, sumOfSquares }: FirstTwoMoments): Interval | undefined {
     if (mean === undefined) return undefined;
-    const halfWidth = Math.sqrt(sumOfSquares / (count - 1)) * this.relativeHalfWidth(count);
+    const halfWidth = Math.sqrt(sumOfSquares / (count - 1)) * this.computeRelativeHalfWidth(count);
     const low = mean - halfWidth;
     const high = mean + halfWidth;
     return Number.isFinite(low) && Number.isFinite(high) ? createInterval('asymptotic-sequence', low, high, this.#confidence) : undefined;
@@ -64,7 +64,7 @@ export class AsymptoticSequence {
     const adjusted = adjustMoments(values, bounds, this.#confidence);
     if (adjusted === undefined) return undefined;
     const { count, mean, sumOfSquares } = adjusted;
-    const halfWidth = Math.sqrt(sumOfSquares / count) * this.relativeHalfWidth(values.count);
+    const halfWidth = Math.sqrt(sumOfSquares / count) * this.computeRelativeHalfWidth(values.count);
     const low = scaleFromUnit(mean - halfWidth, bounds);
     const high = scaleFromUnit(mean + halfWidth, bounds);
     return createInterval('asymptotic-sequence', low, high, this.#confidence);

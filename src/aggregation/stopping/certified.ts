@@ -108,8 +108,8 @@ export class ConfidenceSequence {
    */
   fold(low: number, high: number, range = UNIT): void {
     if (range.low !== this.#range.low || range.high !== this.#range.high) this.#changeRange(range);
-    settleBets(this.#upward, this.#first, this.#last, this.#upwardStake(), low - range.low);
-    settleBets(this.#downward, this.#first, this.#last, this.#downwardStake(), range.high - high);
+    settleBets(this.#upward, this.#first, this.#last, this.#computeUpwardStake(), low - range.low);
+    settleBets(this.#downward, this.#first, this.#last, this.#computeDownwardStake(), range.high - high);
     this.#dropEnds();
     this.#sinceFlush += 1;
     if (this.#sinceFlush === FLUSH_PERIOD) this.#flush();
@@ -140,15 +140,15 @@ export class ConfidenceSequence {
    * of both ends, because one that is behind is compensated by the other.
    */
   expectedRemaining(): number {
-    const mean = this.#mean();
+    const mean = this.#computeMean();
     const centre = Math.min(Math.max(mean, this.#halfWidth), 1 - this.#halfWidth);
     const lowest = Math.floor((centre - this.#halfWidth) * this.#grid) + 1;
     const highest = Math.ceil((centre + this.#halfWidth) * this.#grid) - 1;
     const needed = { low: 0, high: 0 };
     if (lowest >= this.#first && lowest > 1)
-      needed.low = this.#valuesToDrop(this.#upward, this.#upwardStake(), lowest, mean - lowest / this.#grid);
+      needed.low = this.#valuesToDrop(this.#upward, this.#computeUpwardStake(), lowest, mean - lowest / this.#grid);
     if (highest <= this.#last && highest < this.#grid - 1)
-      needed.high = this.#valuesToDrop(this.#downward, this.#downwardStake(), highest, highest / this.#grid - mean);
+      needed.high = this.#valuesToDrop(this.#downward, this.#computeDownwardStake(), highest, highest / this.#grid - mean);
     return Math.max(1, Math.ceil((needed.low + needed.high) / 2));
   }
 
@@ -162,12 +162,12 @@ export class ConfidenceSequence {
     return Math.max(0, this.#limit - readLogCapital(capital, point)) / growth;
   }
 
-  #upwardStake(): Stake {
-    return this.#stake(this.#cubesBelow, this.#mean() - this.#range.low);
+  #computeUpwardStake(): Stake {
+    return this.#stake(this.#cubesBelow, this.#computeMean() - this.#range.low);
   }
 
-  #downwardStake(): Stake {
-    return this.#stake(this.#cubesAbove, this.#range.high - this.#mean());
+  #computeDownwardStake(): Stake {
+    return this.#stake(this.#cubesAbove, this.#range.high - this.#computeMean());
   }
 
   /** @param cubes of the deviations on the losing side. @param fromWorst distance of the mean from the worst value for the bets. */
@@ -187,14 +187,14 @@ export class ConfidenceSequence {
   }
 
   /** μ̂; in the middle before the first value. */
-  #mean(): number {
+  #computeMean(): number {
     return this.#resolved === 0 ? 0.5 : this.#sum / this.#resolved;
   }
 
   #learn(value: number): void {
     this.#resolved += 1;
     this.#sum += value;
-    const deviation = value - this.#mean();
+    const deviation = value - this.#computeMean();
     const square = deviation * deviation;
     this.#squares += square;
     if (deviation < 0) this.#cubesBelow -= square * deviation;

@@ -106,8 +106,8 @@ export class AgentEpisodes implements AgentStage {
     }: { readonly identity: EpisodeIdentity; readonly endpoint?: ModelEndpoint; readonly isShown?: boolean; readonly onActed?: () => void },
     signal: AbortSignal,
   ): Promise<PlayedTask> {
-    const { agent, endpoint: own, offers } = this.#agent(digest);
-    const open = await this.task(task);
+    const { agent, endpoint: own, offers } = this.#getAgent(digest);
+    const open = await this.getTask(task);
     const context = {
       sandboxes: this.#pools.of(open),
       clock: systemClock,
@@ -124,7 +124,7 @@ export class AgentEpisodes implements AgentStage {
   /** The model of an episode, which continues from the stored turns. */
   #resume(digest: string, index: number): ResumedEndpoint | undefined {
     const { storedTurns, suite } = this.#played;
-    const { endpoint } = this.#agent(digest);
+    const { endpoint } = this.#getAgent(digest);
     if (storedTurns === undefined || endpoint === undefined) return undefined;
     const { turns, principal } = storedTurns;
     // The key does not depend on the evaluation: for a principal, it is the same episode.
@@ -132,17 +132,17 @@ export class AgentEpisodes implements AgentStage {
   }
 
   getAgent(digest: string): Agent {
-    return this.#agent(digest).agent;
+    return this.#getAgent(digest).agent;
   }
 
-  #agent(digest: string): OpenAgent {
+  #getAgent(digest: string): OpenAgent {
     const acting = this.#agents.get(digest);
     if (!acting) throw new RangeError(`agent ${digest} is none of this run's`);
     return acting;
   }
 
   /** @param position in the suite. */
-  task(position: number): Promise<OpenTask> {
+  getTask(position: number): Promise<OpenTask> {
     const opening = this.#tasks.get(position) ?? this.#openTask(position);
     this.#tasks.set(position, opening);
     return opening;

@@ -22,7 +22,7 @@ import { Pool } from '../../pool/pool.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import { getPlugin } from '../sandboxes/providers.ts';
 import { Permits } from '../../pool/permits.ts';
-import { permitted } from './permitted.ts';
+import { openPermitted } from './permitted.ts';
 import { findToolMount } from './tool-mount.ts';
 import { TrustedSandboxes } from './trusted-sandboxes.ts';
 
@@ -80,14 +80,14 @@ export class GradingPools implements AsyncDisposable {
 
   async #openOne(task: OpenTask, template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
     const [permit] = await this.#permits.acquire(1, signal);
-    return await permitted(permit, () => this.#leased(task, template, signal));
+    return await openPermitted(permit, () => this.#lease(task, template, signal));
   }
 
   /** A kept sandbox takes a permit only while it is used. */
   async #openTrusted(task: OpenTask, template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
     const [permit] = await this.#permits.acquire(1, signal);
     const key = `${task.task.digest} ${formatTemplateKey(template)}`;
-    return await permitted(permit, () => this.#trusted.open(key, () => this.#leased(task, template, signal)));
+    return await openPermitted(permit, () => this.#trusted.open(key, () => this.#lease(task, template, signal)));
   }
 
   async #openBoth(
@@ -98,8 +98,8 @@ export class GradingPools implements AsyncDisposable {
   ): Promise<readonly [GradingSandbox, GradingSandbox]> {
     const [first, second] = await this.#permits.acquire(2, signal);
     const [opened, beside] = await Promise.allSettled([
-      permitted(first, () => this.#leased(task, one, signal)),
-      permitted(second, () => this.#leased(task, other, signal)),
+      openPermitted(first, () => this.#lease(task, one, signal)),
+      openPermitted(second, () => this.#lease(task, other, signal)),
     ]);
     if (opened.status === 'fulfilled' && beside.status === 'fulfilled') return [opened.value, beside.value];
     if (opened.status === 'fulfilled') await opened.value[Symbol.asyncDispose]();
@@ -107,7 +107,7 @@ export class GradingPools implements AsyncDisposable {
     throw opened.status === 'rejected' ? opened.reason : beside.status === 'rejected' ? beside.reason : new RangeError('both were opened');
   }
 
-  async #leased(task: OpenTask, template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
+  async #lease(task: OpenTask, template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
     const pool = await this.#pool(task, template);
     const lease = await pool.acquire(ONE_HOLDER, signal);
     lease.occupant.expose(ONE_HOLDER);

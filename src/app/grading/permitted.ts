@@ -1,7 +1,7 @@
 import type { GradingSandbox } from '../../agents/grading/grading-sandboxes.ts';
 
 /** A sandbox that gives a permit back when it is disposed of, or could not be opened. */
-export async function permitted(permit: Disposable | undefined, open: () => Promise<GradingSandbox>): Promise<GradingSandbox> {
+export async function openPermitted(permit: Disposable | undefined, open: () => Promise<GradingSandbox>): Promise<GradingSandbox> {
   try {
     const { session, signal, [Symbol.asyncDispose]: dispose } = await open();
     return {

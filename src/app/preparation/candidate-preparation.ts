@@ -54,18 +54,18 @@ export class CandidatePreparation {
     this.evidence.dependencies = [...installed.pinned];
     const setup: TestSetup = { detected, dependencies: installed.files, testFiles: this.#testFiles(detected) };
     const all = buildSuite(setup, { kind: 'files', files: setup.testFiles });
-    const gold = await this.#gold(setup, all);
-    const without = await this.#without(setup, all);
+    const gold = await this.#runGold(setup, all);
+    const without = await this.#runWithout(setup, all);
     const derived = this.#derive(without, gold);
     // Decides nothing before this, so a candidate without a test to mend skips it.
     const baseline = await this.#run(setup, all, 'baseline', before);
-    const pinned = await this.#steady(setup, all, derived, { without, baseline });
+    const pinned = await this.#findSteady(setup, all, derived, { without, baseline });
     this.evidence.failToPass = [...pinned.failToPass];
     this.evidence.passToPass = pinned.passToPass.length;
     const wired = await this.#wire(setup, pinned);
     const ids = [...pinned.failToPass, ...pinned.passToPass, ...wired.tripwires.map(({ id }) => id)];
     const suite = buildSuite(setup, { kind: 'ids', ids: ids.toSorted() });
-    const hidden = this.#hidden(setup, pinned);
+    const hidden = this.#listHidden(setup, pinned);
     const instruction = await this.#scrub(setup, pinned, hidden);
     return emitTask({
       name,
@@ -86,7 +86,7 @@ export class CandidatePreparation {
       wired: wired.files,
       suite,
       environment: detected.language.environment(solved, WORKDIR, installed.files),
-      cheats: detected.language.cheats({ sources: this.#sources(), testFiles: setup.testFiles }),
+      cheats: detected.language.cheats({ sources: this.#listSources(), testFiles: setup.testFiles }),
       measuredSeconds: gold.seconds,
     });
   }
@@ -113,7 +113,7 @@ export class CandidatePreparation {
   }
 
   /** Runs the tests with the fix: whether there are any, and whether their report can be read. */
-  async #gold(setup: TestSetup, all: SuiteCommand): Promise<TestRun> {
+  async #runGold(setup: TestSetup, all: SuiteCommand): Promise<TestRun> {
     const gold = await this.#run(setup, all, 'gold', this.#states.solved);
     this.evidence.testSeconds = gold.seconds;
     this.#seconds = Math.min(this.#seconds, limitSuite(gold.seconds));
@@ -130,7 +130,7 @@ export class CandidatePreparation {
   }
 
   /** A mistake must leave tests that run and fail: code that cannot be built or does not end would ask for something else. */
-  async #without(setup: TestSetup, all: SuiteCommand): Promise<TestRun> {
+  async #runWithout(setup: TestSetup, all: SuiteCommand): Promise<TestRun> {
     const without = await this.#run(setup, all, 'test-patch', this.#states.tested);
     if (this.#candidate.kind === 'fix' || without.ending !== 'timeout') return without;
     throw new Refused('test-patch', 'with the mistake the tests do not come to their end');
@@ -140,7 +140,7 @@ export class CandidatePreparation {
     return derivePinned(gatherOutcomes(without.results), gatherOutcomes(gold.results), this.#candidate.kind === 'mutation');
   }
 
-  async #steady(
+  async #findSteady(
     setup: TestSetup,
     all: SuiteCommand,
     derived: PinnedTests,
@@ -154,7 +154,7 @@ export class CandidatePreparation {
       const withFix = await this.#run(setup, all, 'steadiness', this.#states.solved, more);
       runs.push({ twist, without: gatherOutcomes(without.results), withFix: gatherOutcomes(withFix.results) });
     }
-    const repeats = await this.#repeats(setup, all);
+    const repeats = await this.#runRepeats(setup, all);
     const steadiness = judgeSteadiness(derived, runs, repeats, gatherOutcomes(first.results), gatherOutcomes(baseline.results));
     this.evidence.wavering = [...steadiness.dropped];
     const counts = [...repeats.values()].map(({ runs: count }) => count);
@@ -166,7 +166,7 @@ export class CandidatePreparation {
   }
 
   /** Runs each test many times in one process: a failure in one of twenty runs is missed by four. */
-  async #repeats(setup: TestSetup, all: SuiteCommand): Promise<ReturnType<typeof readRepeats>> {
+  async #runRepeats(setup: TestSetup, all: SuiteCommand): Promise<ReturnType<typeof readRepeats>> {
     const bounds = { runs: MOST_REPEATS, seconds: MOST_REPEAT_SECONDS };
     if (all.runner !== 'pytest')
       return await this.#context.runs.repeat(this.#request(setup, all, 'steadiness', this.#states.solved), bounds, this.#signal);
@@ -191,7 +191,7 @@ export class CandidatePreparation {
   }
 
   /** Test files that an agent would find in the form that judges it. Where the change brings them, the agent does not find them anyway. */
-  #hidden({ detected: { language, framework } }: TestSetup, { failToPass }: PinnedTests): readonly string[] {
+  #listHidden({ detected: { language, framework } }: TestSetup, { failToPass }: PinnedTests): readonly string[] {
     if (this.#candidate.kind === 'fix' || !language.hidesTests) return [];
     return [...new Set(failToPass.flatMap((id) => language.findFile(id, framework) ?? []))].sort();
   }
@@ -201,7 +201,7 @@ export class CandidatePreparation {
     const trace = traceFix(tested, solved);
     const { history, sandboxes, steps } = this.#context;
     const ways =
-      history === undefined || this.#candidate.kind !== 'fix' ? [] : await history.waysTo(this.#candidate.commit.id, this.#signal);
+      history === undefined || this.#candidate.kind !== 'fix' ? [] : await history.listWaysTo(this.#candidate.commit.id, this.#signal);
     this.evidence.leaks = ways.map((way) => `${way}: leads to the fix; the task has no history`);
     const files = replaceFiles(before, new Map(hidden.map((path) => [path, undefined])));
     const { releases } = setup.detected.language;
@@ -220,7 +220,7 @@ export class CandidatePreparation {
     return instruction;
   }
 
-  #sources(): readonly { readonly path: string; readonly text: string }[] {
+  #listSources(): readonly { readonly path: string; readonly text: string }[] {
     const { tested, solved } = this.#states;
     const changed = [...compareFiles(tested, solved).keys()].filter((path) => isCode(path) && classifyPath(path) === 'source');
     return changed.flatMap((path) => {

@@ -43,11 +43,11 @@ export async function discoverCandidates(
 async function discoverFixes({ history }: RepositorySource, most: number, signal: AbortSignal): Promise<readonly FoundCandidate[]> {
   if (history === undefined || most === 0) return [];
   const found: FoundCandidate[] = [];
-  for (const commit of await history.commits(most, signal)) {
+  for (const commit of await history.listCommits(most, signal)) {
     const title = (commit.message.split('\n')[0] ?? '').slice(0, TITLE);
     const named = { id: commit.id.slice(0, 12), kind: 'fix', title } as const;
     try {
-      const candidate = describeFix(commit, await history.changes(commit, signal));
+      const candidate = describeFix(commit, await history.listChanges(commit, signal));
       found.push({ ...named, candidate });
     } catch (error) {
       if (!(error instanceof Refused)) throw error;

@@ -109,7 +109,10 @@ async function readStates({ repository, terms }: Work, candidate: Candidate, sig
   if (repository.history === undefined || commit.parent === undefined) throw new RangeError(`${commit.id}: a fix without a history`);
   filterCandidate(candidate, '', bounds);
   try {
-    const [parent, files] = [await repository.history.files(commit.parent, signal), await repository.history.files(commit.id, signal)];
+    const [parent, files] = [
+      await repository.history.readFiles(commit.parent, signal),
+      await repository.history.readFiles(commit.id, signal),
+    ];
     const added = [...compareFiles(parent, files).keys()].map((path) =>
       readAddedText(readText(parent, path) ?? '', readText(files, path) ?? '', path),
     );

@@ -26,8 +26,14 @@ export async function openRepository(source: string, scratch: string, signal: Ab
   }
   const history = await GitRepository.clone(source, scratch, signal);
   try {
-    const head = await history.head(signal);
-    return { name, history, head, files: await history.files(head, signal), [Symbol.asyncDispose]: () => history[Symbol.asyncDispose]() };
+    const head = await history.readHead(signal);
+    return {
+      name,
+      history,
+      head,
+      files: await history.readFiles(head, signal),
+      [Symbol.asyncDispose]: () => history[Symbol.asyncDispose](),
+    };
   } catch (error) {
     await history[Symbol.asyncDispose]();
     throw error;

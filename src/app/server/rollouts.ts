@@ -120,7 +120,7 @@ class OpenedRollout implements OpenRollout {
 
   async group(number: number): Promise<GroupTask> {
     const { task, environmentSeed } = this.#parts.plan(number);
-    const known = this.#tasks.get(task) ?? (await this.#parts.episodes.task(task)).task;
+    const known = this.#tasks.get(task) ?? (await this.#parts.episodes.getTask(task)).task;
     this.#tasks.set(task, { id: known.id, digest: known.digest });
     return { task: known.id, taskDigest: known.digest, taskSeed: environmentSeed };
   }

@@ -213,7 +213,7 @@ function createKeeper(store: EvaluationStore, runtime: Runtime, uploads: Uploads
     store,
     checkpoints,
     uploads,
-    alsoNeeded: () => rollouts.needed(),
+    alsoNeeded: () => rollouts.listNeeded(),
     clock: systemClock,
     log,
     maxBytes: () => toBound(runtime.config.checkpoints.keptBytes),

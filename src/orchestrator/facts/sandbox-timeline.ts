@@ -71,20 +71,27 @@ export class SandboxTimeline {
     const known = this.#lanes.get(name);
     if (known) known.until = undefined;
     else if (this.#lanes.size < MOST_LANES)
-      this.#lanes.set(name, { name, from: this.#sinceStart(now), until: undefined, lost: 0, usage: undefined, slices: new Map() });
+      this.#lanes.set(name, {
+        name,
+        from: this.#computeSecondsSinceStart(now),
+        until: undefined,
+        lost: 0,
+        usage: undefined,
+        slices: new Map(),
+      });
     else this.#left += 1;
   }
 
   end(name: string, now: number): void {
     const lane = this.#lanes.get(name);
-    if (lane) lane.until = this.#sinceStart(now);
+    if (lane) lane.until = this.#computeSecondsSinceStart(now);
   }
 
   /** Episodes that a sandbox reports together count as played one after the other, the last of them ending now. */
   note(name: string, played: readonly Pick<PlayedEpisode, 'outcome' | 'seconds' | 'usage'>[], now: number): void {
     const lane = this.#lanes.get(name);
     if (!lane) return;
-    let end = this.#sinceStart(now);
+    let end = this.#computeSecondsSinceStart(now);
     while (end >= MOST_SLICES * this.#sliceSeconds) this.#coarsen();
     for (const { outcome, seconds, usage } of played.toReversed()) {
       const slice = this.#sliceAt(lane, end);
@@ -101,7 +108,7 @@ export class SandboxTimeline {
 
   read(now: number): SandboxTimelineDocument {
     const lanes = Array.from(this.#lanes.values(), (lane) => this.#readLane(lane));
-    return { seconds: this.#sinceStart(now), sliceSeconds: this.#sliceSeconds, lanes, left: this.#left };
+    return { seconds: this.#computeSecondsSinceStart(now), sliceSeconds: this.#sliceSeconds, lanes, left: this.#left };
   }
 
   #readLane({ name, from, until, lost, usage, slices }: Lane): SandboxTimelineDocument['lanes'][number] {
@@ -161,7 +168,7 @@ export class SandboxTimeline {
     }
   }
 
-  #sinceStart(now: number): number {
+  #computeSecondsSinceStart(now: number): number {
     return Math.max(0, (now - this.#start) / 1000);
   }
 }

@@ -37,7 +37,7 @@ export class Distributor {
   }
 
   /** A distributor for one run, with its own counts. It does not deliver again what this one has delivered. */
-  forRun(options: DistributorOptions): Distributor {
+  createForRun(options: DistributorOptions): Distributor {
     return new Distributor(options, this.#delivered);
   }
 

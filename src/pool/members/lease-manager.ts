@@ -72,19 +72,19 @@ export class LeaseManager<Resident extends Occupant> implements LeaseIssuer {
   }
 
   episodesLeft(ticket: LeaseTicket): number {
-    const member = this.#inForce(ticket);
+    const member = this.#findInForce(ticket);
     return member === undefined ? 0 : Math.max(0, this.#terms.episodesPerSandbox - member.episodes);
   }
 
   release(ticket: LeaseTicket): void {
-    const member = this.#inForce(ticket);
+    const member = this.#findInForce(ticket);
     if (member === undefined) return;
     member.lease = undefined;
     this.#returns.onReleased(member);
   }
 
   discard(ticket: LeaseTicket, reason: string): void {
-    const member = this.#inForce(ticket);
+    const member = this.#findInForce(ticket);
     if (member === undefined) return;
     member.lease = undefined;
     this.#returns.onDiscarded(member, reason);
@@ -92,7 +92,7 @@ export class LeaseManager<Resident extends Occupant> implements LeaseIssuer {
 
   /** @throws LeaseLostError when the ticket is not in force. */
   #findHolder(ticket: LeaseTicket): Member<Resident> {
-    const member = this.#inForce(ticket);
+    const member = this.#findInForce(ticket);
     if (member !== undefined) return member;
     ticket.signal.throwIfAborted();
     const unrevoked = this.#members.get(ticket.sandboxId)?.lease?.ticket === ticket;
@@ -100,7 +100,7 @@ export class LeaseManager<Resident extends Occupant> implements LeaseIssuer {
   }
 
   /** An expired lease is not in force, even before the planner revokes it. */
-  #inForce(ticket: LeaseTicket): Member<Resident> | undefined {
+  #findInForce(ticket: LeaseTicket): Member<Resident> | undefined {
     const member = this.#members.get(ticket.sandboxId);
     if (member?.state.kind !== 'leased' || member.state.generation !== ticket.generation) return undefined;
     return this.#clock.now() < member.state.expiresAt ? member : undefined;

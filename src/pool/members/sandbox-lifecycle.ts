@@ -15,7 +15,7 @@ import type { Isolation } from '../ports/template.ts';
 
 export interface LifecycleListener<Resident extends Occupant> {
   /** A sandbox has to end, so its holder loses it. */
-  ending(member: Member<Resident>, loss: LeaseLoss): void;
+  onEnding(member: Member<Resident>, loss: LeaseLoss): void;
   /** A creation has failed, after one that had not: once for failures in a row. */
   failing(error: unknown): void;
   /** Something happened that may need a new plan. */
@@ -161,7 +161,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
   condemn(member: Member<Resident>, reason: string, loss: LeaseLoss): void {
     if (member.state.kind === 'destroying') return;
     this.#members.move(member, { kind: 'destroying', reason });
-    this.#listener.ending(member, loss);
+    this.#listener.onEnding(member, loss);
     member.condemned.abort(new InfrastructureError('sandbox.condemned', `sandbox ${member.id} has to go: ${reason}`));
     this.#listener.onChanged();
   }

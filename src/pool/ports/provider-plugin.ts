@@ -56,7 +56,7 @@ export interface ProviderDefinition<Settings> extends ProviderFacts {
   open(host: ProviderHost, own: readonly Settings[]): Promise<SandboxProvider>;
   /** @throws InputError, InfrastructureError when no sandbox can be made of the settings. */
   template(name: string, settings: TemplateSettings, own: Settings, context: TemplateContext): Promise<SandboxTemplate>;
-  allowance?(own: Settings): Allowance;
+  getAllowance?(own: Settings): Allowance;
   /**
    * Makes templates of workspaces, in which commands are run. Left out by providers that have none.
    *
@@ -109,7 +109,7 @@ export function createProviderPlugin<Settings>(definition: ProviderDefinition<Se
     }),
     open: (host, templates) => definition.open(host, templates.map(own)),
     template: (name, template, context) => definition.template(name, template, own(template), context),
-    allowance: (template) => definition.allowance?.(own(template)) ?? {},
+    allowance: (template) => definition.getAllowance?.(own(template)) ?? {},
     fetches: definition.refusesFetching !== undefined,
     refusesFetching: (way, template) => definition.refusesFetching?.(way, own(template)),
     checks: (templates) => definition.checks?.([...templates.keys()], Array.from(templates.values(), own)) ?? [],

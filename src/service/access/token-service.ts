@@ -43,7 +43,7 @@ export class TokenService {
   async issue({ principal, role, lifetimeMs }: TokenRequest): Promise<IssuedToken> {
     if (!isPrincipalName(principal)) throw new InputError('token.principal', `principal: ${PRINCIPAL_EXPECTED}, got "${principal}"`);
     const { id, secretDigest, text } = mintBearerToken();
-    const expiresAt = lifetimeMs === undefined ? undefined : this.#in(lifetimeMs);
+    const expiresAt = lifetimeMs === undefined ? undefined : this.#computeDateIn(lifetimeMs);
     // Recorded before it is done, so that every token that works has an entry.
     await this.#record('token.create', id, { principal, role, expiresAt: expiresAt?.toISOString() });
     return { token: toListedToken(await this.#store.tokens.create({ id, principal, role, secretDigest, expiresAt })), text };
@@ -63,7 +63,7 @@ export class TokenService {
     return toListedToken(revoked);
   }
 
-  #in(milliseconds: number): Date {
+  #computeDateIn(milliseconds: number): Date {
     const then = this.#clock.date();
     then.setTime(then.getTime() + milliseconds);
     return then;

@@ -34,15 +34,15 @@ export class EpisodeHistory {
   }
 
   /** @param at step, 0 for the beginning; the last one when left out. */
-  async files(episode: StoredAgentEpisode, at: number | undefined): Promise<readonly FileAtStep[]> {
+  async listFiles(episode: StoredAgentEpisode, at: number | undefined): Promise<readonly FileAtStep[]> {
     const step = requireStep(episode, 'query.at', at);
-    return [...(await this.#files(episode, step)).at(step).values()];
+    return [...(await this.#collectFiles(episode, step)).at(step).values()];
   }
 
   /** @throws InputError `file.not-found` */
   async content(episode: StoredAgentEpisode, path: string, at: number | undefined): Promise<Buffer> {
     const step = requireStep(episode, 'query.at', at);
-    const found = (await this.#files(episode, step)).at(step).get(path);
+    const found = (await this.#collectFiles(episode, step)).at(step).get(path);
     if (found?.kind !== 'file') {
       const what = found === undefined ? 'is not there' : found.kind === 'link' ? `is a link to ${found.target}` : 'is a directory';
       throw new InputError('file.not-found', `${path} ${what} after step ${step}; expected a file`);
@@ -54,11 +54,11 @@ export class EpisodeHistory {
 
   async diff(episode: StoredAgentEpisode, from: number | undefined, at: number | undefined): Promise<WorkspaceDiff> {
     const [before, after] = [requireStep(episode, 'query.from', from ?? 0), requireStep(episode, 'query.at', at)];
-    const files = await this.#files(episode, Math.max(before, after));
+    const files = await this.#collectFiles(episode, Math.max(before, after));
     return await compareWorkspaces(files.at(before), files.at(after));
   }
 
-  async #files(episode: StoredAgentEpisode, through: number): Promise<EpisodeFiles> {
+  async #collectFiles(episode: StoredAgentEpisode, through: number): Promise<EpisodeFiles> {
     const { trajectories, contents, broughtFiles } = this.#parts;
     const [brought, steps] = [await broughtFiles(episode), await readSteps(trajectories, episode, 0, through)];
     const deltas = listDeltas(steps);

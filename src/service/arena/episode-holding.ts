@@ -70,12 +70,12 @@ export class EpisodeHolding {
    * @param patient whether to wait until another process's hold expires.
    * @throws InputError `episode.not-found`; HoldLostError when another process has it.
    */
-  async current(patient: boolean): Promise<HeldEpisode> {
+  async getCurrent(patient: boolean): Promise<HeldEpisode> {
     await this.#renewing;
     if (this.#held && this.#parts.clock.now() - this.#renewedAt < this.#renewedEachMs) return this.#held;
     const found = this.#held === undefined ? await this.#findStored() : undefined;
     if (found?.closed)
-      return { episode: found, hold: { episode: this.#id, fence: NO_FENCE }, state: deriveState(found, await this.steps(found)) };
+      return { episode: found, hold: { episode: this.#id, fence: NO_FENCE }, state: deriveState(found, await this.readSteps(found)) };
     const hold = await this.#takeHold(patient ? this.#parts.holdMilliseconds + LONGER_MS : 0);
     if (this.#held?.hold.fence !== hold.fence) this.#held = await this.#load(hold);
     return this.#held;
@@ -108,7 +108,7 @@ export class EpisodeHolding {
     await this.#parts.trajectories.hold(this.#id, this.#parts.holder, 0).catch(() => undefined);
   }
 
-  steps(episode: StoredAgentEpisode): Promise<readonly StoredStep[]> {
+  readSteps(episode: StoredAgentEpisode): Promise<readonly StoredStep[]> {
     return readSteps(this.#parts.trajectories, episode, 0, ALL_STEPS);
   }
 
@@ -148,7 +148,7 @@ export class EpisodeHolding {
     const episode = await this.#findStored();
     const known = await this.#parts.live.get(this.#id);
     const isCurrent = known?.state.answered.length === episode.steps && takesSteps(known.state) === (episode.endedBy === undefined);
-    if (!isCurrent || episode.closed !== undefined) return { episode, hold, state: deriveState(episode, await this.steps(episode)) };
+    if (!isCurrent || episode.closed !== undefined) return { episode, hold, state: deriveState(episode, await this.readSteps(episode)) };
     const touchedAt = episode.touchedAt.getTime();
     return { episode, hold, state: planEpisode({ ...known.state, touchedAt }, { kind: 'lost' }, episode.limits, touchedAt).state };
   }

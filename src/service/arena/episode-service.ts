@@ -57,8 +57,8 @@ export type EpisodeCalls = Pick<
   | 'reward'
   | 'cancel'
   | 'follow'
-  | 'files'
-  | 'fileContent'
+  | 'listFiles'
+  | 'readFileContent'
   | 'diff'
 >;
 
@@ -146,12 +146,12 @@ export class EpisodeService {
   }
 
   /** The files in the workspace after a step; the last one when left out. @throws as EpisodeHistory does. */
-  async files(id: string, caller: Caller, at: number | undefined): ReturnType<EpisodeHistory['files']> {
-    return await this.#history.files(await this.find(id, caller), at);
+  async listFiles(id: string, caller: Caller, at: number | undefined): ReturnType<EpisodeHistory['listFiles']> {
+    return await this.#history.listFiles(await this.find(id, caller), at);
   }
 
   /** @param path absolute. */
-  async fileContent(id: string, caller: Caller, path: string, at: number | undefined): Promise<Buffer> {
+  async readFileContent(id: string, caller: Caller, path: string, at: number | undefined): Promise<Buffer> {
     return await this.#history.content(await this.find(id, caller), path, at);
   }
 

@@ -44,7 +44,7 @@ export class EpisodeUpkeep {
 
   async #lookAtUnclosed(closing: AbortSignal): Promise<void> {
     const { trajectories, finish, endIdle, log } = this.#parts;
-    for (const episode of await trajectories.unclosed(SWEPT)) {
+    for (const episode of await trajectories.listUnclosed(SWEPT)) {
       if (closing.aborted) return;
       if (episode.endedBy !== undefined) finish(episode.id);
       else if (this.#isIdle(episode))
@@ -62,7 +62,7 @@ export class EpisodeUpkeep {
   async #forgetOld(closing: AbortSignal): Promise<void> {
     const { trajectories, contents, retentionDays } = this.#parts;
     const age = retentionDays() * DAY_MS;
-    for (const tree of await trajectories.closedTrees(age, FORGOTTEN)) {
+    for (const tree of await trajectories.listClosedTrees(age, FORGOTTEN)) {
       if (closing.aborted) return;
       await contents.forget(tree);
       await trajectories.forgetTree(tree, age);

@@ -125,7 +125,7 @@ export class EpisodeWorkspace implements AsyncDisposable {
       asked.kind === 'action'
         ? await this.#executor.perform(asked.action, seconds, this.#signal)
         : await this.#executor.callTool(asked.call, seconds, this.#signal);
-    const changes = this.isLost ? NOTHING : await this.#changes(effect);
+    const changes = this.isLost ? NOTHING : await this.#findChanges(effect);
     const delta = changes && (await keepDelta(changes, this.#contents, this.#tree));
     return { observation, bytesWritten, delta };
   }
@@ -140,7 +140,7 @@ export class EpisodeWorkspace implements AsyncDisposable {
   }
 
   /** The workspace is scanned only where programs have run in it. */
-  async #changes({ delta, isOpen, changes: read }: Effect): Promise<WorkspaceDelta | undefined> {
+  async #findChanges({ delta, isOpen, changes: read }: Effect): Promise<WorkspaceDelta | undefined> {
     const own = selectInside(delta, this.#kept);
     if (!isOpen) return own;
     const changes = read ?? (await readChanges(this.#sandbox.session, this.#kept, this.#signal));

@@ -130,7 +130,7 @@ export class OpenEpisode {
     await this.#runInTurn(false, async (held) => {
       if (held.state.phase.kind !== 'submitted') return;
       const { cause } = held.state.phase;
-      const ending = endGraded(held.episode, await this.#holding.steps(held.episode), verdict, cause, measured);
+      const ending = endGraded(held.episode, await this.#holding.readSteps(held.episode), verdict, cause, measured);
       await this.#parts.trajectories.close(held.hold, cause, ending);
       const { state } = this.#plan(held, { kind: 'grade' });
       held.state = this.#plan({ ...held, state }, { kind: 'graded', outcome: ending.outcome }).state;
@@ -177,7 +177,7 @@ export class OpenEpisode {
 
   async #takeHold(patient: boolean): Promise<HeldEpisode> {
     const before = this.#holding.known;
-    const held = await this.#holding.current(patient).catch(async (error: unknown) => {
+    const held = await this.#holding.getCurrent(patient).catch(async (error: unknown) => {
       if (error instanceof HoldLostError) await this.#stage.leave();
       throw error;
     });
@@ -238,7 +238,7 @@ export class OpenEpisode {
   }
 
   #describeRestorable({ episode }: HeldEpisode): Restorable {
-    return { episode, deltas: async () => listDeltas(await this.#holding.steps(episode)) };
+    return { episode, deltas: async () => listDeltas(await this.#holding.readSteps(episode)) };
   }
 
   async #closeBy(held: HeldEpisode, kind: 'cancel' | 'time-passed' | 'unrestorable', problem: string): Promise<void> {

@@ -50,7 +50,7 @@ export class SubmissionMeasurements {
 
   /** @throws InputError `task.unsound` when the last check of the task with its verifier found it so; InfrastructureError. */
   async assertSound(task: Task): Promise<void> {
-    const report = await this.#parts.tasks.soundness(toJudgedTask(task));
+    const report = await this.#parts.tasks.findSoundness(toJudgedTask(task));
     const found = report && findUnsound(report);
     if (found === undefined) return;
     const { role, name, rewards, expected, detail } = found;
@@ -63,12 +63,12 @@ export class SubmissionMeasurements {
   async measure(open: PlayableTask, submission: Submission): Promise<Measured> {
     const { time, style } = open.task.arena;
     return {
-      baseline: time === 'measured' ? await this.#baseline(open) : undefined,
-      style: style === undefined ? null : await this.#style(open, submission, style),
+      baseline: time === 'measured' ? await this.#findBaseline(open) : undefined,
+      style: style === undefined ? null : await this.#measureStyle(open, submission, style),
     };
   }
 
-  async #style({ task, content }: PlayableTask, submission: Submission, rule: StyleRule): Promise<number | null> {
+  async #measureStyle({ task, content }: PlayableTask, submission: Submission, rule: StyleRule): Promise<number | null> {
     const { getSandboxes, closing, log } = this.#parts;
     const grading = { task, step: task.steps[0], content, submission };
     const style = await measureStyle(grading, rule, { sandboxes: getSandboxes({ task, content }) }, closing);
@@ -78,7 +78,7 @@ export class SubmissionMeasurements {
   }
 
   /** Undefined for a task without a solution, or whose solution does not get the whole reward. */
-  async #baseline(open: PlayableTask): Promise<Baseline | undefined> {
+  async #findBaseline(open: PlayableTask): Promise<Baseline | undefined> {
     const { digest } = open.task;
     const taking = this.#taking.get(digest) ?? this.#take(open).finally(() => this.#taking.delete(digest));
     this.#taking.set(digest, taking);
@@ -91,7 +91,7 @@ export class SubmissionMeasurements {
     const { task } = open;
     if (task.oracle === undefined) return undefined;
     const judged = toJudgedTask(task);
-    const known = await tasks.baseline(judged);
+    const known = await tasks.findBaseline(judged);
     if (known !== undefined) return known;
     await this.define(task);
     const seed = randomBytes(16).toString('hex');

@@ -41,7 +41,7 @@ export interface GivenAcknowledgement {
 /** Requests of callers. */
 export type RolloutCalls = Pick<
   RolloutService,
-  'start' | 'find' | 'list' | 'board' | 'watch' | 'cancel' | 'groups' | 'follow' | 'acknowledge' | 'reportVersion'
+  'start' | 'find' | 'list' | 'readBoard' | 'watch' | 'cancel' | 'groups' | 'follow' | 'acknowledge' | 'reportVersion'
 >;
 
 const SWEEP_MS = 5000;
@@ -116,13 +116,13 @@ export class RolloutService {
     return this.#options.streams.list(role === 'operator' ? undefined : principal, limit);
   }
 
-  async board(id: string, caller: Caller): Promise<StreamBoard> {
+  async readBoard(id: string, caller: Caller): Promise<StreamBoard> {
     return readBoard(this.#options.streams, await this.find(id, caller));
   }
 
   /** The board, and again whenever it is another, once a second at most. Ends with the stream, or with the signal. */
   watch(id: string, caller: Caller, gone: AbortSignal): AsyncGenerator<StreamBoard> {
-    return watchBoard(() => this.board(id, caller), this.#options.clock, AbortSignal.any([gone, this.#closing.signal]));
+    return watchBoard(() => this.readBoard(id, caller), this.#options.clock, AbortSignal.any([gone, this.#closing.signal]));
   }
 
   /** A stream that is over stays as it is. */
@@ -202,8 +202,8 @@ export class RolloutService {
   }
 
   /** Contents that streams could not go on without. */
-  async needed(): Promise<readonly Digest[]> {
-    const streams = await this.#options.streams.running(STREAMS);
+  async listNeeded(): Promise<readonly Digest[]> {
+    const streams = await this.#options.streams.listRunning(STREAMS);
     return streams.flatMap((stream) => listNeeded(readRolloutOrder(stream)));
   }
 
@@ -228,7 +228,7 @@ export class RolloutService {
   async #lookAfter(closing: AbortSignal): Promise<void> {
     const { streams, turns, log, retentionDays } = this.#options;
     try {
-      for (const stream of await streams.running(STREAMS)) if (!closing.aborted) this.#play(stream);
+      for (const stream of await streams.listRunning(STREAMS)) if (!closing.aborted) this.#play(stream);
       const days = retentionDays();
       await streams.endAbandoned(days * DAY_MS, `no trainer has asked for its groups for ${days} days (server.retentionDays)`);
       await streams.forgetOld(days * DAY_MS, FORGOTTEN);

@@ -39,8 +39,8 @@ const LOOK_AGAIN_MS = 1000;
 export async function readBoard(streams: RolloutStreams, stream: StoredStream): Promise<StreamBoard> {
   const [last, running, listed] = await Promise.all([
     streams.findLastReported(stream.principal, stream.policy),
-    streams.unsettled(stream.id),
-    streams.recent(stream.id, GROUPS_SHOWN),
+    streams.listUnsettled(stream.id),
+    streams.listRecent(stream.id, GROUPS_SHOWN),
   ]);
   const reported = Math.max(0, (last?.ordinal ?? 0) - stream.reportedBefore);
   const { concurrency, mostWaiting, maxStaleness, batch } = toStreamTerms(stream.terms);

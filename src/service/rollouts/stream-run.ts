@@ -98,7 +98,7 @@ export class StreamRun {
       if (this.#failure) throw this.#failure.error;
       const stream = await this.#look(hold);
       if (stream === undefined) break;
-      const actions = planStream(this.#view(stream, plays), stream.terms);
+      const actions = planStream(this.#buildView(stream, plays), stream.terms);
       for (const action of actions) await this.#apply(action, hold, rollout, plays);
       if (actions.some(({ kind }) => kind === 'accept' || kind === 'complete')) changes.notify(id);
       if (actions.length > 0) this.#isOutdated = true;
@@ -141,7 +141,7 @@ export class StreamRun {
 
   /** Continues groups of an earlier process: plays their unfinished members again. */
   async #resume(plays: MemberPlays): Promise<void> {
-    const unsettled = await this.#parts.streams.unsettled(this.#stream.id);
+    const unsettled = await this.#parts.streams.listUnsettled(this.#stream.id);
     this.#groups = unsettled;
     await this.#readReported();
     for (const { number, wanted, ended } of unsettled) {
@@ -164,7 +164,7 @@ export class StreamRun {
     // Before it reads: what changes meanwhile is read again.
     this.#isOutdated = false;
     await this.#readReported();
-    const oldest = this.#sinceBegin().length - terms.maxStaleness;
+    const oldest = this.#listSinceBegin().length - terms.maxStaleness;
     if (oldest > 0) await streams.discardOld(hold, oldest);
     const found = await streams.find(id);
     const stream = found?.state === 'running' ? found : undefined;
@@ -172,24 +172,24 @@ export class StreamRun {
     return stream;
   }
 
-  #sinceBegin(): readonly ReportedVersion[] {
+  #listSinceBegin(): readonly ReportedVersion[] {
     return this.#reported.filter(({ ordinal }) => ordinal > this.#stream.reportedBefore);
   }
 
-  #view({ counts: { begun, ready, acknowledged } }: StoredStream, plays: MemberPlays): Parameters<typeof planStream>[0] {
+  #buildView({ counts: { begun, ready, acknowledged } }: StoredStream, plays: MemberPlays): Parameters<typeof planStream>[0] {
     const running = this.#groups.map((group) => ({
       ...group,
       ended: plays.listEnded(group.number),
       grading: plays.countGrading(group.number),
     }));
-    return { running, next: begun, ready, acknowledged, reported: this.#sinceBegin() };
+    return { running, next: begun, ready, acknowledged, reported: this.#listSinceBegin() };
   }
 
   async #apply(action: StreamAction, hold: StreamHold, rollout: OpenRollout, plays: MemberPlays): Promise<void> {
     const { streams } = this.#parts;
     switch (action.kind) {
       case 'begin': {
-        const group = { number: action.number, begun: this.#sinceBegin().length, wanted: this.#stream.terms.groupSize };
+        const group = { number: action.number, begun: this.#listSinceBegin().length, wanted: this.#stream.terms.groupSize };
         await streams.begin(hold, group);
         this.#groups = [...this.#groups, group];
         plays.add(group.number);

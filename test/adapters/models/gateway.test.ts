@@ -156,7 +156,7 @@ describe('the gateway between a program and its model', () => {
       expect(place.model.asked[0]?.tools).toEqual([{ type: 'function', function: expect.objectContaining(TOOL) }]);
       expect(place.model.asked[1]?.messages[1]).toMatchObject({ role: 'assistant', tool_calls: [{ function: { name: 'look' } }] });
       expect(new Set(place.model.keys)).toEqual(new Set(['Bearer upstream-secret']));
-      const { turns, segments, prompt, tools, isRewritten } = place.session.course();
+      const { turns, segments, prompt, tools, isRewritten } = place.session.getCourse();
       expect({ prompt, tools, isRewritten }).toEqual({
         prompt: [{ role: 'user', content: 'what is there?' }],
         tools: [TOOL],
@@ -244,7 +244,7 @@ describe('the gateway between a program and its model', () => {
       place.openai.chat.completions.create({ model: 'x', messages: [{ role: 'user', content }] });
     await ask('hi');
     await ask('a summary');
-    expect(place.session.course()).toMatchObject({ isRewritten: true, turns: [{ observations: [{ text: 'a summary' }] }, {}] });
+    expect(place.session.getCourse()).toMatchObject({ isRewritten: true, turns: [{ observations: [{ text: 'a summary' }] }, {}] });
   });
 
   it.each<[string, string, object | string, string]>([

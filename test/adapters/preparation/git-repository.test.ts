@@ -19,10 +19,10 @@ it('a repository with more objects than may be cloned is refused while it is clo
     const missing = GitRepository.clone(path.join(made.directory, 'nowhere'), scratch, signal);
     await expect(missing).rejects.toThrow(/nowhere cannot be cloned: git clone: fatal: .*; expected a path, a bundle, or a URL/);
     await using whole = await GitRepository.clone(made.repository, scratch, signal);
-    expect(await whole.commits(9, signal)).toHaveLength(1);
+    expect(await whole.listCommits(9, signal)).toHaveLength(1);
     await using empty = await RepositoryFixture.make();
     await using without = await GitRepository.clone(empty.repository, scratch, signal);
-    await expect(without.head(signal)).rejects.toThrow('expected a repository with commits on the branch that is checked out');
+    await expect(without.readHead(signal)).rejects.toThrow('expected a repository with commits on the branch that is checked out');
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
@@ -44,10 +44,10 @@ it('a reflog that holds a commit is found without a program that the settings of
   await rm(struck);
   await using cloned = await GitRepository.clone(made.repository, path.join(made.directory, 'clones'), AbortSignal.timeout(60_000));
   const signed = await made.git('rev-parse', 'HEAD');
-  expect(await cloned.waysTo(signed, new AbortController().signal)).toEqual(['reference refs/heads/main', 'reflog']);
+  expect(await cloned.listWaysTo(signed, new AbortController().signal)).toEqual(['reference refs/heads/main', 'reflog']);
   await expect(access(struck)).rejects.toThrow('ENOENT');
   await made.git('reflog', 'expire', '--expire=all', '--all');
-  expect(await cloned.waysTo(signed, new AbortController().signal)).toEqual(['reference refs/heads/main']);
+  expect(await cloned.listWaysTo(signed, new AbortController().signal)).toEqual(['reference refs/heads/main']);
 });
 
 it('git ends when it has used its processor time', async () => {

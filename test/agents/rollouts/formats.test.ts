@@ -53,7 +53,7 @@ const TRAJECTORY: Trajectory = trajectorySchema.parse({
     { role: 'user', content: 'U' },
   ],
   turns,
-  segments: record.segments(),
+  segments: record.listSegments(),
   reward: 0.5,
   components: { gate: 1, correctness: 0.5 },
   verdict: '',

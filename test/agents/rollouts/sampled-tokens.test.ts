@@ -15,7 +15,7 @@ describe('the tokens of a trajectory', () => {
     record.add({ promptIds: [1, 2, 3, 4, 9], completionIds: [5], logprobs: [-0.3], version: 8 });
     // The template has dropped token 3, the reasoning of the first turn.
     record.add({ promptIds: [1, 2, 4, 9, 5, 9], completionIds: [6], logprobs: [-0.4], version: undefined });
-    expect(record.segments()).toEqual([
+    expect(record.listSegments()).toEqual([
       {
         ids: [1, 2, 3, 4, 9, 5],
         lossMask: [0, 0, 1, 1, 0, 1],
@@ -30,7 +30,7 @@ describe('the tokens of a trajectory', () => {
     const record = new TokenRecord();
     record.add({ promptIds: [1], completionIds: [2, 3], logprobs: [0, 0], version: 0 });
     record.add({ promptIds: [1, 2], completionIds: [4], logprobs: [0], version: 0 });
-    expect(record.segments().map(({ ids }) => ids)).toEqual([
+    expect(record.listSegments().map(({ ids }) => ids)).toEqual([
       [1, 2, 3],
       [1, 2, 4],
     ]);
@@ -48,7 +48,7 @@ describe('the tokens of a trajectory', () => {
           const logprobs = sampled.map((id) => -id);
           return { promptIds, sampled, tokens: record.add({ promptIds, completionIds: sampled, logprobs, version: 1 }) };
         });
-        const segments = record.segments();
+        const segments = record.listSegments();
         for (const { promptIds, sampled, tokens } of added) {
           expect(getPrompt(segments, tokens)).toEqual(promptIds);
           expect(getCompletion(segments, tokens)).toEqual({ ids: sampled, logprobs: sampled.map((id) => -id) });
@@ -63,6 +63,6 @@ describe('the tokens of a trajectory', () => {
     const record = new TokenRecord();
     record.add({ promptIds: [1], completionIds: [2], logprobs: [-1], version: 0 });
     record.add({ promptIds: [1, 2], completionIds: [3], logprobs: undefined, version: 0 });
-    expect(record.segments()[0]?.logprobs).toBeNull();
+    expect(record.listSegments()[0]?.logprobs).toBeNull();
   });
 });

@@ -18,7 +18,7 @@ it('a model writes the instruction of a fix without a useful message once, and i
   await made.commit('fix', SUMS.fix);
   const { signal } = new AbortController();
   await using history = await GitRepository.clone(made.repository, path.join(made.directory, 'clones'), signal);
-  const [commit] = await history.commits(1, signal);
+  const [commit] = await history.listCommits(1, signal);
   if (commit === undefined) throw new Error('the repository has no commit');
   const text = 'The mean of no numbers is an error; it has to be 0.0.\nSee test_mean_of_none.';
   await using server = await ScriptedModelServer.start(() => ({ text }));

@@ -9,7 +9,7 @@ import { kernelCgroupFiles } from '../../../src/adapters/sandbox/local/cgroups/c
 import { coverDescriptors, type DescriptorCover } from '../../../src/adapters/sandbox/local/host/inherited-descriptors.ts';
 import type { OpenRuntime } from '../../../src/adapters/sandbox/local/local-runtime.ts';
 import { OwnerCgroups } from '../../../src/adapters/sandbox/local/cgroups/owner-cgroups.ts';
-import { getEtcDirectory, filterFile, openOwnerDirectory, getOwnerDirectory } from '../../../src/adapters/sandbox/local/owner-record.ts';
+import { getEtcDirectory, getFilterFile, openOwnerDirectory, getOwnerDirectory } from '../../../src/adapters/sandbox/local/owner-record.ts';
 import type { SandboxCgroup } from '../../../src/adapters/sandbox/local/cgroups/sandbox-cgroup.ts';
 import type { SandboxedProgram } from '../../../src/adapters/sandbox/local/program/sandboxed-program.ts';
 import { readSystemView } from '../../../src/adapters/sandbox/local/template/system-view.ts';
@@ -104,7 +104,7 @@ export class SimulatedNode implements AsyncDisposable {
     await cgroups?.open();
     const covered = await coverDescriptors();
     const directory = getOwnerDirectory(stateDir, owner);
-    const context = { directory, etc: getEtcDirectory(stateDir, owner), filter: filterFile(stateDir, owner), cgroups, covered };
+    const context = { directory, etc: getEtcDirectory(stateDir, owner), filter: getFilterFile(stateDir, owner), cgroups, covered };
     return new SimulatedNode(stateDir, owner, await runtime.open(context), cgroups, covered, buildSystemArguments(await readSystemView()));
   }
 

@@ -47,7 +47,7 @@ export class FirestoreTrajectories implements Trajectories {
   /** @throws InputError `arena.trajectories` when the database cannot be used; InfrastructureError `trajectories.failed`. */
   static async open(place: FirestoreDatabase, clock: Clock): Promise<FirestoreTrajectories> {
     const trajectories = new FirestoreTrajectories(new FirestoreClient(place, clock), clock);
-    await trajectories.unclosed(1);
+    await trajectories.listUnclosed(1);
     return trajectories;
   }
 
@@ -81,7 +81,7 @@ export class FirestoreTrajectories implements Trajectories {
     return await this.#client.count({ ...buildListQuery({ principal, state: 'open' }, 1_000_000_000, undefined), orderBy: [] });
   }
 
-  async unclosed(limit: number): Promise<readonly StoredAgentEpisode[]> {
+  async listUnclosed(limit: number): Promise<readonly StoredAgentEpisode[]> {
     const values = ['open', 'grading'].map(formatValue);
     const found = await this.#client.query({
       collection: EPISODES,
@@ -140,7 +140,7 @@ export class FirestoreTrajectories implements Trajectories {
     });
   }
 
-  async closedTrees(milliseconds: number, limit: number): Promise<readonly AgentEpisodeId[]> {
+  async listClosedTrees(milliseconds: number, limit: number): Promise<readonly AgentEpisodeId[]> {
     const moment = this.#now() - milliseconds;
     const where = [{ field: 'closed_at', op: 'LESS_THAN_OR_EQUAL', value: formatValue(moment) }] as const;
     const orderBy = ['closed_at', '__name__'];
@@ -152,7 +152,7 @@ export class FirestoreTrajectories implements Trajectories {
       const after = last && [formatValue(readNumber(last.row, 'closed_at')), this.#client.formatReference(joinPath(readId(last.row)))];
       const page = await this.#client.query({ ...query, after });
       for (const tree of new Set(page.map(({ row }) => readText(row, 'tree'))))
-        if (!isOver.has(tree) && found().length < limit) isOver.set(tree, (await this.#members(tree, moment)) !== undefined);
+        if (!isOver.has(tree) && found().length < limit) isOver.set(tree, (await this.#findMembers(tree, moment)) !== undefined);
       last = page.length < TREES_AT_ONCE ? undefined : page.at(-1);
     } while (last !== undefined && found().length < limit);
     return found().map(parseAgentEpisodeId);
@@ -161,8 +161,8 @@ export class FirestoreTrajectories implements Trajectories {
   /** Steps first: if this is interrupted, the episodes still show which steps are left. */
   async forgetTree(tree: AgentEpisodeId, milliseconds: number): Promise<void> {
     const moment = this.#now() - milliseconds;
-    for (const member of (await this.#members(tree, moment)) ?? []) await this.#steps.remove(readId(member.row));
-    const members = (await this.#members(tree, moment)) ?? [];
+    for (const member of (await this.#findMembers(tree, moment)) ?? []) await this.#steps.remove(readId(member.row));
+    const members = (await this.#findMembers(tree, moment)) ?? [];
     for (let i = 0; i < members.length; i += REMOVED_AT_ONCE) {
       const removed = members.slice(i, i + REMOVED_AT_ONCE);
       await this.#client.commit(removed.map(({ row, updateTime }) => ({ kind: 'remove', path: joinPath(readId(row)), updateTime })));
@@ -174,7 +174,7 @@ export class FirestoreTrajectories implements Trajectories {
   }
 
   /** The episodes of a tree; undefined when one of them was not closed by then. */
-  async #members(tree: string, moment: number): Promise<readonly StoredDocument[] | undefined> {
+  async #findMembers(tree: string, moment: number): Promise<readonly StoredDocument[] | undefined> {
     const where = [{ field: 'tree', op: 'EQUAL', value: formatValue(tree) }] as const;
     const members = await this.#client.query({
       collection: EPISODES,

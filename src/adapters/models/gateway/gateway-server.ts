@@ -160,14 +160,14 @@ async function readBody(request: IncomingMessage): Promise<ReadBody> {
     if (bytes <= MOST_BYTES) pieces.push(data);
   }
   if (bytes > MOST_BYTES)
-    return misfit(413, `the request has ${formatExactBytes(bytes)}; expected at most ${formatExactBytes(MOST_BYTES)}`);
+    return createMisfit(413, `the request has ${formatExactBytes(bytes)}; expected at most ${formatExactBytes(MOST_BYTES)}`);
   try {
     return { kind: 'json', value: JSON.parse(Buffer.concat(pieces).toString('utf8')) };
   } catch {
-    return misfit(400, 'the request is no JSON');
+    return createMisfit(400, 'the request is no JSON');
   }
 }
 
-function misfit(status: number, detail: string): ReadBody {
+function createMisfit(status: number, detail: string): ReadBody {
   return { kind: 'misfit', problem: { status, type: 'invalid_request_error', code: 'invalid_request', detail } };
 }

@@ -133,20 +133,23 @@ function writeMessages({ id }: DialectTerms): AnswerWriter {
   return {
     document: (completion) => message(completion, listBlocks(completion), readStop(completion)),
     events: function* (completion): Generator<ServerEvent> {
-      yield event('message_start', { message: message(completion, [], null) });
+      yield createEvent('message_start', { message: message(completion, [], null) });
       for (const [index, block] of listBlocks(completion).entries()) {
         const { start, deltas } = streamBlock(block);
-        yield event('content_block_start', { index, content_block: start });
-        for (const delta of deltas) yield event('content_block_delta', { index, delta });
-        yield event('content_block_stop', { index });
+        yield createEvent('content_block_start', { index, content_block: start });
+        for (const delta of deltas) yield createEvent('content_block_delta', { index, delta });
+        yield createEvent('content_block_stop', { index });
       }
-      yield event('message_delta', { delta: { stop_reason: readStop(completion), stop_sequence: null }, usage: getUsage(completion) });
-      yield event('message_stop', {});
+      yield createEvent('message_delta', {
+        delta: { stop_reason: readStop(completion), stop_sequence: null },
+        usage: getUsage(completion),
+      });
+      yield createEvent('message_stop', {});
     },
   };
 }
 
-function event(type: string, fields: object): ServerEvent {
+function createEvent(type: string, fields: object): ServerEvent {
   return { event: type, data: { type, ...fields } };
 }
 

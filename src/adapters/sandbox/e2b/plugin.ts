@@ -47,7 +47,7 @@ export const e2b = createProviderPlugin({
   },
   template: async (name, settings, own) => createE2bTemplate(name, settings, own),
   workspace: async (name, settings, own) => createE2bWorkspace(name, settings, own),
-  allowance: ({ maxSandboxes, creationsPerSecond, pauseSeconds }) => ({
+  getAllowance: ({ maxSandboxes, creationsPerSecond, pauseSeconds }) => ({
     max: maxSandboxes,
     creationsPerSecond,
     restSeconds: pauseSeconds === 'never' ? undefined : pauseSeconds,

@@ -21,7 +21,7 @@ const SOCKET_PATH_MAX = 107;
 const STATE_FILE_LENGTH = '/runsc-.sock'.length + 12;
 
 /** Where runsc stores the state of a sandbox's only container. */
-export const stateDirectory = (directory: string): string => path.join(directory, 'r');
+export const getStateDirectory = (directory: string): string => path.join(directory, 'r');
 
 /** Some versions name an abstract socket after the container, so the name is unique on the whole machine; and short. */
 export function nameContainer(directory: string): string {
@@ -30,7 +30,7 @@ export function nameContainer(directory: string): string {
 
 /** @throws InfrastructureError when runsc could not bind its socket in the sandbox's directory, and would use another place. */
 export function checkSocketPath(directory: string): void {
-  const excess = Buffer.byteLength(stateDirectory(directory)) + STATE_FILE_LENGTH - SOCKET_PATH_MAX;
+  const excess = Buffer.byteLength(getStateDirectory(directory)) + STATE_FILE_LENGTH - SOCKET_PATH_MAX;
   if (excess <= 0) return;
   const problem = `gVisor's control socket in ${directory} would have a path that is ${excess} bytes too long`;
   throw new InfrastructureError('sandbox.unavailable', `${problem}; set stateDir to a shorter path`);
@@ -44,7 +44,7 @@ export function buildRunscCommand(
 ): readonly string[] {
   return [
     runsc,
-    `--root=${stateDirectory(directory)}`,
+    `--root=${getStateDirectory(directory)}`,
     `--platform=${platform}`,
     `--network=${network}`,
     // The whole of it is in the sandbox's control group already.

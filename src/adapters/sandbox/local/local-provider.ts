@@ -16,7 +16,7 @@ import { coverDescriptors, type DescriptorCover } from './host/inherited-descrip
 import type { ApartTemplate, LocalRuntime, OpenRuntime, RuntimeOptions, StartedProgram } from './local-runtime.ts';
 import { LocalSandbox } from './local-sandbox.ts';
 import { OwnerCgroups } from './cgroups/owner-cgroups.ts';
-import { getEtcDirectory, filterFile, openOwnerDirectory, getOwnerDirectory } from './owner-record.ts';
+import { getEtcDirectory, getFilterFile, openOwnerDirectory, getOwnerDirectory } from './owner-record.ts';
 import { PairedSandbox } from './paired-sandbox.ts';
 import { derivePolicyId, getWholeId } from './policy-id.ts';
 import { makeSiteDirectory, prepareSite, type Runtime, type Site, toSandboxSite } from './site.ts';
@@ -121,7 +121,7 @@ export class LocalProvider implements SandboxProvider {
     return this.#runtime.open({
       directory: this.#directory,
       etc: getEtcDirectory(this.#stateDir, this.owner),
-      filter: filterFile(this.#stateDir, this.owner),
+      filter: getFilterFile(this.#stateDir, this.owner),
       cgroups,
       covered,
     });

@@ -36,7 +36,7 @@ export const getOwnerDirectory = (stateDir: string, owner: OwnerId): string => p
 export const getEtcDirectory = (stateDir: string, owner: OwnerId): string => path.join(getOwnerDirectory(stateDir, owner), ETC);
 
 /** The system-call filter of the owner's sandboxes, compiled. */
-export const filterFile = (stateDir: string, owner: OwnerId): string => path.join(getEtcDirectory(stateDir, owner), FILTER);
+export const getFilterFile = (stateDir: string, owner: OwnerId): string => path.join(getEtcDirectory(stateDir, owner), FILTER);
 
 /** Makes the owner's directory. It appears with its record in it, so that a sweep never finds one whose owner is unknown. */
 export async function openOwnerDirectory(stateDir: string, owner: OwnerId, cgroups: readonly string[]): Promise<void> {

@@ -35,14 +35,14 @@ export class PrincipalImages {
 
   /** @param audience principal that the sandbox is made for; undefined: any, most likely the one that shares content. */
   choose(warden: ImageMaker, audience: string | undefined): PrincipalImage {
-    const principal = audience ?? this.#onlyOneWithWishes();
+    const principal = audience ?? this.#findOnlyOneWithWishes();
     const images = principal === undefined ? undefined : this.#images.get(principal);
     if (principal === undefined || images === undefined) return { ...NOTHING, past: FRESH };
     const choice = images.choose(warden);
     return { ...choice, past: getPast(choice, principal) };
   }
 
-  #onlyOneWithWishes(): string | undefined {
+  #findOnlyOneWithWishes(): string | undefined {
     const [first, second] = [...this.#images].filter(([, images]) => images.isWanted);
     return second === undefined ? first?.[0] : undefined;
   }

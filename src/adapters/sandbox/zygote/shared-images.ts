@@ -88,7 +88,7 @@ export class SharedImages {
   }
 
   /** @param placed as it was wanted. */
-  unwant(placed: PlacedContent): void {
+  markUnwanted(placed: PlacedContent): void {
     const { digest } = placed.content;
     const others = (this.#wanted.get(digest) ?? []).filter((each) => each !== placed);
     if (others.length > 0) this.#wanted.set(digest, others);
@@ -128,7 +128,7 @@ export class SharedImages {
     const wanted = [...this.#wanted.values()]
       .flatMap((placed) => placed.slice(0, 1))
       .filter(({ content }) => !this.#unfit.has(content.digest));
-    const present = this.#usable(warden);
+    const present = this.#findUsable(warden);
     const missing = wanted.filter(({ content }) => !present?.shares.has(content.digest));
     if (missing.length === 0) return present ?? NOTHING;
     const coming = this.#coming?.warden === warden ? this.#coming : undefined;
@@ -156,7 +156,7 @@ export class SharedImages {
     this.#changed = Promise.withResolvers();
   }
 
-  #usable(warden: ImageMaker): Image | undefined {
+  #findUsable(warden: ImageMaker): Image | undefined {
     const present = this.#present;
     if (present?.warden !== warden || !warden.hasImage(present.image)) return undefined;
     return [...present.code].every((digest) => this.#wanted.has(digest)) ? present : undefined;

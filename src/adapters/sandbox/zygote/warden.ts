@@ -152,7 +152,7 @@ export class Warden implements AsyncDisposable {
   }
 
   #expect({ sandbox, command, image }: WantedProgram): Fork {
-    if (this.#hasEnded) throw this.#error(this.#problem ?? 'the zygote has ended');
+    if (this.#hasEnded) throw this.#createError(this.#problem ?? 'the zygote has ended');
     const admission = this.#gate.expect();
     return {
       order: { sandbox, token: admission.token, image, command },
@@ -223,7 +223,7 @@ export class Warden implements AsyncDisposable {
       case 'image-ready':
         return this.#images.get(report.image)?.resolve(report.policies);
       case 'image-lost':
-        return this.#imageLost(report);
+        return this.#onImageLost(report);
       case 'started':
         return this.#sandboxes.start(report.sandbox);
       case 'failed':
@@ -235,7 +235,7 @@ export class Warden implements AsyncDisposable {
   }
 
   /** Without the base image there is nothing to fork from: the warden is useless, and every sandbox gets that reason when it has ended. */
-  #imageLost({ image, message, lasting }: Extract<WardenReport, { readonly type: 'image-lost' }>): void {
+  #onImageLost({ image, message, lasting }: Extract<WardenReport, { readonly type: 'image-lost' }>): void {
     if (image === BASE_IMAGE) {
       this.#isUnfit = lasting === true;
       this.#problem ??= `the zygote is gone: ${message}`;
@@ -244,18 +244,18 @@ export class Warden implements AsyncDisposable {
     }
     const awaited = this.#images.get(image);
     this.#images.delete(image);
-    awaited?.reject(this.#error(this.#withOutput(message)));
+    awaited?.reject(this.#createError(this.#withOutput(message)));
   }
 
   #onLost(how: string): void {
     this.#hasEnded = true;
     const detail = this.#withOutput(this.#problem ?? how);
-    this.#sandboxes.loseAll(detail, () => this.#error(detail));
-    for (const { reject } of this.#images.values()) reject(this.#error(detail));
+    this.#sandboxes.loseAll(detail, () => this.#createError(detail));
+    for (const { reject } of this.#images.values()) reject(this.#createError(detail));
     this.#images.clear();
   }
 
-  #error(detail: string): MusterError {
+  #createError(detail: string): MusterError {
     if (!this.#isUnfit) return new InfrastructureError('sandbox.zygote', `sandboxes cannot be forked: ${detail}`);
     const remedy = 'mend its packages or the imports of the template; "muster doctor" tries it';
     return new InputError('python.unusable', `the template's Python cannot start the runner: ${detail}; ${remedy}`);

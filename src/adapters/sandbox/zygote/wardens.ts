@@ -61,7 +61,7 @@ export class Wardens implements AsyncDisposable {
 
   /** Resolves when the program is about to begin. @throws InfrastructureError */
   async fork({ id, audience }: ForkSite, template: ForkableTemplate, signal: AbortSignal): Promise<StartedProgram> {
-    const warden = await raceWithAbort(this.#warden(template), signal);
+    const warden = await raceWithAbort(this.#getWarden(template), signal);
     if (template.workspace) return { program: await warden.fork({ sandbox: id, command: template.command, image: BASE_IMAGE }, signal) };
     const { image, shares, past } = this.#getImages(template).choose(warden, audience);
     return { program: await warden.fork({ sandbox: id, command: template.command, image }, signal), shares, past };
@@ -76,7 +76,7 @@ export class Wardens implements AsyncDisposable {
     template: ForkableTemplate & ApartTemplate,
     signal: AbortSignal,
   ): Promise<StartedPair> {
-    const warden = await raceWithAbort(this.#warden(template), signal);
+    const warden = await raceWithAbort(this.#getWarden(template), signal);
     const { image, shares, past } = this.#getImages(template).choose(warden, sites.policy.audience);
     const [environment, policy] = await warden.forkPair(
       { sandbox: sites.environment.id, command: template.command, image: BASE_IMAGE },
@@ -94,14 +94,14 @@ export class Wardens implements AsyncDisposable {
     const images = this.#getImages(template).of(principal);
     for (const each of placed) images.want(each);
     // Loading begins before the first sandbox requests it, if there is a warden.
-    const begun = this.#warden(template).then(
+    const begun = this.#getWarden(template).then(
       (warden) => void images.choose(warden),
       () => undefined,
     );
     const digests = content.map(({ digest }) => digest);
     const held = [...placed];
     const release = (): void => {
-      for (const each of held.splice(0)) images.unwant(each);
+      for (const each of held.splice(0)) images.markUnwanted(each);
       for (const hold of holds) hold[Symbol.dispose]();
     };
     return {
@@ -126,7 +126,7 @@ export class Wardens implements AsyncDisposable {
   }
 
   /** @throws InfrastructureError `sandbox.spawn` */
-  #warden(template: ForkableTemplate): Promise<Warden> {
+  #getWarden(template: ForkableTemplate): Promise<Warden> {
     const key = selectKey(template);
     const known = this.#wardens.get(key);
     this.#wardens.delete(key);

@@ -6,7 +6,7 @@ import { planAcceptance, readAcceptedEvaluation, selectKey } from './acceptance.
 import { readDocument, readNumber } from './schema/columns.ts';
 import { guard, toStep, type Database } from './schema/database.ts';
 import { readEvaluationRow } from './evaluation-row.ts';
-import { stateEvent } from './sql-course.ts';
+import { createStateEvent } from './sql-course.ts';
 import { appendEvents } from './sql-events.ts';
 import { announceSteps } from './sql-webhooks.ts';
 import { toPlainSql, sql } from './schema/statement.ts';
@@ -42,7 +42,7 @@ export class SqlAnswers extends SqlAdapter implements AnswerCache {
         sql`UPDATE evaluations SET state = 'finished', started_at = ${now}, ended_at = ${now}, summary = ${JSON.stringify(summary)}
             WHERE id = ${evaluation.id}`,
       ),
-      ...appendEvents(key, [stateEvent('running'), stateEvent('finished')], now),
+      ...appendEvents(key, [createStateEvent('running'), createStateEvent('finished')], now),
       toStep(
         sql`INSERT INTO episodes (evaluation, arm, episode, task, outcome, result, length, seconds, extra)
             SELECT ${key}, arm, episode, task, outcome, result, length, seconds, extra FROM episodes WHERE evaluation = ${given.key}`,

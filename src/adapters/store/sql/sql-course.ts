@@ -36,7 +36,7 @@ export class SqlCourse extends SqlAdapter implements EvaluationCourse {
         sql`UPDATE evaluations SET state = ${state}, ended_at = ${now}, summary = ${formatJson(summary)}, failure = ${formatJson(failure)}
             WHERE key = ${key}`,
       ),
-      ...appendEvents(key, [stateEvent(state)], now),
+      ...appendEvents(key, [createStateEvent(state)], now),
       ...announceSteps(key, webhooks, now),
       ...planAnswerSteps(key, question),
       ...(withheld === true ? [toStep(sql`DELETE FROM cache_donors WHERE evaluation = ${key}`)] : []),
@@ -49,7 +49,7 @@ export class SqlCourse extends SqlAdapter implements EvaluationCourse {
   }
 }
 
-export function stateEvent(state: EvaluationState): NewEvent {
+export function createStateEvent(state: EvaluationState): NewEvent {
   return { type: 'state', data: { state } };
 }
 

@@ -45,10 +45,10 @@ export class SqlTaskRecords extends SqlAdapter implements TaskRecords {
       sql`INSERT INTO task_baselines (task, verifier, baseline)
           VALUES (${task}, ${verifier}, ${JSON.stringify({ reward, cpuSeconds, steps, seed })}) ON CONFLICT DO NOTHING`,
     );
-    return (await this.baseline(judged)) ?? baseline;
+    return (await this.findBaseline(judged)) ?? baseline;
   }
 
-  async baseline({ task, verifier }: JudgedTask): Promise<Baseline | undefined> {
+  async findBaseline({ task, verifier }: JudgedTask): Promise<Baseline | undefined> {
     const [row] = await this.database.query(sql`SELECT baseline FROM task_baselines WHERE task = ${task} AND verifier = ${verifier}`);
     return row && baselineSchema.parse(JSON.parse(readText(row, 'baseline')));
   }
@@ -63,7 +63,7 @@ export class SqlTaskRecords extends SqlAdapter implements TaskRecords {
     );
   }
 
-  async soundness({ task, verifier }: JudgedTask): Promise<Soundness | undefined> {
+  async findSoundness({ task, verifier }: JudgedTask): Promise<Soundness | undefined> {
     const [row] = await this.database.query(sql`SELECT report FROM task_soundness WHERE task = ${task} AND verifier = ${verifier}`);
     return row && soundnessSchema.parse(JSON.parse(readText(row, 'report')));
   }

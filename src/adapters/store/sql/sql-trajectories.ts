@@ -59,7 +59,7 @@ export class SqlTrajectories extends SqlAdapter implements Trajectories {
     return row === undefined ? 0 : readNumber(row, 'figure');
   }
 
-  async unclosed(limit: number): Promise<readonly StoredAgentEpisode[]> {
+  async listUnclosed(limit: number): Promise<readonly StoredAgentEpisode[]> {
     const rows = await this.database.query(
       sql`SELECT * FROM agent_episodes WHERE closed_at IS NULL ORDER BY ended_by IS NULL, touched_at, id LIMIT ${limit}`,
     );
@@ -106,7 +106,7 @@ export class SqlTrajectories extends SqlAdapter implements Trajectories {
     if ((await this.find(episode))?.closed === undefined) throw new HoldLostError(episode);
   }
 
-  async closedTrees(milliseconds: number, limit: number): Promise<readonly AgentEpisodeId[]> {
+  async listClosedTrees(milliseconds: number, limit: number): Promise<readonly AgentEpisodeId[]> {
     const moment = this.#now() - milliseconds;
     const rows = await this.database.query(
       sql`SELECT DISTINCT tree FROM agent_episodes e WHERE closed_at <= ${moment} AND ${isOver(moment)} LIMIT ${limit}`,

@@ -39,7 +39,7 @@ export async function playModel(
   const episode = new ModelEpisode(open, agent, seed, { executor, session, changes, clock, endpoint });
   const stopReason = await episode.play(signal);
   const { performed, refusal } = episode;
-  return { actions: performed.length, performed, stopReason, refusal, course: episode.course() };
+  return { actions: performed.length, performed, stopReason, refusal, course: episode.getCourse() };
 }
 
 interface EpisodeParts extends Pick<ModelContext, 'changes'> {
@@ -98,9 +98,9 @@ class ModelEpisode {
     return 'turns';
   }
 
-  course(): NonNullable<Acted['course']> {
+  getCourse(): NonNullable<Acted['course']> {
     return {
-      ...this.#record.course(),
+      ...this.#record.getCourse(),
       tools: this.#tools,
       prompt: this.#prompt,
       modelSeconds: this.#modelMs / 1000,

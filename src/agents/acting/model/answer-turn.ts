@@ -36,13 +36,13 @@ export function planTurn(
   tools: readonly Tool[],
   own: readonly OwnTool[],
 ): TurnPlan {
-  if (toolCalls.length > 0) return { kind: 'calls', calls: toolCalls.map((call) => plannedCall(call, tools, own)) };
+  if (toolCalls.length > 0) return { kind: 'calls', calls: toolCalls.map((call) => planCall(call, tools, own)) };
   const cut =
     finishReason === 'length' ? 'Your answer was cut off at its longest length before it called a tool. ' : 'You called no tool. ';
   return { kind: 'remark', text: `${cut}Call one of ${tools.map(({ name }) => name).join(', ')}; call submit when you are done.` };
 }
 
-function plannedCall(call: ToolCall, tools: readonly Tool[], own: readonly OwnTool[]): PlannedCall {
+function planCall(call: ToolCall, tools: readonly Tool[], own: readonly OwnTool[]): PlannedCall {
   const misfit = (reason: Misfit['reason'], detail: string): PlannedCall => ({ kind: 'misfit', call, misfit: { reason, detail } });
   const names = tools.map(({ name }) => name);
   if (!names.includes(call.name))

@@ -34,7 +34,7 @@ export class TurnRecord {
     this.#turns.at(-1)?.observations.push({ toolCall, text });
   }
 
-  course(): Pick<ModelCourse, 'model' | 'turns' | 'segments'> {
-    return { model: this.#model, turns: this.#turns, segments: this.#tokens.segments() };
+  getCourse(): Pick<ModelCourse, 'model' | 'turns' | 'segments'> {
+    return { model: this.#model, turns: this.#turns, segments: this.#tokens.listSegments() };
   }
 }

@@ -18,12 +18,12 @@ export class VersionedEndpoint implements ModelEndpoint {
 
   async complete(request: CompletionRequest | RelayedRequest, signal: AbortSignal): Promise<Answered> {
     const reported = this.#version();
-    const completion = await this.#endpoint(reported?.endpoint).complete(request, signal);
+    const completion = await this.#getEndpoint(reported?.endpoint).complete(request, signal);
     if (completion.kind !== 'message' || completion.tokens === undefined) return completion;
     return { ...completion, tokens: { ...completion.tokens, version: completion.tokens.version ?? reported?.version } };
   }
 
-  #endpoint(name: string | undefined): ModelEndpoint {
+  #getEndpoint(name: string | undefined): ModelEndpoint {
     const endpoint = this.#endpoints.get(name) ?? this.#open(name);
     this.#endpoints.set(name, endpoint);
     return endpoint;

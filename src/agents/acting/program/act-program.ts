@@ -65,7 +65,7 @@ export async function playProgram(
   if (end?.kind === 'failed') throw end.error;
   assertStarted(agent, result, tunnel.problem);
   const stopReason = end?.reason ?? parseEnd(result.end, recorded);
-  const course = { ...recorded.course(), actionSeconds: time.spentSeconds };
+  const course = { ...recorded.getCourse(), actionSeconds: time.spentSeconds };
   return { actions: recorded.turns, stopReason, course, printed: joinStreams(result) };
 }
 

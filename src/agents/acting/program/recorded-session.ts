@@ -63,7 +63,7 @@ export class RecordedSession implements ProgramSession {
   }
 
   async complete(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Answered | Refusal> {
-    const refusal = this.#refusal();
+    const refusal = this.#findRefusal();
     if (refusal) return refusal;
     const { clock, endpoint } = this.#parts;
     const messages = readMessages(body);
@@ -84,9 +84,9 @@ export class RecordedSession implements ProgramSession {
     }
   }
 
-  course(): Omit<ModelCourse, 'actionSeconds'> {
+  getCourse(): Omit<ModelCourse, 'actionSeconds'> {
     return {
-      ...this.#record.course(),
+      ...this.#record.getCourse(),
       tools: this.#tools,
       prompt: toPrompt(this.#prompt ?? []),
       modelSeconds: this.waitedSeconds,
@@ -94,7 +94,7 @@ export class RecordedSession implements ProgramSession {
     };
   }
 
-  #refusal(): Refusal | undefined {
+  #findRefusal(): Refusal | undefined {
     const { turns, contextTokens = Number.POSITIVE_INFINITY } = this.#agent;
     if (this.#end?.kind === 'failed') return { kind: 'lost', detail: getMessage(this.#end.error) };
     if (this.#record.count + this.#open >= turns && this.#open > 0)

@@ -31,10 +31,10 @@ export async function measureEfficiency(
   let [golden, candidate] = [0, 0];
   await using sandbox = await MeasuringSandbox.open(terms, execute, signal);
   for (const one of cases) {
-    const trusted = readTaken(await sandbox.golden(one, change), measure);
+    const trusted = readTaken(await sandbox.runGolden(one, change), measure);
     if (trusted.count === undefined)
       throw new InfrastructureError('task.verifier', `the golden model on case ${one.test.name} ${trusted.reason}`);
-    const { result, wrong } = await sandbox.candidate(one, change);
+    const { result, wrong } = await sandbox.runCandidate(one, change);
     const own = readTaken(result, measure);
     if (wrong !== undefined || own.count === undefined) return found(golden, candidate, wrong ?? `case ${one.test.name}: ${own.reason}`);
     [golden, candidate] = [add(golden, trusted.count), add(candidate, own.count)];
@@ -62,7 +62,7 @@ export async function countInstructions(
   await using sandbox = await MeasuringSandbox.open(terms, execute, signal);
   let most = 0;
   for (const one of cases) {
-    const { result, wrong } = await sandbox.candidate(one, countCommand);
+    const { result, wrong } = await sandbox.runCandidate(one, countCommand);
     const { count, reason } = readCount(result);
     if (count === undefined) return { reason: `case ${one.test.name}: ${reason}` };
     if (wrong !== undefined) return { reason: wrong };

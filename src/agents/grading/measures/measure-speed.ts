@@ -27,10 +27,10 @@ export async function measureSpeed(
     if (one === undefined) throw new RangeError('speed was to be measured without a case');
     round = others;
     const isGoldenFirst = random() < 0.5;
-    const before = isGoldenFirst ? await sandbox.golden(one) : undefined;
-    const { result, wrong } = await sandbox.candidate(one);
+    const before = isGoldenFirst ? await sandbox.runGolden(one) : undefined;
+    const { result, wrong } = await sandbox.runCandidate(one);
     if (wrong !== undefined) return { stage: 'score', kind: 'speed', ratio: 0, low: 0, high: 0, pairs: turns.length, turns, wrong };
-    const golden = before ?? (await sandbox.golden(one));
+    const golden = before ?? (await sandbox.runGolden(one));
     turns.push({ name: one.test.name, golden: golden.seconds, candidate: result.seconds });
   }
   return { stage: 'score', kind: 'speed', ...measureRatio(turns), pairs: turns.length, turns, wrong: null };

@@ -42,7 +42,7 @@ export class MeasuringSandbox implements AsyncDisposable {
   }
 
   /** @throws InfrastructureError when it fails. */
-  async golden({ test }: ExpectedCase, change?: (command: Command) => Command): Promise<CommandResult> {
+  async runGolden({ test }: ExpectedCase, change?: (command: Command) => Command): Promise<CommandResult> {
     const { task, step, content } = this.#terms.grading;
     const { session } = this.#sandbox;
     await wipeWorkspace(session, this.#terms, this.#execute, this.#signal);
@@ -52,7 +52,7 @@ export class MeasuringSandbox implements AsyncDisposable {
     return result;
   }
 
-  async candidate(one: ExpectedCase, change?: (command: Command) => Command): Promise<MeasuredRun> {
+  async runCandidate(one: ExpectedCase, change?: (command: Command) => Command): Promise<MeasuredRun> {
     const turns = [{ one, number: 0 }];
     const { run, compared, result } = await getFirst(
       runCandidate(this.#sandbox.session, this.#terms, this.#execute, turns, this.#signal, change),

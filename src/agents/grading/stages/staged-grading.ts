@@ -50,16 +50,16 @@ export class StagedGrading {
       case 'execute':
         return await this.#execute(request, signal);
       case 'compare':
-        return this.#compared();
+        return this.#getCompared();
       case 'constraints':
-        return await this.#constraints(request.constraints, signal);
+        return await this.#measureConstraints(request.constraints, signal);
       case 'score':
         return await this.#score(request, signal);
     }
   }
 
   async #execute(request: Extract<StageRequest, { readonly stage: 'execute' }>, signal: AbortSignal): Promise<Evidence> {
-    const terms = this.#terms(await this.#files(signal));
+    const terms = this.#createTerms(await this.#listFiles(signal));
     switch (request.kind) {
       case 'cases':
         this.#graded = await gradeCases(terms, request.execute, signal);
@@ -105,31 +105,31 @@ export class StagedGrading {
   }
 
   /** The files that the candidate's processes see in the workdir. */
-  async #files(signal: AbortSignal): Promise<readonly WorkspaceFile[]> {
+  async #listFiles(signal: AbortSignal): Promise<readonly WorkspaceFile[]> {
     this.#built ??= [...(await listLaidFiles(this.#grading, this.#context, signal)), ...this.#grading.submission.files];
     return this.#built;
   }
 
-  #terms(files: readonly WorkspaceFile[]): CandidateTerms {
+  #createTerms(files: readonly WorkspaceFile[]): CandidateTerms {
     const within = (seconds: number): number => this.#time.within(seconds);
     const leaveOut = <Value>(wait: () => Promise<Value>): Promise<Value> => this.#time.leaveOut(wait);
     return { grading: this.#grading, verifier: this.#verifier, context: this.#context, files, within, leaveOut };
   }
 
-  async #constraints(constraints: readonly Constraint[], signal: AbortSignal): Promise<ConstraintsEvidence> {
-    const files = await this.#files(signal);
+  async #measureConstraints(constraints: readonly Constraint[], signal: AbortSignal): Promise<ConstraintsEvidence> {
+    const files = await this.#listFiles(signal);
     const { execute } = this.#verifier;
     const runs = this.#runs ?? [];
     const counts = constraints.some(({ measure }) => measure === 'instructions') && execute.kind === 'cases';
-    const instructions = counts ? await countInstructions(this.#terms(files), execute, this.#cases().cases, signal) : undefined;
+    const instructions = counts ? await countInstructions(this.#createTerms(files), execute, this.#getCases().cases, signal) : undefined;
     return measureConstraints(constraints, { files, runs, instructions, compiled: this.#compiled });
   }
 
   async #score(request: Extract<StageRequest, { readonly stage: 'score' }>, signal: AbortSignal): Promise<Evidence> {
     const { execute } = this.#verifier;
     if (execute.kind !== 'cases') throw new RangeError(`score.${request.kind} of a test suite: reading the task should have refused it`);
-    const terms = this.#terms(await this.#files(signal));
-    const { cases } = this.#cases();
+    const terms = this.#createTerms(await this.#listFiles(signal));
+    const { cases } = this.#getCases();
     switch (request.kind) {
       case 'speed':
         return await measureSpeed(terms, execute, request.terms, cases, signal);
@@ -138,11 +138,11 @@ export class StagedGrading {
     }
   }
 
-  #compared(): CompareEvidence {
-    return { stage: 'compare', cases: [...this.#cases().comparisons] };
+  #getCompared(): CompareEvidence {
+    return { stage: 'compare', cases: [...this.#getCases().comparisons] };
   }
 
-  #cases(): GradedCases {
+  #getCases(): GradedCases {
     if (this.#graded) return this.#graded;
     throw new RangeError('cases were to be judged before they were run');
   }

@@ -44,7 +44,7 @@ export class HarborJob {
     const rewards = reward === null ? null : { ...components, reward };
     const exception = describeException(trajectory);
     this.#count(trajectory, name, exception?.exception_type);
-    const config = { task: { path: task }, trial_name: name, agent: { name: AGENT.name, model_name: model }, job_id: this.#id() };
+    const config = { task: { path: task }, trial_name: name, agent: { name: AGENT.name, model_name: model }, job_id: this.#deriveId() };
     const result = {
       id: deriveUuid(`trial ${trajectory.trajectory}`),
       task_name: task,
@@ -71,7 +71,7 @@ export class HarborJob {
     const errored = [...this.#evals.values()].reduce((sum, { errors }) => sum + errors, 0);
     const at = this.#startedAt ?? NEVER;
     return {
-      id: this.#id(),
+      id: this.#deriveId(),
       started_at: at,
       updated_at: this.#finishedAt ?? at,
       finished_at: this.#finishedAt ?? at,
@@ -80,7 +80,7 @@ export class HarborJob {
     };
   }
 
-  #id(): string {
+  #deriveId(): string {
     return deriveUuid(`job ${this.#name}`);
   }
 
@@ -156,7 +156,7 @@ function describeOrigin({ trajectory, agent, group, rep, seed, taskSeed, status,
 }
 
 function nameTrial({ task, trajectory }: Pick<Trajectory, 'task' | 'trajectory'>): string {
-  const suffix = BigInt(`0x${digestOf(trajectory)}`)
+  const suffix = BigInt(`0x${computeDigest(trajectory)}`)
     .toString(36)
     .slice(0, SUFFIX_LENGTH);
   const name = (task.split('/').at(-1) ?? task).replaceAll(/[^A-Za-z0-9._-]/g, '-').slice(0, NAME_LENGTH);
@@ -165,10 +165,10 @@ function nameTrial({ task, trajectory }: Pick<Trajectory, 'task' | 'trajectory'>
 
 /** Equal texts have equal ids: a job that is written again has the same ids. */
 function deriveUuid(text: string): string {
-  const digest = digestOf(text);
+  const digest = computeDigest(text);
   return [digest.slice(0, 8), digest.slice(8, 12), `8${digest.slice(13, 16)}`, `8${digest.slice(17, 20)}`, digest.slice(20, 32)].join('-');
 }
 
-function digestOf(text: string): string {
+function computeDigest(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

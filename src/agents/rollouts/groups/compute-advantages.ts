@@ -66,7 +66,7 @@ function getAdvantage(reward: number, rewards: readonly number[], mean: number, 
   if (n === 1) return reward;
   switch (terms.kind) {
     case 'grpo':
-      return (reward - mean) / (deviation(rewards, mean, terms.ddof) + EPSILON);
+      return (reward - mean) / (computeDeviation(rewards, mean, terms.ddof) + EPSILON);
     case 'dr-grpo':
       return reward - mean;
     case 'rloo':
@@ -80,7 +80,7 @@ function computeMean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-function deviation(values: readonly number[], mean: number, ddof: 0 | 1): number {
+function computeDeviation(values: readonly number[], mean: number, ddof: 0 | 1): number {
   const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
   return Math.sqrt(squares / (values.length - ddof));
 }

@@ -54,7 +54,7 @@ export class TokenRecord {
     return { segment: this.#segments.length - 1, prompt: promptIds.length, completion: completionIds.length };
   }
 
-  segments(): readonly Segment[] {
+  listSegments(): readonly Segment[] {
     return this.#segments.map(({ ids, lossMask, logprobs, versions, hasLogprobs }) => ({
       ids: [...ids],
       lossMask: [...lossMask],
@@ -72,7 +72,7 @@ export class TokenRecord {
 
 /** The exact prompt of a turn. @throws RangeError when the record has no such segment. */
 export function getPrompt(segments: readonly Segment[], { segment, prompt }: TurnTokens): readonly number[] {
-  return segmentAt(segments, segment).ids.slice(0, prompt);
+  return getSegment(segments, segment).ids.slice(0, prompt);
 }
 
 /** @throws RangeError when the record has no such segment. */
@@ -80,11 +80,11 @@ export function getCompletion(
   segments: readonly Segment[],
   { segment, prompt, completion }: TurnTokens,
 ): { readonly ids: readonly number[]; readonly logprobs: readonly number[] | null } {
-  const { ids, logprobs } = segmentAt(segments, segment);
+  const { ids, logprobs } = getSegment(segments, segment);
   return { ids: ids.slice(prompt, prompt + completion), logprobs: logprobs?.slice(prompt, prompt + completion) ?? null };
 }
 
-function segmentAt(segments: readonly Segment[], position: number): Segment {
+function getSegment(segments: readonly Segment[], position: number): Segment {
   const segment = segments[position];
   if (segment) return segment;
   throw new RangeError(`there is no segment ${position}; the record has ${segments.length}`);

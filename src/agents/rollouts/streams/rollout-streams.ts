@@ -115,7 +115,7 @@ export interface RolloutStreams {
   list(principal: string | undefined, limit: number): Promise<readonly StoredStream[]>;
 
   /** Streams that run, oldest first. */
-  running(limit: number): Promise<readonly StoredStream[]>;
+  listRunning(limit: number): Promise<readonly StoredStream[]>;
 
   /** Most concurrent trajectories of a principal's running streams. */
   countConcurrency(principal: string): Promise<number>;
@@ -133,10 +133,10 @@ export interface RolloutStreams {
   note(hold: StreamHold, problem: string | undefined): Promise<void>;
 
   /** Groups that were begun and are not settled, with what is known of their members. */
-  unsettled(id: StreamId): Promise<readonly RunningGroup[]>;
+  listUnsettled(id: StreamId): Promise<readonly RunningGroup[]>;
 
   /** The groups that were begun last, latest first, without their trajectories. */
-  recent(id: StreamId, limit: number): Promise<readonly ListedGroup[]>;
+  listRecent(id: StreamId, limit: number): Promise<readonly ListedGroup[]>;
 
   begin(hold: StreamHold, group: Omit<RunningGroup, 'ended'>): Promise<void>;
 

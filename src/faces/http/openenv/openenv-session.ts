@@ -82,7 +82,7 @@ export class OpenEnvSession {
       case 'step':
         return await this.#step(message.data);
       case 'state':
-        return keepOpen({ type: 'state', data: this.#state() });
+        return keepOpen({ type: 'state', data: this.#describeState() });
       case 'close':
         return { frame: undefined, closes: true };
       case 'mcp':
@@ -90,14 +90,14 @@ export class OpenEnvSession {
           type: 'mcp',
           data: await answerRpc(
             message.data,
-            () => this.#tools(),
+            () => this.#listTools(),
             (call) => this.#call(call),
           ),
         });
     }
   }
 
-  #tools(): Promise<readonly object[]> {
+  #listTools(): Promise<readonly object[]> {
     return listEnvironmentTools(this.#parts.arena, this.#parts.task);
   }
 
@@ -114,7 +114,7 @@ export class OpenEnvSession {
     const tool = readToolCall(data);
     if (tool?.kind === 'misfit') return keepOpen(createErrorFrame('VALIDATION_ERROR', tool.detail));
     if (tool?.kind === 'list') {
-      const observation = { tools: await this.#tools() };
+      const observation = { tools: await this.#listTools() };
       return keepOpen({ type: 'observation', data: { observation, reward: null, done: false } });
     }
     const result = await this.#act(tool === undefined ? data : tool.action);
@@ -140,7 +140,7 @@ export class OpenEnvSession {
     return toActionResult(play.id, { answer, reward });
   }
 
-  #state(): object {
+  #describeState(): object {
     const { alias = null, steps = 0, id = null } = this.#play ?? {};
     return { episode_id: alias, step_count: steps, task: this.#parts.task, episode: id };
   }

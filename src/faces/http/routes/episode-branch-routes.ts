@@ -61,7 +61,7 @@ function addFilesRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
       },
     },
     async ({ params, query: { at, after = '', limit }, caller }) => {
-      const files = (await arena.files(params.id, requireCaller(caller), at)).filter(({ path }) => path > after);
+      const files = (await arena.listFiles(params.id, requireCaller(caller), at)).filter(({ path }) => path > after);
       const items = files.slice(0, limit);
       return { items: items.map(toFileResource), next: items.length < files.length ? (items.at(-1)?.path ?? null) : null };
     },
@@ -84,7 +84,7 @@ function addContentRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
       },
     },
     async ({ params, query: { path, at }, caller }, reply) => {
-      return sendFile(reply, await arena.fileContent(params.id, requireCaller(caller), path, at));
+      return sendFile(reply, await arena.readFileContent(params.id, requireCaller(caller), path, at));
     },
   );
 }

@@ -71,7 +71,7 @@ describe('a sandbox that is made for any principal', () => {
     const ofBob = policy('of bob');
     images.of('bob').want(ofBob);
     expect(images.choose(maker, undefined)).toMatchObject(NONE);
-    images.of('bob').unwant(ofBob);
+    images.of('bob').markUnwanted(ofBob);
     expect(images.choose(maker, undefined)).toMatchObject({ shares: new Set(['of ann']) });
   });
 });
@@ -80,7 +80,7 @@ it('an image that is not wanted any more makes room when another principal share
   const ofAnn = policy('of ann');
   images.of('ann').want(ofAnn);
   const { image } = images.choose(maker, 'ann');
-  images.of('ann').unwant(ofAnn);
+  images.of('ann').markUnwanted(ofAnn);
   images.of('ann');
   expect(maker.retired).toEqual([]);
   images.of('bob');

@@ -106,7 +106,7 @@ describe('what sandboxes are forked from', () => {
     images.choose(maker);
     images.want(policy('p2'));
     images.choose(maker);
-    images.unwant(former);
+    images.markUnwanted(former);
     expect(images.choose(maker).image).toBe('image-2');
     await maker.finish('image-2');
     expect(images.choose(maker).image).toBe('image-2');
@@ -132,7 +132,7 @@ describe('what sandboxes are forked from', () => {
     images.want(first);
     images.want(policy('p2'));
     images.choose(maker);
-    images.unwant(first);
+    images.markUnwanted(first);
     expect(images.choose(maker).image).toBe('image-1');
   });
 
@@ -140,7 +140,7 @@ describe('what sandboxes are forked from', () => {
     const former = policy('p1');
     images.want(former);
     images.choose(maker);
-    images.unwant(former);
+    images.markUnwanted(former);
     images.want(policy('p2'));
     expect(images.choose(maker)).toMatchObject({ image: 'image-2', shares: new Set(['p2']) });
     expect(maker.log.at(-2)).toBe('image-2 = base + p2');
@@ -151,7 +151,7 @@ describe('what sandboxes are forked from', () => {
     images.want(suite);
     images.want(policy('p1'));
     expect(images.choose(maker).shares).toEqual(new Set(['c1', 'p1']));
-    images.unwant(suite);
+    images.markUnwanted(suite);
     expect(images.choose(maker).shares).toEqual(new Set(['p1']));
     expect(maker.log).toEqual(['image-1 = base + c1 + p1', 'image-2 = base + p1', 'retire image-1']);
   });
@@ -163,7 +163,7 @@ describe('what sandboxes are forked from', () => {
     images.want(policy('p1'));
     images.choose(maker);
     await maker.finish('image-2');
-    images.unwant(suite);
+    images.markUnwanted(suite);
     expect(images.choose(maker).shares).toEqual(new Set(['p1']));
   });
 
@@ -172,9 +172,9 @@ describe('what sandboxes are forked from', () => {
     images.want(mine);
     images.want(yours);
     images.choose(maker);
-    images.unwant(mine);
+    images.markUnwanted(mine);
     expect(images.choose(maker).image).toBe('image-1');
-    images.unwant(yours);
+    images.markUnwanted(yours);
     expect(images.choose(maker)).toEqual(BASE);
   });
 
@@ -182,8 +182,8 @@ describe('what sandboxes are forked from', () => {
     const [mine, yours] = [policy('p1'), policy('p1')];
     images.want(mine);
     images.want(yours);
-    images.unwant(mine);
-    images.unwant(mine);
+    images.markUnwanted(mine);
+    images.markUnwanted(mine);
     expect(images.choose(maker).shares).toEqual(new Set(['p1']));
   });
 
@@ -252,7 +252,7 @@ describe('a policy that is light', () => {
     images.want(first);
     images.choose(maker);
     await maker.finish('image-1', took('p1', MEBIBYTE, 0.005));
-    images.unwant(first);
+    images.markUnwanted(first);
     expect(await images.isLight('p1')).toBe(true);
     images.want(second);
     images.choose(maker);

@@ -52,7 +52,7 @@ export class DialChannel implements ProgramChannel {
   constructor(socket: WebSocket, clock: Clock, heartbeats: Heartbeats) {
     this.#socket = socket;
     this.#clock = clock;
-    this.stdin = SocketInput.forDialler(socket);
+    this.stdin = SocketInput.createForDialler(socket);
     const [out, err] = [this.#getFlow(CHANNEL.stdout), this.#getFlow(CHANNEL.stderr)];
     this.#flows = [out, err];
     this.stdout = out.output;

@@ -48,7 +48,7 @@ export class ExecChannel implements ProgramChannel {
   constructor(socket: WebSocket, clock: Clock, heartbeats: Heartbeats) {
     this.#socket = socket;
     this.#clock = clock;
-    this.stdin = SocketInput.forExec(socket);
+    this.stdin = SocketInput.createForExec(socket);
     this.stdout = new ExecOutput(() => this.#resumeReading(this.stdout));
     this.stderr = new ExecOutput(() => this.#resumeReading(this.stderr));
     const { promise, resolve } = Promise.withResolvers<ProgramEnd>();

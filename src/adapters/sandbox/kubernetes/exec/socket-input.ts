@@ -28,12 +28,12 @@ export class SocketInput extends Writable {
   }
 
   /** To an exec, which accepts everything: the connection itself holds it back. */
-  static forExec(socket: WebSocket): SocketInput {
+  static createForExec(socket: WebSocket): SocketInput {
     return new SocketInput(socket, Infinity, Buffer.of(CLOSE, STDIN));
   }
 
   /** To a dialler, which grants credit. */
-  static forDialler(socket: WebSocket): SocketInput {
+  static createForDialler(socket: WebSocket): SocketInput {
     return new SocketInput(socket, 0, Buffer.of(CLOSE));
   }
 

@@ -45,7 +45,7 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
     return rows.map(readStream);
   }
 
-  async running(limit: number): Promise<readonly StoredStream[]> {
+  async listRunning(limit: number): Promise<readonly StoredStream[]> {
     const rows = await this.database.query(
       sql`SELECT * FROM rollout_streams WHERE state = 'running' ORDER BY created_at, id LIMIT ${limit}`,
     );
@@ -88,10 +88,10 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
   }
 
   async note(hold: StreamHold, problem: string | undefined): Promise<void> {
-    await this.#held(hold, sql`problem = ${problem}`, []);
+    await this.#changeHeld(hold, sql`problem = ${problem}`, []);
   }
 
-  async unsettled(id: StreamId): Promise<readonly RunningGroup[]> {
+  async listUnsettled(id: StreamId): Promise<readonly RunningGroup[]> {
     return readRunningGroups(
       await this.database.query(sql`
         SELECT g.number, g.begun, g.wanted, m.rep, m.result FROM rollout_groups g
@@ -100,7 +100,7 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
     );
   }
 
-  async recent(id: StreamId, limit: number): Promise<readonly ListedGroup[]> {
+  async listRecent(id: StreamId, limit: number): Promise<readonly ListedGroup[]> {
     const latest = sql`SELECT * FROM rollout_groups WHERE stream = ${matchStream(id)} ORDER BY number DESC LIMIT ${limit}`;
     const rows = await this.database.query(sql`
       SELECT g.number, g.state, g.begun, g.wanted, g.head, g.lease, g.leased_until, m.rep, m.result FROM (${latest}) g
@@ -113,12 +113,12 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
       INSERT INTO rollout_groups (stream, number, state, begun, wanted, lease, leased_until)
       SELECT key, CAST(${number} AS bigint), 'running', CAST(${begun} AS bigint), CAST(${wanted} AS bigint), 0, 0
       FROM rollout_streams WHERE id = ${hold.stream}`;
-    await this.#held(hold, sql`begun = begun + 1`, [toStep(begin)]);
+    await this.#changeHeld(hold, sql`begun = begun + 1`, [toStep(begin)]);
   }
 
   async grow(hold: StreamHold, number: number, wanted: number): Promise<void> {
     const grown = sql`UPDATE rollout_groups SET wanted = ${wanted} WHERE ${matchGroup(hold.stream, number)} AND state = 'running'`;
-    await this.#held(hold, sql`begun = begun`, [toStep(grown)]);
+    await this.#changeHeld(hold, sql`begun = begun`, [toStep(grown)]);
   }
 
   async keepMember(hold: StreamHold, number: number, rep: number, result: MemberResult, trajectory: string | undefined): Promise<void> {
@@ -127,7 +127,7 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
       SELECT key, CAST(${number} AS bigint), CAST(${rep} AS bigint), CAST(${JSON.stringify(result)} AS text), CAST(${trajectory} AS text)
       FROM rollout_streams WHERE id = ${hold.stream} ON CONFLICT DO NOTHING`;
     const member = nameMember(nameGroup(hold.stream, number), rep);
-    await this.#held(hold, sql`trajectories = trajectories + 1`, [
+    await this.#changeHeld(hold, sql`trajectories = trajectories + 1`, [
       toStep(kept),
       toStep(sql`DELETE FROM agent_turns WHERE episode = ${member}`),
     ]);
@@ -139,13 +139,13 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
       UPDATE rollout_groups SET state = 'ready', oldest = ${oldest}, head = ${JSON.stringify(head)},
         cursor = (SELECT finished FROM rollout_streams WHERE id = ${hold.stream})
       WHERE ${matchGroup(hold.stream, number)} AND state = 'running' RETURNING number`;
-    await this.#held(hold, sql`ready = ready + 1, finished = finished + 1`, [guard(accepted)]);
+    await this.#changeHeld(hold, sql`ready = ready + 1, finished = finished + 1`, [guard(accepted)]);
   }
 
   async discard(hold: StreamHold, number: number, why: 'filtered' | 'stale'): Promise<void> {
     const discarded = sql`UPDATE rollout_groups SET state = ${why} WHERE ${matchGroup(hold.stream, number)} AND state = 'running' RETURNING number`;
     const counted = why === 'filtered' ? sql`filtered = filtered + 1` : sql`stale = stale + 1`;
-    await this.#held(hold, counted, [
+    await this.#changeHeld(hold, counted, [
       guard(discarded),
       forgetMembers(hold.stream, number),
       forgetTurns(nameMember(nameGroup(hold.stream, number), '')),
@@ -176,7 +176,7 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
   }
 
   /** All of it while the hold is in force and the stream runs, or nothing. @throws StreamLostError */
-  async #held({ stream, fence }: StreamHold, change: Sql, steps: readonly Step[]): Promise<void> {
+  async #changeHeld({ stream, fence }: StreamHold, change: Sql, steps: readonly Step[]): Promise<void> {
     const held = sql`
       UPDATE rollout_streams SET ${change} WHERE id = ${stream} AND fence = ${fence} AND state = 'running' RETURNING key`;
     if ((await this.database.transact([guard(held), ...steps])) === undefined) throw new StreamLostError(stream);

@@ -12,7 +12,7 @@ import { sendEvents } from '../event-stream.ts';
 import { toBoardResource } from './rollout-resource.ts';
 
 interface RolloutBoardRoutesOptions {
-  readonly rollouts: Pick<RolloutCalls, 'find' | 'board' | 'watch'>;
+  readonly rollouts: Pick<RolloutCalls, 'find' | 'readBoard' | 'watch'>;
   readonly clock: Clock;
   readonly room: StreamRoom;
 }
@@ -32,7 +32,7 @@ export function addRolloutBoardRoutes(instance: FastifyInstance, { rollouts, roo
         response: { 200: boardSchema, ...PROBLEMS },
       },
     },
-    async ({ params, caller }) => toBoardResource(await rollouts.board(params.id, requireCaller(caller))),
+    async ({ params, caller }) => toBoardResource(await rollouts.readBoard(params.id, requireCaller(caller))),
   );
   app.get(
     '/v1/rollouts/:id/events',
