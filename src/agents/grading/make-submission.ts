@@ -63,11 +63,12 @@ export async function applySubmission(
   };
   const result = await session.run(run, signal);
   // A failing script may have done its work, which the verdict shows. One that cannot be started says nothing about the task.
-  if (result.end.kind === 'unstartable' || result.end.kind === 'out-of-memory')
-    throw new InputError(
-      'task.solution',
-      `${own.directory}/solve.sh: it was not carried out (${result.end.kind}): ${joinStreams(result).slice(-500)}`,
-    );
+  const script = `${own.directory}/solve.sh`;
+  const { end } = result;
+  if (end.kind === 'unstartable')
+    throw new InputError('task.solution', `${script}: ${end.detail}; the root file system needs /bin/bash for it, as Harbor does`);
+  if (end.kind === 'out-of-memory')
+    throw new InputError('task.solution', `${script}: it was not carried out (${end.kind}): ${joinStreams(result).slice(-500)}`);
 }
 
 /** A step may have a solution of its own; otherwise that of the task is used in each step. */

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { create } from 'tar';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkTask } from '../../../src/app/grading/task-check.ts';
 import { type FilesByPath, GradingFixture, TASK } from '../../support/grading-fixture.ts';
 import { busyboxLayer, tarOf, type TarEntry, writeOciLayout } from '../../support/image-fixture.ts';
 
@@ -73,6 +74,10 @@ describe('a task in an image without Python and with another C library', () => {
     const named = elsewhere['task.toml']?.replace('[environment]', '[environment]\nworkdir = "/app"') ?? '';
     const { verdict } = await fixture.verdict(await fixture.task({ ...elsewhere, 'task.toml': named }), { 'run.sh': '/usr/bin/double\n' });
     expect(verdict).toMatchObject({ reward: 1, problem: null });
+    const scripted = await fixture.task({ ...elsewhere, 'task.toml': named, 'solution/solve.sh': 'true\n' });
+    await expect(checkTask(fixture.grader, scripted, { times: 1 }, AbortSignal.timeout(120_000))).rejects.toThrow(
+      /^solution\/solve\.sh: .*\/bin\/bash.*; the root file system needs \/bin\/bash for it/,
+    );
     await expect(fixture.verdict(missing, {})).rejects.toThrow(/docker_image "registry.invalid\/not\/there:1": it is not there; expected/);
     const path = process.env['PATH'];
     const built = await fixture.task({ ...taskIn('x'), 'task.toml': TASK['task.toml'] ?? '', 'environment/Dockerfile': 'FROM scratch\n' });
