@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from muster.training.periodic import PeriodicEvaluator
+from muster_client import InvalidArgument
 from tests.fake_server import FakeMuster
 from tests.faults import Answer
 from tests.full_form import IS_FULL_FORM
@@ -104,3 +106,20 @@ def test_the_loop_reports_why_it_could_not_evaluate(loop: Loop, fake: FakeMuster
     done = run(loop, url, tmp_path, updates=1)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.splitlines()[-1] == f"{loop.name}: the token is a viewer's; expected a submitter's (403 access.role)"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"every": "10"}, "every: expected a whole number of steps, 1 or more, got '10'"),
+        ({"suite": "cartpol.yaml"}, r"suite: cartpol\.yaml cannot be read"),
+        ({"suite": "policy.zip"}, "suite: policy.zip has the name of a checkpoint's file"),
+        ({"server": "localhost:7677"}, r"url: .*did you mean http://localhost:7677\?"),
+        ({"until": "475"}, "until: expected a return, a number, got '475'"),
+        ({"stop": "fixed"}, "stop: expected a mapping such as .*, got 'fixed'"),
+    ],
+)
+def test_an_argument_of_a_callback_that_cannot_be_used_is_refused_before_the_training(given: Any, says: str) -> None:
+    options = {"suite": "cartpole", "every": 10, **given}
+    with pytest.raises(InvalidArgument, match=says):
+        PeriodicEvaluator(**options)

@@ -194,5 +194,5 @@ def test_of_two_workers_of_ray_train_the_first_evaluates(server: RealServer, tmp
 
 
 def test_a_number_of_steps_below_one_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match=r"every: expected a number of steps, 1 or more, got 0"):
+    with pytest.raises(InvalidArgument, match=r"every: expected a whole number of steps, 1 or more, got 0"):
         muster.keras.MusterCallback(SUITE, every=0, export=lambda model: model)

@@ -21,9 +21,9 @@ from muster.sb3.policies import read_network
 from muster.sb3.snapshot import take_snapshot
 from muster.sinks.named_sinks import Log
 from muster.training.evaluator import TrainingEvaluator
-from muster.training.settings import Busy
+from muster.training.settings import Busy, assert_steps
 from muster.training.standing import Score
-from muster_client import InvalidArgument, SuiteLike
+from muster_client import SuiteLike
 
 logger = logging.getLogger("muster")
 
@@ -67,8 +67,7 @@ class MusterCallback(BaseCallback):
         vec_normalize: Any = None,
     ) -> None:
         super().__init__()
-        if every < 1:
-            raise InvalidArgument(f"every: expected a number of steps, 1 or more, got {every!r}")
+        assert_steps(every)
         self._every = every
         self._on_regress = on_regress
         self._vec_normalize = vec_normalize

@@ -8,10 +8,10 @@ from typing import Any, TypedDict, Unpack
 
 from muster.sinks.named_sinks import Log
 from muster.training.evaluator import TrainingEvaluator
-from muster.training.settings import Busy
+from muster.training.settings import Busy, assert_steps
 from muster.training.standing import Score
 from muster.training.work import Written
-from muster_client import InvalidArgument, SuiteLike
+from muster_client import SuiteLike
 
 logger = logging.getLogger("muster")
 
@@ -37,8 +37,7 @@ class PeriodicEvaluator:
 
     def __init__(self, suite: SuiteLike, every: int, **options: Unpack[EvaluatorOptions]) -> None:
         """@param every: steps between two checkpoints. Raises InvalidArgument."""
-        if every < 1:
-            raise InvalidArgument(f"every: expected a number of steps, 1 or more, got {every!r}")
+        assert_steps(every)
         self._every = every
         self._taken_at = 0
         self._handed_over_at: int | None = None

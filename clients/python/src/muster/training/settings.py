@@ -4,11 +4,15 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from muster.sinks.named_sinks import Log, assert_log
 from muster_client import InvalidArgument, SuiteLike
+from muster_client.arguments import assert_is
+from muster_client.settings import DEFAULT_TIMEOUT_SECONDS, resolve_settings
+from muster_client.suite import suite_reference
 
 Busy = Literal["skip", "queue", "wait"]
 """What to do with a checkpoint while an earlier one is evaluated: skip it, queue it, or let the training wait."""
@@ -33,7 +37,22 @@ class Settings:
     def __post_init__(self) -> None:
         if self.busy not in get_args(Busy):
             raise InvalidArgument(f"busy: expected {', '.join(get_args(Busy))}, got {self.busy!r}")
+        if self.until is not None and (isinstance(self.until, bool) or not isinstance(self.until, Real)):
+            raise InvalidArgument(f"until: expected a return, a number, got {self.until!r}")
+        if self.stop is not None:
+            assert_is("stop", self.stop, Mapping, 'a mapping such as {"rule": "fixed", "episodes": 200}')
         assert_log(self.log)
+        # Found later, a wrong path would cost a training its results. Other ranks may be on machines without the file.
+        if is_first_rank():
+            suite_reference(self.suite)
+        if self.server or os.environ.get("MUSTER_URL"):
+            resolve_settings(self.server, self.token, DEFAULT_TIMEOUT_SECONDS, None, plain_http=False)
+
+
+def assert_steps(every: object) -> None:
+    """Raises InvalidArgument for what is no number of steps between two checkpoints."""
+    if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
+        raise InvalidArgument(f"every: expected a whole number of steps, 1 or more, got {every!r}")
 
 
 def is_first_rank() -> bool:
