@@ -9,6 +9,17 @@ import type { NewEvaluation } from '../../faces/client/request-bodies.ts';
 import { checkSendableToken, parseServerUrl } from '../../faces/client/server-address.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
+import {
+  assertKinds,
+  assertKnownKeys,
+  FUNCTION,
+  TEXT,
+  TRUTH,
+  type Keys,
+  type Kind,
+  type Kinds,
+} from '../../kernel/documents/known-keys.ts';
+import { isMapping } from '../../kernel/documents/path.ts';
 import { escapeUnprintable } from '../../kernel/text/printable.ts';
 import { readConfiguration } from '../configuration.ts';
 import { parseSuite } from '../../orchestrator/suite/suite-definition.ts';
@@ -33,13 +44,32 @@ export interface ConnectionOptions {
   readonly onWarning?: (message: string) => void;
 }
 
+const CONNECTION: Keys<ConnectionOptions> = { token: true, retry: true, plainHttp: true, onWarning: true };
+const CONNECTION_KINDS: Kinds<ConnectionOptions> = {
+  token: TEXT,
+  retry: { expected: 'an object such as { patienceMilliseconds: 600_000 }', fits: isMapping },
+  plainHttp: TRUTH,
+  onWarning: FUNCTION,
+};
+const DURATION: Kind = { expected: 'milliseconds, 0 or more', fits: (value) => typeof value === 'number' && value >= 0 };
+const RETRY_KINDS: Kinds<Retry> = { firstMilliseconds: DURATION, longestMilliseconds: DURATION, patienceMilliseconds: DURATION };
+
+/** Node strips types without checking them. */
+function assertConnection(options: ConnectionOptions): void {
+  assertKnownKeys('options of connect()', options, CONNECTION);
+  assertKinds('options of connect()', options, CONNECTION_KINDS);
+  assertKnownKeys('options of connect(): retry', options.retry ?? {}, DEFAULT_RETRY);
+  assertKinds('options of connect(): retry', options.retry ?? {}, RETRY_KINDS);
+}
+
 /**
  * A client of a server.
  *
  * @param url `http://127.0.0.1:7677`; MUSTER_URL when left out.
- * @throws InputError `client.url`, `client.token`, `client.plain-http`
+ * @throws InputError `client.url`, `client.token`, `client.plain-http`, `library.input`
  */
 export function connect(url = process.env['MUSTER_URL'] ?? '', options: ConnectionOptions = {}): MusterClient {
+  assertConnection(options);
   const { token = process.env['MUSTER_TOKEN'], retry = {}, plainHttp = false, onWarning = emitWarning } = options;
   const address = parseServerUrl(url, url !== '' && url === process.env['MUSTER_URL'] ? 'MUSTER_URL' : 'url');
   return new MusterClient({

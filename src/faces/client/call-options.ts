@@ -1,7 +1,5 @@
-import { isDate } from 'node:util/types';
-import { assertKnownKeys, type Keys } from '../../kernel/documents/known-keys.ts';
+import { assertKinds, assertKnownKeys, DATE, FUNCTION, TEXT, TRUTH, type Keys, type Kinds } from '../../kernel/documents/known-keys.ts';
 import { isMapping } from '../../kernel/documents/path.ts';
-import { InputError } from '../../kernel/errors.ts';
 import type { RunningFigures } from '../../service/orders/running-figures.ts';
 import type { CheckpointLike } from './named-checkpoint.ts';
 import type { CommonFields, ComparisonFields, EvaluationFields } from './request-bodies.ts';
@@ -49,17 +47,10 @@ const COMPARE: Keys<CompareOptions & Waiting> = {
   budgetEpisodes: true,
 };
 
-interface Kind {
-  readonly expected: string;
-  readonly fits: (value: unknown) => boolean;
-}
-
-const FUNCTION: Kind = { expected: 'a function', fits: (value) => typeof value === 'function' };
-const TEXT: Kind = { expected: 'text', fits: (value) => typeof value === 'string' };
 /** Options whose values do not reach the server as they are, so that it cannot refuse them. */
-const KINDS: Readonly<Partial<Record<keyof (SubmitOptions & Waiting), Kind>>> = {
-  cache: { expected: 'true or false', fits: (value) => typeof value === 'boolean' },
-  deadline: { expected: 'a Date', fits: (value) => isDate(value) && !Number.isNaN(value.getTime()) },
+const KINDS: Kinds<SubmitOptions & Waiting> = {
+  cache: TRUTH,
+  deadline: DATE,
   labels: { expected: 'an object of texts, such as { owner: "ppo" }', fits: isMapping },
   timeoutSeconds: { expected: 'a number of seconds, 0 or more', fits: (value) => typeof value === 'number' && value >= 0 },
   signal: { expected: 'an AbortSignal', fits: (value) => value instanceof AbortSignal },
@@ -72,20 +63,11 @@ const KINDS: Readonly<Partial<Record<keyof (SubmitOptions & Waiting), Kind>>> = 
 /** @throws InputError `library.input` for an unknown option, or a value of another kind. */
 export function assertSubmitting(options: SubmitOptions): void {
   assertKnownKeys('options', options, SUBMIT);
-  assertKinds(options);
+  assertKinds('options', options, KINDS);
 }
 
 /** @throws as `assertSubmitting` does. */
 export function assertComparing(options: CompareOptions): void {
   assertKnownKeys('options', options, COMPARE);
-  assertKinds(options);
-}
-
-function assertKinds(options: object): void {
-  const given = new Map<string, unknown>(Object.entries(options));
-  for (const [name, { expected, fits }] of Object.entries(KINDS)) {
-    const value = given.get(name);
-    if (value === undefined || fits(value)) continue;
-    throw new InputError('library.input', `options: ${name}: expected ${expected}, got ${JSON.stringify(value)}`);
-  }
+  assertKinds('options', options, KINDS);
 }

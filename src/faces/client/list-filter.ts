@@ -1,4 +1,4 @@
-import { assertKnownKeys, type Keys } from '../../kernel/documents/known-keys.ts';
+import { assertKinds, assertKnownKeys, DATE, type Keys, type Kinds } from '../../kernel/documents/known-keys.ts';
 import type { EvaluationResource } from '../http/schemas/evaluation-schemas.ts';
 
 type State = EvaluationResource['state'];
@@ -17,10 +17,16 @@ export interface Filter {
 }
 
 const FILTER: Keys<Filter> = { run: true, suite: true, state: true, label: true, principal: true, since: true, before: true };
+const KINDS: Kinds<Filter> = {
+  state: { expected: 'a state such as "running", or a list of them', fits: (value) => typeof value === 'string' || Array.isArray(value) },
+  since: DATE,
+  before: DATE,
+};
 
-/** The path of a page. @param after `next` of the previous page. @throws InputError `library.input` for an unknown filter. */
+/** The path of a page. @param after `next` of the previous page. @throws InputError `library.input` for an unknown filter, or a value of another kind. */
 export function listPath(filter: Filter, pageSize: number, after: string | null): string {
   assertKnownKeys('filter', filter, FILTER);
+  assertKinds('filter', filter, KINDS);
   const { run, suite, state, label, principal, since, before } = filter;
   const query = {
     run,

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { assertKinds, type Kind } from '../../kernel/documents/known-keys.ts';
+import { isMapping } from '../../kernel/documents/path.ts';
 import { InputError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
@@ -31,6 +33,11 @@ export interface SubmissionOptions {
 
 const SUITE_FILE = /\.(ya?ml|json)$/;
 const NEVER = new AbortController().signal;
+
+const SUITE: Kind = {
+  expected: 'the name of a suite, the path of a YAML or JSON file, or a suite as an object',
+  fits: (value) => (typeof value === 'string' && value !== '') || isMapping(value),
+};
 
 /** Reads suites, uploads checkpoints, and submits evaluations of them. */
 export class Submissions {
@@ -82,6 +89,7 @@ export class Submissions {
   }
 
   async #resolveSuite(given: SuiteLike): Promise<SuiteLike> {
+    assertKinds('arguments', { suite: given }, { suite: SUITE });
     return typeof given === 'string' && (SUITE_FILE.test(given) || isWeightsFile(given)) ? this.#readSuite(given) : given;
   }
 

@@ -1,3 +1,4 @@
+import { isDate } from 'node:util/types';
 import { InputError } from '../errors.ts';
 import { suggestNames } from './did-you-mean.ts';
 
@@ -19,5 +20,28 @@ export function assertKnownKeys(what: string, given: unknown, known: object, els
       ? '; it belongs into the other argument of the call'
       : suggestNames(key, names) || `; expected one of ${names.join(', ')}`;
     throw new InputError('library.input', `${what}: ${key}: unknown key${remedy}`);
+  }
+}
+
+/** What the value of a key has to be. */
+export interface Kind {
+  readonly expected: string;
+  readonly fits: (value: unknown) => boolean;
+}
+export type Kinds<T> = Readonly<Partial<Record<keyof T, Kind>>>;
+
+export const FUNCTION: Kind = { expected: 'a function', fits: (value) => typeof value === 'function' };
+export const TEXT: Kind = { expected: 'text', fits: (value) => typeof value === 'string' };
+export const TRUTH: Kind = { expected: 'true or false', fits: (value) => typeof value === 'boolean' };
+export const DATE: Kind = { expected: 'a Date', fits: (value) => isDate(value) && !Number.isNaN(value.getTime()) };
+
+/** @throws InputError `library.input` for a value of another kind. */
+export function assertKinds(what: string, given: object, kinds: Readonly<Record<string, Kind>>): void {
+  const values = new Map<string, unknown>(Object.entries(given));
+  for (const [name, { expected, fits }] of Object.entries(kinds)) {
+    const value = values.get(name);
+    if (value === undefined || fits(value)) continue;
+    const got = typeof value === 'number' ? String(value) : JSON.stringify(value);
+    throw new InputError('library.input', `${what}: ${name}: expected ${expected}, got ${got}`);
   }
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connect } from '../../../src/app/client/server-client.ts';
 import { EvaluationEndedError, RefusedError, UnavailableError, WaitTimeoutError } from '../../../src/faces/client/client-errors.ts';
 import type { FollowedEvent } from '../../../src/faces/client/streams.ts';
 import { VERSION_HEADER } from '../../../src/faces/server-version.ts';
@@ -58,6 +59,18 @@ describe('a client of a server', () => {
     await expect(all(fixture.client().list(Object({ stat: 'running' })))).rejects.toThrow(
       'filter: stat: unknown key; did you mean "state"?',
     );
+    await expect(all(fixture.client().list(Object({ state: 5 })))).rejects.toThrow('filter: state: expected a state such as "running"');
+    await expect(fixture.client().evaluate(LATE, Object(7).valueOf())).rejects.toThrow('suite: expected the name of a suite');
+  });
+
+  it.each([
+    [{ tken: 'x' }, 'tken: unknown key; did you mean "token"?'],
+    [{ retry: 5 }, 'retry: expected an object such as'],
+    [{ retry: { patience: 5 } }, 'retry: patience: unknown key'],
+    [{ retry: { patienceMilliseconds: -1 } }, 'retry: patienceMilliseconds: expected milliseconds, 0 or more, got -1'],
+    [{ plainHttp: 'yes' }, 'plainHttp: expected true or false, got "yes"'],
+  ])('is not made of an option that it does not know, or of another kind: %j', (options, problem) => {
+    expect(() => connect('http://127.0.0.1:9', Object(options))).toThrow(problem);
   });
 
   it.each([
