@@ -83,7 +83,7 @@ function report(loads: Loads): Report {
       `The ideal: for each trajectory at a time, an answer of the model begins when the one before has ended. A model waits for ${LATENCY_MS} ms; reading the request and its timer come on top.`,
       `Of ${few.atATime} at a time, the rate follows from the time between a trajectory's first request and its last answer. Of ${short.atATime} at a time, it is that of the turns which a trajectory of ${MANY_TURNS} turns has more than one of ${TURNS}: starts of workspaces and grading are the same for both.`,
       'The client asks the same model and carries the calls out in the same workspaces; it checks, records, stores and grades nothing. Model, client or Muster, and sandboxes share the processors: with so many at a time these bound the rate, and what Muster does beside acting comes out of it.',
-      "Muster's own cost is that of its process: workspaces begun, requests, actions, grading begun and judged, storing, handing over. In sandboxes there are the walls, the workspace's program and what agent and verifier run; those of the client are the same without a verifier. All processes are what the machine was busy with: run it alone.",
+      "Muster's own cost is that of its process: workspaces begun, requests, actions, grading begun and judged, storing, handing over. In sandboxes there are the walls, the workspace's program and what agent and verifier run. The client has the same workspaces and no verifier: what Muster's sandboxes take beyond the client's is for grading. All processes are what the machine was busy with: run it alone.",
     ],
   };
 }
@@ -112,7 +112,12 @@ function describeParts({ short, long, bareShort, bareLong }: Loads): Table {
       split("Muster's process", short.parts.server, long.parts.server),
       split('processes that fork its sandboxes', short.parts.wardens, long.parts.wardens),
       split('its sandboxes', short.parts.sandboxes, long.parts.sandboxes),
-      split("the client's sandboxes", bareShort.sandboxMs, bareLong.sandboxMs),
+      split("of these, the workspaces, as the client's", bareShort.sandboxMs, bareLong.sandboxMs),
+      split(
+        "of these, grading sandboxes and the verifier's programs",
+        short.parts.sandboxes - bareShort.sandboxMs,
+        long.parts.sandboxes - bareLong.sandboxMs,
+      ),
       split('all processes, with Muster', short.machineMs, long.machineMs),
       split('all processes, with the client', bareShort.machineMs, bareLong.machineMs),
     ],
