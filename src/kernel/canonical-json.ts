@@ -3,17 +3,17 @@ import { parseDigest, type Digest } from './ids.ts';
 
 /** JSON with sorted keys and no white space: equal values have equal texts. Undefined members are left out. */
 export function formatCanonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, member: unknown) => (isPlainObject(member) ? sortKeys(member) : member));
+  return JSON.stringify(sortKeys(value));
 }
 
 export function digestBytes(bytes: string | Uint8Array): Digest {
   return parseDigest(`sha256:${createHash('sha256').update(bytes).digest('hex')}`);
 }
 
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function sortKeys(value: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+/** A copy: to sort in a replacer of JSON.stringify takes more than twice as long. */
+function sortKeys(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || ('toJSON' in value && typeof value.toJSON === 'function')) return value;
+  if (Array.isArray(value)) return value.map(sortKeys);
+  const sorted = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(sorted.map(([key, member]) => [key, sortKeys(member)]));
 }
