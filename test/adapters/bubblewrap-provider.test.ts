@@ -7,6 +7,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { BubblewrapRuntime } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-runtime.ts';
 import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
 import { runTrial } from '../../src/adapters/sandbox/local/trial.ts';
@@ -236,6 +237,28 @@ describe('a machine that cannot make sandboxes', () => {
       detail: expect.stringMatching(detail),
       remedy: expect.stringMatching(/./),
     });
+  });
+
+  it('that a busy machine keeps from trying is tried again for the next sandbox', async () => {
+    const bwrapPath = path.join(await temporaryDirectory(), 'bwrap');
+    const script = '[ "$1" = --version ] || [ ! -e "$0.slow" ] || exec sleep 1000; exec bwrap "$@"';
+    await writeFile(bwrapPath, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    await writeFile(`${bwrapPath}.slow`, '');
+    let trialMs: number | undefined = 10;
+    const clock = new SkippableClock();
+    const runtime = new BubblewrapRuntime({
+      bwrapPath,
+      clock,
+      cgroups: 'none',
+      get trialMs() {
+        return trialMs;
+      },
+    });
+    const late = { code: 'sandbox.unavailable', message: expect.stringContaining('too busy to try a sandbox') };
+    await expect(runtime.describe(template(IDLE))).rejects.toMatchObject(late);
+    await rm(`${bwrapPath}.slow`);
+    trialMs = undefined;
+    expect(await runtime.describe(template(IDLE))).toMatchObject({ mechanism: 'bubblewrap' });
   });
 
   it('whose trial does not end in time is distinguished from one that failed', async () => {

@@ -158,11 +158,13 @@ export class GradingPools implements AsyncDisposable {
     const { demands, start } = settings;
     const workspace = { root: directory, writable, limits: computeLimits(limits, settings.limits), demands, mounts, start };
     const template = await plugin.workspace('grading', workspace, settings, context);
-    this.#provider ??= this.#openProvider(plugin, settings);
+    const provider = (this.#provider ??= this.#openProvider(plugin, settings));
+    // The next pool tries again.
+    provider.catch(() => (this.#provider = undefined));
     const allowed = plugin.allowance(settings);
     const { pool: configured } = this.#config;
     const pool = new Pool({
-      provider: await this.#provider,
+      provider: await provider,
       template,
       config: {
         ...configured,

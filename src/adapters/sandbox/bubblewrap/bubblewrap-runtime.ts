@@ -25,6 +25,7 @@ import { checkTemplate } from '../local/template/template-check.ts';
 import type { ForkableTemplate } from '../zygote/warden-settings.ts';
 import { Wardens } from '../zygote/wardens.ts';
 import { type Capabilities, probeCapabilities } from './capabilities.ts';
+import { LATE_REMEDY } from '../local/trial.ts';
 import { BubblewrapProcesses } from './command/bubblewrap-processes.ts';
 import { buildBubblewrapArguments, buildEnvironmentArguments, buildSystemArguments } from './command/command-line.ts';
 import { type Launch, launch, launchJoined } from './command/launcher.ts';
@@ -33,6 +34,8 @@ import { isNeeded, openOwnUser, type OwnUser, getPath } from './command/own-user
 export interface BubblewrapSettings extends RuntimeOptions {
   /** Looked up in PATH unless it is a path. */
   readonly bwrapPath?: string;
+  /** Milliseconds for each trial of what the machine allows. */
+  readonly trialMs?: number | undefined;
   /** Reports problems that fail nothing. */
   readonly log?: (message: string) => void;
 }
@@ -67,10 +70,17 @@ export class BubblewrapRuntime implements LocalRuntime {
     return new OpenBubblewrap({ ...context, capabilities, bwrap, system: buildSystemArguments(view), rlimits, ownUser }, clock, log);
   }
 
-  #probe(): Promise<Capabilities> {
-    const { bwrapPath = 'bwrap', cgroups = 'detect', cgroupFiles = kernelCgroupFiles } = this.#settings;
-    this.#capabilities ??= probeCapabilities({ bwrapPath, cgroups, files: cgroupFiles });
-    return this.#capabilities;
+  /** @throws InfrastructureError `sandbox.unavailable` when a trial was late; then the next caller tries again. */
+  async #probe(): Promise<Capabilities> {
+    const { bwrapPath = 'bwrap', cgroups = 'detect', cgroupFiles = kernelCgroupFiles, trialMs } = this.#settings;
+    const probing = (this.#capabilities ??= probeCapabilities({ bwrapPath, cgroups, files: cgroupFiles, trialMs }));
+    const capabilities = await probing;
+    if (capabilities.late === undefined) return capabilities;
+    if (this.#capabilities === probing) this.#capabilities = undefined;
+    throw new InfrastructureError(
+      'sandbox.unavailable',
+      `this machine was too busy to try a sandbox: ${capabilities.late}; ${LATE_REMEDY}`,
+    );
   }
 }
 

@@ -25,6 +25,8 @@ export interface Capabilities {
   readonly namespaces: Finding;
   /** Whether a process in a sandbox may make sandboxes of its own: tried by making one. */
   readonly forking: Finding;
+  /** What was not found out, because the trial had not ended in time. It may be otherwise when the machine has less to do. */
+  readonly late: string | undefined;
   /** Whether the limits of a whole process tree can be enforced. */
   readonly cgroups: Finding;
   readonly layout: CgroupLayout | undefined;
@@ -37,6 +39,8 @@ export interface ProbeOptions {
   /** `none`: do as if there were no control groups. */
   readonly cgroups: 'detect' | 'none';
   readonly files?: CgroupFiles;
+  /** Milliseconds for each trial of a sandbox. */
+  readonly trialMs?: number | undefined;
 }
 
 /** First version with `--disable-userns`; `--size` came before it. */
@@ -49,12 +53,13 @@ const INSTALL = 'install bubblewrap 0.8 or newer (Debian, Ubuntu: apt install bu
 export async function probeCapabilities(options: ProbeOptions): Promise<Capabilities> {
   const bubblewrap = await probeVersion(options.bwrapPath);
   await using user = bubblewrap.state === 'available' ? await probeUser() : undefined;
-  const namespaces = user ? await probeNamespaces(options.bwrapPath, user) : bubblewrap;
-  const forking = user && namespaces.state === 'available' ? await probeForking(options.bwrapPath, user) : namespaces;
+  const namespaces: Tried = user ? await probeNamespaces(options, user) : bubblewrap;
+  const forking: Tried = user && namespaces.state === 'available' ? await probeForking(options, user) : namespaces;
+  const late = [namespaces, forking].find(({ isLate }) => isLate === true)?.detail;
   const detection = await detectWanted(options.cgroups, options.files ?? kernelCgroupFiles);
   const { layout } = detection;
   const limits = describeEnforcedLimits(layout, describeGroupEnforcement(layout, 'processes') ?? (await describeProcessesByUser()));
-  return { bubblewrap, namespaces, forking, cgroups: describeCgroups(detection), layout, limits };
+  return { bubblewrap, namespaces, forking, late, cgroups: describeCgroups(detection), layout, limits };
 }
 
 async function probeVersion(bwrapPath: string): Promise<Finding> {
@@ -66,6 +71,8 @@ async function probeVersion(bwrapPath: string): Promise<Finding> {
     return { state: 'available', detail: `${found} ${version[0]}` };
   return { state: 'missing', detail: `${found} is too old: "${output.trim()}"`, remedy: INSTALL };
 }
+
+type Tried = Finding & { readonly isLate?: boolean };
 
 /** The user of sandboxes on trial: root's sandboxes have another user on the host. */
 interface TrialUser extends AsyncDisposable {
@@ -83,50 +90,48 @@ async function probeUser(): Promise<TrialUser> {
   }
 }
 
-async function probeNamespaces(bwrapPath: string, { own, problem }: TrialUser): Promise<Finding> {
+async function probeNamespaces(options: ProbeOptions, { own, problem }: TrialUser): Promise<Tried> {
   if (problem !== undefined) return { state: 'missing', detail: problem, remedy: await describeNamespaceRemedy() };
-  const { code, output, isLate } = await trySandbox(bwrapPath, own);
+  const { code, output, isLate } = await trySandbox(options, own);
   const user = own ? `, whose user and group on the host are ${OUTSIDE_UID}` : '';
   if (code === 0) return { state: 'available', detail: `a sandbox could be made${user}` };
   const detail = `a trial sandbox failed (exit code ${code}): ${output.trim().slice(0, 500)}`;
-  return { state: 'missing', detail, remedy: isLate ? LATE_REMEDY : await describeNamespaceRemedy() };
+  return { state: 'missing', detail, remedy: isLate ? LATE_REMEDY : await describeNamespaceRemedy(), isLate };
 }
 
 /** The exit code is -1 where the sandbox's user namespace could not be made. */
-async function trySandbox(bwrapPath: string, own: OwnUser | undefined): Promise<TrialEnd> {
+async function trySandbox(options: ProbeOptions, own: OwnUser | undefined): Promise<TrialEnd> {
   const isolation = buildSandboxTrialArguments(buildSystemArguments(await readSystemView()), own?.setpriv);
   try {
     await using namespace = await own?.openPlain();
-    return await tryBubblewrap(bwrapPath, namespace, [...isolation, '/bin/sh', '-c', ':']);
+    return await tryBubblewrap(options, namespace, [...isolation, '/bin/sh', '-c', ':']);
   } catch (error) {
     return { code: -1, output: getMessage(error), isLate: false };
   }
 }
 
 /** Gives bubblewrap the namespace where a launcher does. */
-async function tryBubblewrap(bwrapPath: string, namespace: FileHandle | undefined, argv: readonly string[]): Promise<TrialEnd> {
+async function tryBubblewrap(
+  { bwrapPath, trialMs }: ProbeOptions,
+  namespace: FileHandle | undefined,
+  argv: readonly string[],
+): Promise<TrialEnd> {
   const found = (await findProgram(bwrapPath)) ?? bwrapPath;
-  if (!namespace) return runTrial(found, argv);
-  return runTrial('/bin/sh', [
-    '-c',
-    `exec ${NAMESPACE_DESCRIPTOR}<"$1"; shift; exec "$@"`,
-    'muster-trial',
-    getPath(namespace),
-    found,
-    ...argv,
-  ]);
+  if (!namespace) return runTrial(found, argv, trialMs);
+  const script = `exec ${NAMESPACE_DESCRIPTOR}<"$1"; shift; exec "$@"`;
+  return runTrial('/bin/sh', ['-c', script, 'muster-trial', getPath(namespace), found, ...argv], trialMs);
 }
 
 /** As a warden does it: namespaces within its own, with a fresh /proc and mounted file systems. */
 const FORKING_TRIAL = 'exec unshare --mount --ipc --uts --net --cgroup --pid --fork --mount-proc mount -t tmpfs tmpfs /tmp';
 
-async function probeForking(bwrapPath: string, { own }: TrialUser): Promise<Finding> {
+async function probeForking(options: ProbeOptions, { own }: TrialUser): Promise<Tried> {
   const isolation = buildWardenTrialArguments(buildSystemArguments(await readSystemView()), own && NAMESPACE_DESCRIPTOR);
-  const { code, output, isLate } = await tryBubblewrap(bwrapPath, own?.wardens, [...isolation, '--', '/bin/sh', '-c', FORKING_TRIAL]);
+  const { code, output, isLate } = await tryBubblewrap(options, own?.wardens, [...isolation, '--', '/bin/sh', '-c', FORKING_TRIAL]);
   if (code === 0) return { state: 'available', detail: 'a sandbox could be made from within another' };
   const detail = `a sandbox could not be made from within another (exit code ${code}): ${output.trim().slice(0, 500)}`;
   const remedy = `sandboxes start plainly, each with a Python of its own; to fork them, ${isLate ? LATE_REMEDY : await describeNamespaceRemedy()}`;
-  return { state: 'missing', detail, remedy };
+  return { state: 'missing', detail, remedy, isLate };
 }
 
 /** Settings by which distributions and administrators forbid user namespaces, and the value that allows them. */
