@@ -4,8 +4,9 @@ import { explainVerdict, judgeTrial, listPassedAtFirst, type Soundness, type Tri
 import { omitMeasurements } from '../../agents/verification/verdict.ts';
 import { combineRewards } from '../../agents/tasks/task-reward.ts';
 import type { KnownSubmission } from '../../agents/tasks/task.ts';
-import { EqualSubmissions } from './equal-submissions.ts';
 import type { OpenTask, TakenVerdict, TaskGrader } from './task-grader.ts';
+import type { Submission } from '../../agents/grading/submission.ts';
+import { digestFiles } from '../../agents/preparation/step-key.ts';
 
 /** How one submission is graded. */
 export interface TrialTerms {
@@ -116,4 +117,21 @@ export async function tryCandidate(
 function explainEarly([first = '', ...others]: readonly string[]): string {
   const more = others.length === 0 ? '' : ` and ${others.length} more`;
   return `execute: ${first}${more} of failToPass: passes before anything is done; put it into passToPass`;
+}
+
+/**
+ * Verdicts of one check of a task. Submissions with equal bytes share one verdict in each repetition: a cheat that finds nothing leaves what doing
+ * nothing leaves. Each repetition takes verdicts of its own.
+ */
+class EqualSubmissions {
+  readonly #taken = new Map<string, Promise<TakenVerdict>>();
+
+  /** @param repetition its number. @param grade takes a verdict when there is none yet. */
+  async grade(submission: Submission, step: string, repetition: number, grade: () => Promise<TakenVerdict>): Promise<TakenVerdict> {
+    const { files, whole, problem } = submission;
+    const key = JSON.stringify([repetition, step, digestFiles(new Map(files.map((file) => [file.path, file]))), whole, problem]);
+    const taking = this.#taken.get(key) ?? grade();
+    this.#taken.set(key, taking);
+    return await taking;
+  }
 }

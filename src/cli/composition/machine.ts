@@ -11,22 +11,13 @@ import { createReportCommand } from '../commands/report-command.ts';
 import { createSetupCommand } from '../commands/setup-command.ts';
 
 /** The commands that check this machine and show results that are stored on it. */
-
-export function composeReport(): Command {
-  return createReportCommand(readResultDocument);
-}
-
-export function composeSetup(): Command {
-  return createSetupCommand(setUpPython);
-}
-
-export function composeDoctor(): Command {
-  return createDoctorCommand((file) => createDoctorChecks(readConfiguration(file)));
-}
-
-export function composeCheckpoints(): Command {
-  return createCheckpointsCommand(
-    (checkpoint, { config, digest }, signal) => inspectWritten(checkpoint, readConfiguration(config), digest, signal),
-    (file) => openCheckpoints(readConfiguration(file)),
-  );
-}
+export const COMMANDS = {
+  report: (): Command => createReportCommand(readResultDocument),
+  setup: (): Command => createSetupCommand(setUpPython),
+  doctor: (): Command => createDoctorCommand((file) => createDoctorChecks(readConfiguration(file))),
+  checkpoints: (): Command =>
+    createCheckpointsCommand(
+      (checkpoint, { config, digest }, signal) => inspectWritten(checkpoint, readConfiguration(config), digest, signal),
+      (file) => openCheckpoints(readConfiguration(file)),
+    ),
+};

@@ -14,41 +14,27 @@ import { createTuneCommand } from '../commands/tune-command.ts';
 import { createWatchCommand } from '../commands/watch-command.ts';
 
 /** The commands that play episodes in this process. */
-
-export function composeEval(): Command {
-  return createEvalCommand(async (request) => openEvaluator(await openMuster(request), request), openResultLog);
-}
-
-export function composeCompare(): Command {
-  return createCompareCommand(openMuster);
-}
-
-export function composePlan(): Command {
-  return createPlanCommand((request, signal) => plan(request, readConfiguration(request.config, request.sandboxes), signal));
-}
-
-export function composeReplay(): Command {
-  return createReplayCommand(async ({ config, ...request }, signal) => {
-    await using muster = await Muster.open(readConfiguration(config));
-    return await muster.replay(request, { signal });
-  }, createClient);
-}
-
-export function composeTune(): Command {
-  return createTuneCommand(openMuster);
-}
-
-export function composeWatch(): Command {
-  return createWatchCommand(
-    createClient,
-    async (request, hooks) => {
-      const config = readConfiguration(request.config, request.sandboxes);
-      await using muster = await Muster.open(config);
-      return await watchRun(muster, config, request, hooks);
-    },
-    openResultLog,
-  );
-}
+export const COMMANDS = {
+  eval: (): Command => createEvalCommand(async (request) => openEvaluator(await openMuster(request), request), openResultLog),
+  compare: (): Command => createCompareCommand(openMuster),
+  plan: (): Command => createPlanCommand((request, signal) => plan(request, readConfiguration(request.config, request.sandboxes), signal)),
+  replay: (): Command =>
+    createReplayCommand(async ({ config, ...request }, signal) => {
+      await using muster = await Muster.open(readConfiguration(config));
+      return await muster.replay(request, { signal });
+    }, createClient),
+  tune: (): Command => createTuneCommand(openMuster),
+  watch: (): Command =>
+    createWatchCommand(
+      createClient,
+      async (request, hooks) => {
+        const config = readConfiguration(request.config, request.sandboxes);
+        await using muster = await Muster.open(config);
+        return await watchRun(muster, config, request, hooks);
+      },
+      openResultLog,
+    ),
+};
 
 function openMuster({ config, sandboxes }: { readonly config?: string; readonly sandboxes?: number }): Promise<Muster> {
   return Muster.open(readConfiguration(config, sandboxes));

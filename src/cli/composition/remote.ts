@@ -10,39 +10,14 @@ import { createMcpCommand } from '../commands/tasks/mcp-command.ts';
 import { createRewardCommand } from '../commands/tasks/reward-command.ts';
 
 /** The commands that use a server. */
-
-export function composeSubmit(): Command {
-  return createSubmitCommand({ connect: createClient, suiteToSend: readSuiteToSend, openBatch });
-}
-
-export function composeList(): Command {
-  return createListCommand(createClient);
-}
-
-export function composeCancel(): Command {
-  return createCancelCommand(createClient);
-}
-
-export function composeTop(): Command {
-  return createTopCommand(createClient);
-}
-
-export function composePool(): Command {
-  return createPoolCommand(createClient);
-}
-
-export function composeGrant(): Command {
-  return createGrantCommand(createClient);
-}
-
-export function composeEpisode(): Command {
-  return createEpisodeCommand(createClient);
-}
-
-export function composeMcp(): Command {
-  return createMcpCommand(createClient);
-}
-
-export function composeReward(): Command {
-  return createRewardCommand(createClient);
-}
+export const COMMANDS = {
+  submit: (): Command => createSubmitCommand({ connect: createClient, suiteToSend: readSuiteToSend, openBatch }),
+  list: (): Command => createListCommand(createClient),
+  cancel: (): Command => createCancelCommand(createClient),
+  top: (): Command => createTopCommand(createClient),
+  pool: (): Command => createPoolCommand(createClient),
+  grant: (): Command => createGrantCommand(createClient),
+  episode: (): Command => createEpisodeCommand(createClient),
+  mcp: (): Command => createMcpCommand(createClient),
+  reward: (): Command => createRewardCommand(createClient),
+};

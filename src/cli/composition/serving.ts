@@ -5,14 +5,10 @@ import { createServeCommand, type ServeFlags } from '../commands/serve-command.t
 import { createTokenCommand } from '../commands/token-command.ts';
 
 /** The commands that serve other callers. */
-
-export function composeServe(): Command {
-  return createServeCommand(openServer);
-}
-
-export function composeToken(): Command {
-  return createTokenCommand(async (flags) => (await import('../../app/client/token-access.ts')).openTokenService(flags));
-}
+export const COMMANDS = {
+  serve: (): Command => createServeCommand(openServer),
+  token: (): Command => createTokenCommand(async (flags) => (await import('../../app/client/token-access.ts')).openTokenService(flags)),
+};
 
 async function openServer({ config, child }: ServeFlags): Promise<RunningServer> {
   const { serve } = await import('../../app/server/serve.ts');

@@ -17,42 +17,11 @@ import type { TaskCatalogue } from '../commands/tasks/task-catalogue-commands.ts
 import type { HardenTask } from '../commands/tasks/task-harden-command.ts';
 import { createVerifySubmissionCommand } from '../commands/tasks/verify-submission-command.ts';
 
-/** The commands that make, grade and show tasks for agents. */
-
-export function composeRollouts(): Command {
-  return createRolloutsCommand(readKeptTrajectories, createClient);
-}
-
 const catalogue: TaskCatalogue = {
   create: createTask,
   list: (directory) => withNearestTask(directory, () => listTasks(directory)),
   show: (directory) => withNearestTask(directory, () => showTask(directory)),
 };
-
-export function composeTask(): Command {
-  return createTaskCommand(checkTasks, hardenOne, catalogue, importTasks);
-}
-
-export function composePrepare(): Command {
-  return createPrepareCommand(
-    async (terms, config, listeners, signal) => {
-      const { prepare } = await import('../../app/preparation/prepare.ts');
-      return await prepare(readConfiguration(config), terms, listeners, signal);
-    },
-    async (suite, config, signal) => {
-      const { proveTasks } = await import('../../app/preparation/prove-tasks.ts');
-      return await proveTasks(readConfiguration(config), suite, signal);
-    },
-  );
-}
-
-export function composeVerify(): Command {
-  return createVerifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
-    await using grader = new TaskGrader(readConfiguration(config));
-    const open = await withNearestTask(task, () => openTask(task));
-    return await grader.verify(open, submission, { ...options, onStage }, signal);
-  });
-}
 
 const hardenOne: HardenTask = async ({ config, ...terms }, onVerdict, signal) => {
   await using grader = new TaskGrader(readConfiguration(config));
@@ -86,4 +55,27 @@ const checkTasks: CheckTasks = async ({ tasks, times, seed, keep, config: file }
     }
   }
   if (refused.length > 0) throw new InputError('task.unchecked', `${refused.length} could not be checked:\n${refused.join('\n')}`);
+};
+
+/** The commands that make, grade and show tasks for agents. */
+export const COMMANDS = {
+  rollouts: (): Command => createRolloutsCommand(readKeptTrajectories, createClient),
+  task: (): Command => createTaskCommand(checkTasks, hardenOne, catalogue, importTasks),
+  prepare: (): Command =>
+    createPrepareCommand(
+      async (terms, config, listeners, signal) => {
+        const { prepare } = await import('../../app/preparation/prepare.ts');
+        return await prepare(readConfiguration(config), terms, listeners, signal);
+      },
+      async (suite, config, signal) => {
+        const { proveTasks } = await import('../../app/preparation/prove-tasks.ts');
+        return await proveTasks(readConfiguration(config), suite, signal);
+      },
+    ),
+  verify: (): Command =>
+    createVerifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
+      await using grader = new TaskGrader(readConfiguration(config));
+      const open = await withNearestTask(task, () => openTask(task));
+      return await grader.verify(open, submission, { ...options, onStage }, signal);
+    }),
 };

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readElfSymbols } from '../../../src/agents/grading/measures/elf-symbols.ts';
-import { readKernelResources } from '../../../src/agents/grading/measures/kernel-resources.ts';
 import type { CommandResult } from '../../../src/agents/workspace/command.ts';
+import { readKernelResources } from '../../../src/agents/grading/measures/measure-constraints.ts';
 
 /** In the form that NVIDIA documents for `nvcc -Xptxas -v`; written by hand, because there is no such compiler here. */
 const PTXAS = `ptxas info    : 0 bytes gmem

@@ -1,4 +1,4 @@
-import { InfrastructureError } from '../../../kernel/errors.ts';
+import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { kernelCgroupFiles } from '../local/cgroups/cgroup-files.ts';
 import type { CgroupLayout } from '../local/cgroups/cgroup-layout.ts';
@@ -8,10 +8,12 @@ import { readRootView, readSystemView } from '../local/template/system-view.ts';
 import { writeBundle } from './bundle.ts';
 import { type GvisorCapabilities, probeGvisor } from './capabilities.ts';
 import { checkSocketPath, buildRunscCommand } from './command-line.ts';
-import { describeIsolation } from './isolation.ts';
 import { launch } from './launcher.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { killSandboxProcesses } from '../local/sweep.ts';
+import { createCannotPlayApartError } from '../../../pool/ports/policy-apart.ts';
+import { requireDemands } from '../local/cgroups/enforced-limits.ts';
+import { checkTemplate } from '../local/template/template-check.ts';
 
 export interface GvisorSettings extends RuntimeOptions {
   /** Looked up in PATH unless it is a path. */
@@ -95,4 +97,27 @@ class RunscProcesses implements FurtherProcesses {
   async waitUntilGone(): Promise<void> {
     await killSandboxProcesses(this.#directory, this.#clock);
   }
+}
+
+/** gVisor itself takes some 20 MiB of a sandbox's memory; with less than this no program starts. */
+const MEMORY_MIN_BYTES = 32 * 2 ** 20;
+
+/** See `SandboxProvider.describe`. */
+function describeIsolation(template: SandboxTemplate, { gvisor, limits, cgroups }: GvisorCapabilities): Isolation {
+  checkTemplate(template);
+  if (template.policy) throw createCannotPlayApartError(template.name, 'gVisor runs one program in a sandbox');
+  if (template.limits.memoryBytes < MEMORY_MIN_BYTES) {
+    const problem = `limits.memoryBytes is ${template.limits.memoryBytes}; expected at least ${MEMORY_MIN_BYTES} for gVisor and a program`;
+    throw new InputError('template.invalid', `template "${template.name}": ${problem}`);
+  }
+  if (template.zygote?.isRequired === true) {
+    const problem = 'is to be forked, which gVisor cannot; set its start to auto or plain, or its provider to bubblewrap';
+    throw new InputError('template.invalid', `template "${template.name}" ${problem}`);
+  }
+  if (gvisor.state === 'missing') {
+    const wanted = `template "${template.name}" wants gVisor, and no sandbox can be made with it: ${gvisor.detail}`;
+    throw new InfrastructureError('sandbox.unavailable', `${wanted}; ${gvisor.remedy}`);
+  }
+  requireDemands(template, limits, cgroups);
+  return { mechanism: 'gvisor', limits };
 }

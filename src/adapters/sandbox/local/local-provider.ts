@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createAbortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import { parseSandboxId, type OwnerId, type SandboxId } from '../../../kernel/ids.ts';
 import { Once } from '../../../kernel/once.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import { FRESH } from '../../../pool/ports/exposure.ts';
@@ -18,7 +18,6 @@ import { LocalSandbox } from './local-sandbox.ts';
 import { OwnerCgroups } from './cgroups/owner-cgroups.ts';
 import { getEtcDirectory, getFilterFile, openOwnerDirectory, getOwnerDirectory } from './owner-record.ts';
 import { PairedSandbox } from './paired-sandbox.ts';
-import { derivePolicyId, getWholeId } from './policy-id.ts';
 import { makeSiteDirectory, prepareSite, type Runtime, type Site, toSandboxSite } from './site.ts';
 import { sweepOwners } from './sweep.ts';
 
@@ -224,4 +223,16 @@ export class LocalProvider implements SandboxProvider {
 
 function isApart(template: SandboxTemplate): template is ApartTemplate {
   return template.policy !== undefined;
+}
+
+const POLICY_SUFFIX = '-policy';
+
+/** The id of the policy's part of a sandbox. It names directory and control group, so a sweep can tell them from others. */
+function derivePolicyId(id: SandboxId): SandboxId {
+  return parseSandboxId(`${id}${POLICY_SUFFIX}`);
+}
+
+/** The id under which the pool knows the sandbox, given that of either part. */
+function getWholeId(id: SandboxId): SandboxId {
+  return id.endsWith(POLICY_SUFFIX) ? parseSandboxId(id.slice(0, -POLICY_SUFFIX.length)) : id;
 }

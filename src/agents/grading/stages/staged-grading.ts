@@ -7,14 +7,13 @@ import type { CandidateTerms } from '../candidate-terms.ts';
 import { gradeCases, type GradedCases } from '../grade-cases.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
 import { joinStreams, readEnding, shortenEvidence, SHOWN_OUTPUT } from '../endings.ts';
-import type { Grading, GradingContext } from '../grading-context.ts';
+import type { Grading, GradingContext, TaskContent } from '../grading-context.ts';
 import { describeGradingTemplate } from '../grading-template.ts';
 import { listLaidFiles, layWorkdir } from '../lay-workdir.ts';
 import { countInstructions, measureEfficiency } from '../measures/measure-efficiency.ts';
 import { measureConstraints, type MeasuredRuns } from '../measures/measure-constraints.ts';
 import { measureSpeed } from '../measures/measure-speed.ts';
 import { GradingTime } from './grading-time.ts';
-import { rememberContent } from './remembered-content.ts';
 import { putSubmission } from '../submission.ts';
 import { gradeProxiedSuite } from '../suites/grade-proxied-suite.ts';
 import { gradeSharedSuite } from '../suites/grade-suite.ts';
@@ -146,4 +145,16 @@ export class StagedGrading {
     if (this.#graded) return this.#graded;
     throw new RangeError('cases were to be judged before they were run');
   }
+}
+
+/** Reads each file once, as the driver is put into a sandbox before every run. It belongs to one verdict. */
+function rememberContent(content: TaskContent): TaskContent {
+  const read = new Map<string, Promise<Buffer>>();
+  return {
+    read(path) {
+      const reading = read.get(path) ?? content.read(path);
+      read.set(path, reading);
+      return reading;
+    },
+  };
 }
