@@ -1,26 +1,28 @@
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError } from '../../../kernel/errors.ts';
+import { withStallTimeout } from '../../../kernel/deadline.ts';
+import { InfrastructureError, getMessage } from '../../../kernel/errors.ts';
 import type { ProgramEnd } from '../local/program/sandboxed-program.ts';
 import { toProgramEnd } from './forked-program.ts';
 import type { SandboxReport } from './warden-messages.ts';
 
 /**
- * How long a warden may take to report the end of a sandbox that it was ordered to kill, which takes the kernel milliseconds. Without an end it
- * is stuck, and the waiters for the sandbox would be, too.
+ * How long a warden may report nothing while a sandbox has not ended that it was ordered to kill, which takes the kernel milliseconds. Then it is
+ * stuck, and the waiters for the sandbox would be, too. One that reports of other sandboxes is not: the machine is busy.
  */
 const KILL_DEADLINE_MS = 10_000;
 
 interface Awaited {
   readonly started: PromiseWithResolvers<void>;
   readonly ended: PromiseWithResolvers<ProgramEnd>;
-  /** Runs from the order to kill it. */
-  deadline?: Disposable;
+  /** Whether it was ordered to be killed. */
+  isEnding: boolean;
 }
 
 /** The sandboxes of one warden whose end it has not reported. */
 export class AwaitedSandboxes {
   readonly #clock: Clock;
   readonly #awaited = new Map<string, Awaited>();
+  #reportedAt = -Infinity;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -34,18 +36,19 @@ export class AwaitedSandboxes {
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<ProgramEnd>();
     started.promise.catch(() => {});
-    this.#awaited.set(sandbox, { started, ended });
+    this.#awaited.set(sandbox, { started, ended, isEnding: false });
     return { started: started.promise, ended: ended.promise };
   }
 
   start(sandbox: string): void {
+    this.#reportedAt = this.#clock.now();
     this.#awaited.get(sandbox)?.started.resolve();
   }
 
   end(report: Exclude<SandboxReport, { readonly type: 'started' }>): void {
+    this.#reportedAt = this.#clock.now();
     const awaited = this.#awaited.get(report.sandbox);
     this.#awaited.delete(report.sandbox);
-    awaited?.deadline?.[Symbol.dispose]();
     const detail = report.type === 'ended' ? 'the program ended before it began' : report.message;
     awaited?.started.reject(new InfrastructureError('sandbox.start', `the sandbox could not be forked: ${detail}`));
     awaited?.ended.resolve(toProgramEnd(report));
@@ -58,16 +61,17 @@ export class AwaitedSandboxes {
    */
   expectEnd(sandbox: string, onLate: (problem: string) => void): boolean {
     const awaited = this.#awaited.get(sandbox);
-    if (!awaited || awaited.deadline) return false;
-    const problem = `the zygote did not end a sandbox within ${KILL_DEADLINE_MS / 1000} s`;
-    awaited.deadline = this.#clock.after(KILL_DEADLINE_MS, () => onLate(problem));
+    if (!awaited || awaited.isEnding) return false;
+    awaited.isEnding = true;
+    const late = (): Error => new Error(`the zygote did not end a sandbox within ${KILL_DEADLINE_MS / 1000} s`);
+    const ended = withStallTimeout(this.#clock, KILL_DEADLINE_MS, () => this.#reportedAt, awaited.ended.promise, late);
+    ended.catch((error: unknown) => onLate(getMessage(error)));
     return true;
   }
 
   /** The warden has ended, and all its sandboxes with it. */
   loseAll(detail: string, createError: () => Error): void {
-    for (const { started, ended, deadline } of this.#awaited.values()) {
-      deadline?.[Symbol.dispose]();
+    for (const { started, ended } of this.#awaited.values()) {
       started.reject(createError());
       ended.resolve({ kind: 'lost', detail, wasKilled: false });
     }

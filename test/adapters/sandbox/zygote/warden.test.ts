@@ -227,6 +227,19 @@ describe('Muster’s side of a warden', () => {
     expect(await program.ended).toEqual({ kind: 'lost', detail: 'the zygote did not end a sandbox within 10 s', wasKilled: false });
   });
 
+  it('gives a warden that reports of other sandboxes ten seconds more, as the machine is busy', async () => {
+    const [{ program }] = [await forked(ONE), await forked(TWO)];
+    program.kill();
+    await clock.advance(9999);
+    script.report({ type: 'ended', sandbox: 'two', code: 0 });
+    await clock.advance(9999);
+    expect(script.kills).toEqual([]);
+    await clock.advance(1);
+    expect(script.kills).toEqual(['SIGKILL']);
+    await script.end(null, 'SIGKILL');
+    expect(clock.pending).toBe(0);
+  });
+
   it('tells every waiter that the warden has ended, with its last output', async () => {
     const { program } = await forked(ONE);
     const forking = warden.fork({ sandbox: TWO, command: COMMAND, image: BASE_IMAGE }, NEVER).catch((error: unknown) => error);
