@@ -1,11 +1,13 @@
 """What is installed for the tests of a repository that tasks are made of."""
 
 import importlib
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -106,7 +108,9 @@ def test_a_package_manager_ends_when_its_time_without_waits_is_over(
     assert problem.endswith("exit 1: no such package")
     monkeypatch.setattr(installing, "TimeLimit", _Limit)
     problem = installing.run_manager(["sleep", "infinity"], dict(os.environ), "/")
-    assert problem == "sleep took more than 900 s, besides what it waited for a processor"
+    assert (
+        problem == "sleep took more than 900 s, besides what it waited for a processor"
+    )
     assert (_Limit.made, _Limit.looks) == ((900, 1800), 3)
 
 
@@ -248,6 +252,29 @@ def test_an_archive_is_searched_up_to_the_size_that_may_be_unpacked(
     assert [each.split("!")[-1].removeprefix("./") for each in find()] == ["b.py"]
     monkeypatch.setattr(find_leaks, "MOST_UNPACKED", 60_000)
     assert find() == []
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        ({"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}, ["a.py"]),
+        ({"GNU.sparse.map": "x"}, []),
+    ],
+)
+def test_the_map_of_holes_in_an_archive_neither_costs_nor_ends_the_search(
+    header: dict[str, str], found: list[str], tmp_path: Path
+) -> None:
+    """A map in front of the content can have megabytes; one in a header can be damaged."""
+    path = str(tmp_path / "made.tar")
+    content = b"b = 1\n"
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as tar:
+        entry = tarfile.TarInfo("a.py")
+        entry.size = len(content)
+        entry.pax_headers = header
+        tar.addfile(entry, io.BytesIO(content))
+    trace = find_leaks.Trace([["b = 1"]], b"b = 1")
+    leaks = find_leaks._list_leaks(path, (".py",), trace)
+    assert [each.split("!")[-1] for each in leaks] == found
 
 
 def test_tools_that_build_check_or_release_a_package_are_not_installed() -> None:
