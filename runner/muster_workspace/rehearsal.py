@@ -6,7 +6,6 @@ shared; otherwise each workspace writes it on pages of its own.
 
 import json
 import os
-from base64 import b64encode
 
 from muster_workspace.channel import Channel
 from muster_workspace.fields import Frame
@@ -22,8 +21,8 @@ _BOUNDS = {"files": 100, "bytes": 1 << 20}
 def rehearse(base: str) -> None:
     """All that goes before an agent's first command, and its changes of files.
 
-    No command is run: this process's own children would end with it. `base` is a directory in which a file may be written. Raises
-    RuntimeError when a request is refused.
+    No command is run: this process's own children would end with it. `base` is a directory in which a file may be made; it stays empty, as
+    the smallest workspace has room for one page. Raises RuntimeError when a request is refused.
     """
     asked = [frame for _ in range(_ROUNDS) for frame in _list_requests(f"{base}/{_DIRECTORY}")]
     source, sink = os.memfd_create("asked"), os.memfd_create("answered")
@@ -42,13 +41,13 @@ def rehearse(base: str) -> None:
 
 
 def _list_requests(place: str) -> list[Frame]:
-    path, content = f"{place}/file", b64encode(bytes(1000)).decode()
+    path = f"{place}/file"
     return [
-        {"type": "put", "request": 1, "path": path, "mode": 0o644, "first": True, "last": True, "data": content},
+        {"type": "put", "request": 1, "path": path, "mode": 0o644, "first": True, "last": True, "data": ""},
         {"type": "arrange", "request": 2, "directories": [f"{place}/directory"], "links": [], "targets": []},
         {"type": "snapshot", "request": 3, "paths": [place], "baseline": True, **_BOUNDS},
-        {"type": "input", "request": 4, "data": content},
-        {"type": "change", "request": 4, "paths": [path], "sizes": [1000], "removed": []},
+        {"type": "input", "request": 4, "data": ""},
+        {"type": "change", "request": 4, "paths": [path], "sizes": [0], "removed": []},
         {"type": "snapshot", "request": 5, "paths": [place], "baseline": False, **_BOUNDS},
         {"type": "list", "request": 6, "path": place, "depth": 2, "most": 10},
         {"type": "read", "request": 7, "path": path, "most": 1 << 20},
