@@ -3,7 +3,8 @@ import type { Action } from '../actions/action.ts';
 import { ActionExecutor, SHOWN_TO_AGENTS } from '../actions/action-executor.ts';
 import { cleanEnvironment } from '../grading/clean-environment.ts';
 import type { StopReason } from '../rollouts/record/trajectory.ts';
-import { AGENT_SECONDS, type Acted, type OpenStep, type OpenWorkspace, type PerformedAction } from './acted/acted.ts';
+import { AGENT_SECONDS, type Acted, type OpenWorkspace, type PerformedAction } from './acted/acted.ts';
+import type { OpenStep } from '../grading/make-submission.ts';
 
 /**
  * Carries out a list of actions in a workspace, until one submits, the list ends or the task's time is over.

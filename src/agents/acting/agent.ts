@@ -3,9 +3,9 @@ import { KnownSettings } from '../../kernel/documents/known-settings.ts';
 import { formatProblemLine, listProblems } from '../../kernel/documents/problems.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { type Action, actionSchema } from '../actions/action.ts';
-import type { OpenStep } from './acted/acted.ts';
 import { externalAgentSchema } from './external/external-agent.ts';
 import { type ModelAgent, modelAgentSchema, type ProgramAgent, programAgentSchema } from './model/model-agent.ts';
+import type { OpenStep } from '../grading/make-submission.ts';
 
 const MOST_ACTIONS = 10_000;
 const actionList = z.array(actionSchema).max(MOST_ACTIONS);

@@ -6,8 +6,9 @@ import type { Submission } from '../grading/submission.ts';
 import type { TaskStep } from '../tasks/task.ts';
 import type { Verdict } from '../verification/verdict.ts';
 import { restoreWorkspace, type WorkspaceEntry } from '../workspace/workspace-snapshots.ts';
-import { type Acted, enterStep, type OpenStep, type OpenWorkspace } from './acted/acted.ts';
+import { type Acted, enterStep, type OpenWorkspace } from './acted/acted.ts';
 import { WorkspaceChanges } from './acted/workspace-changes.ts';
+import type { OpenStep } from '../grading/make-submission.ts';
 
 /** What is done in the workspace of a step. */
 type Acts = Omit<Acted, 'submission' | 'rest'>;

@@ -15,7 +15,8 @@ export const SOLUTION = '/solution';
 /** When the task says nothing about it. */
 const SCRIPT_SECONDS = 600;
 
-interface OpenStep {
+/** A step of a task with the task's files, as an agent meets it. */
+export interface OpenStep {
   readonly task: Task;
   readonly step: TaskStep;
   readonly content: TaskContent;

@@ -1,4 +1,4 @@
-import { getMessage } from '../../kernel/errors.ts';
+import { toError } from '../../kernel/errors.ts';
 import type { Answer } from './answers.ts';
 import type { AnswerFrame } from './workspace-frames.ts';
 
@@ -45,7 +45,7 @@ export class OpenRequests {
       if (pending.take(frame)) this.#pending.delete(frame.request);
     } catch (error) {
       this.#pending.delete(frame.request);
-      pending.fail(error instanceof Error ? error : new Error(getMessage(error)));
+      pending.fail(toError(error));
     }
     return true;
   }

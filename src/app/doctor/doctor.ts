@@ -32,11 +32,6 @@ export function getDoctorExitCode(report: DoctorReport): 0 | 3 {
   return report.healthy ? 0 : 3;
 }
 
-/** For `--json`: exactly one document. */
-export function formatDoctorJson(report: DoctorReport): string {
-  return `${JSON.stringify(report, null, 2)}\n`;
-}
-
 const MARKS = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' } as const;
 
 /** One line a check, with the remedy below it. */

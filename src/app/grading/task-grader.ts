@@ -11,11 +11,11 @@ import { takeVerdict } from '../../agents/grading/stages/take-verdict.ts';
 import { readTask } from '../../agents/tasks/read-task.ts';
 import type { Task, TaskStep } from '../../agents/tasks/task.ts';
 import { parseTaskDigest } from '../../agents/tasks/task-ids.ts';
-import type { Verdict } from '../../agents/verification/verdict.ts';
 import type { Config } from '../../config/config.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { GradingPools } from './grading-pools.ts';
+import type { GradedSubmission } from '../../faces/report/grading/graded-submission.ts';
 
 /** A task with the directory that it was read from. */
 export interface OpenTask {
@@ -34,11 +34,7 @@ export interface VerifyOptions {
 }
 
 /** A verdict, with what is needed to repeat it. */
-export interface TakenVerdict {
-  readonly task: { readonly id: string; readonly digest: string; readonly step: string };
-  readonly seed: string;
-  readonly verdict: Verdict;
-}
+export type TakenVerdict = GradedSubmission;
 
 /** @throws InputError when the directory holds no task. */
 export async function openTask(directory: string): Promise<OpenTask> {

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { formatDoctorJson, formatDoctorText, getDoctorExitCode, runDoctor } from '../../app/doctor/doctor.ts';
+import { formatDoctorText, getDoctorExitCode, runDoctor } from '../../app/doctor/doctor.ts';
 import type { HealthCheck } from '../../kernel/health-check.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
-import { print } from '../terminal/output.ts';
+import { print, formatJson } from '../terminal/output.ts';
 import { escapeUnprintable } from '../../kernel/text/printable.ts';
 
 /** @param checksOf makes the checks for a configuration. */
@@ -16,7 +16,7 @@ export function createDoctorCommand(checksOf: (configFile: string | undefined) =
     .action(async (flags: { json?: true; config?: string }) => {
       using interrupt = watchInterruption(process);
       const report = await runDoctor(checksOf(flags.config), interrupt.signal);
-      await print(process.stdout, flags.json ? formatDoctorJson(report) : escapeUnprintable(formatDoctorText(report)));
+      await print(process.stdout, flags.json ? formatJson(report) : escapeUnprintable(formatDoctorText(report)));
       process.exitCode = getDoctorExitCode(report);
     });
 }

@@ -1,7 +1,7 @@
 import PQueue from 'p-queue';
 import pRetry from 'p-retry';
 import { createAbortError, raceWithAbort } from '../../kernel/abort.ts';
-import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
+import { InfrastructureError, toError } from '../../kernel/errors.ts';
 import type { PoolTotals } from '../../pool/members/pool-state.ts';
 import type { PlayedEpisode } from '../../runner/played-episode.ts';
 import type { Arm } from '../arm/arm.ts';
@@ -287,8 +287,4 @@ export class EpisodeRun<Running extends RunningFigures> {
     // At the tail one worker checks even without waiting blocks: there may be a straggler with only one copy.
     this.#idle.wake(Math.max(1, this.#countAvailable()));
   }
-}
-
-function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(getMessage(thrown));
 }

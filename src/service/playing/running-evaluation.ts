@@ -223,11 +223,8 @@ export class RunningEvaluation {
         return this.#conclude(order, { state: 'cancelled', summary: partial });
       case 'deadline': {
         const message = `it was not over by its deadline, ${order.deadline?.toISOString()}; allow more time, or ask for a wider interval`;
-        return this.#conclude(order, {
-          state: 'cancelled',
-          summary: partial,
-          failure: { kind: 'input', code: 'evaluation.deadline', message },
-        });
+        const failure = { kind: 'input', code: 'evaluation.deadline', message } as const;
+        return this.#conclude(order, { state: 'cancelled', summary: partial, failure });
       }
     }
   }

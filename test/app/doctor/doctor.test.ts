@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
-import { formatDoctorJson, formatDoctorText, getDoctorExitCode, runDoctor, type DoctorReport } from '../../../src/app/doctor/doctor.ts';
+import { formatDoctorText, getDoctorExitCode, runDoctor, type DoctorReport } from '../../../src/app/doctor/doctor.ts';
 import type { Finding, HealthCheck } from '../../../src/kernel/health-check.ts';
 import { createDiskCheck, createNodeCheck, openFilesCheck, createUserCheck } from '../../../src/app/doctor/machine-checks.ts';
 import { createProviderCheck } from '../../../src/adapters/sandbox/capability-checks.ts';
@@ -36,9 +36,9 @@ describe('the report', () => {
     );
   });
 
-  it('is one JSON document for programs', async () => {
+  it('reports to programs whether all is there, and each finding', async () => {
     const report = await run(check('Node', { status: 'ok', found: '24.21.0' }));
-    expect(JSON.parse(formatDoctorJson(report))).toEqual({ healthy: true, checks: [{ name: 'Node', status: 'ok', found: '24.21.0' }] });
+    expect(report).toEqual({ healthy: true, checks: [{ name: 'Node', status: 'ok', found: '24.21.0' }] });
   });
 
   it('ends with 0 when only warnings remain, with 3 when something needed is missing', async () => {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { CommandExitError, type Sandbox } from 'e2b';
 import { raceWithAbort } from '../../../kernel/abort.ts';
-import { InfrastructureError } from '../../../kernel/errors.ts';
+import { InfrastructureError, toError } from '../../../kernel/errors.ts';
 
 /** Where files grow until they are whole. */
 export const INCOMPLETE = '/muster/incomplete';
@@ -53,7 +53,7 @@ class UploadBody {
         else controller.enqueue(value instanceof Uint8Array ? value : Buffer.from(String(value)));
       } catch (error) {
         if (!isWanted) return;
-        this.#failure = error instanceof Error ? error : new Error(String(error));
+        this.#failure = toError(error);
         controller.error(error);
       }
     };

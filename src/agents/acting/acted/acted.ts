@@ -1,24 +1,16 @@
-import type { TaskContent } from '../../grading/grading-context.ts';
 import type { Submission } from '../../grading/submission.ts';
 import type { StopReason, Trajectory } from '../../rollouts/record/trajectory.ts';
 import type { Segment } from '../../rollouts/record/sampled-tokens.ts';
 import type { Tool } from '../../actions/action-tools.ts';
 import type { WorkspaceDiff } from '../../arena/workspace-diff.ts';
-import type { Task, TaskStep } from '../../tasks/task.ts';
 import { cleanEnvironment } from '../../grading/clean-environment.ts';
 import { readEnding, SHOWN_OUTPUT, joinStreams } from '../../grading/endings.ts';
 import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
 import type { WorkspaceChanges } from './workspace-changes.ts';
+import type { OpenStep } from '../../grading/make-submission.ts';
 
 /** For tasks without a limit of their own. */
 export const AGENT_SECONDS = 600;
-
-/** A step of a task, as an agent meets it. */
-export interface OpenStep {
-  readonly task: Task;
-  readonly step: TaskStep;
-  readonly content: TaskContent;
-}
 
 /** The workspace of a step, while an agent acts in it. */
 export interface OpenWorkspace {

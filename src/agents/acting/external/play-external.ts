@@ -9,10 +9,11 @@ import type { EndCause, EpisodeLimits } from '../../arena/episode-state.ts';
 import { cleanEnvironment } from '../../grading/clean-environment.ts';
 import type { StopReason } from '../../rollouts/record/trajectory.ts';
 import type { Task } from '../../tasks/task.ts';
-import { AGENT_SECONDS, type Acted, type OpenStep, type OpenWorkspace, type PerformedAction } from '../acted/acted.ts';
+import { AGENT_SECONDS, type Acted, type OpenWorkspace, type PerformedAction } from '../acted/acted.ts';
 import type { EpisodeOffers, EpisodeOpening } from './episode-offers.ts';
 import type { ExternalAgent } from './external-agent.ts';
 import { ExternalEpisode, isOutOfMemory, type Performed } from './external-episode.ts';
+import type { OpenStep } from '../../grading/make-submission.ts';
 
 export interface ExternalContext extends OpenWorkspace {
   readonly clock: Clock;

@@ -6,11 +6,12 @@ import { cleanEnvironment } from '../../grading/clean-environment.ts';
 import type { StopReason } from '../../rollouts/record/trajectory.ts';
 import { CountedTime } from '../../workspace/counted-time.ts';
 import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
-import { AGENT_SECONDS, type Acted, type OpenStep, type OpenWorkspace, type PerformedAction } from '../acted/acted.ts';
+import { AGENT_SECONDS, type Acted, type OpenWorkspace, type PerformedAction } from '../acted/acted.ts';
 import { planTurn, listTools, type PlannedCall } from './answer-turn.ts';
 import type { ModelAgent } from './model-agent.ts';
 import type { ChatMessage, Completion, ModelEndpoint } from './model-endpoint.ts';
 import { TurnRecord } from './turn-record.ts';
+import type { OpenStep } from '../../grading/make-submission.ts';
 
 /** Consecutive turns without a tool that end an episode: a model in that state does not recover. */
 const MOST_REMARKS = 3;

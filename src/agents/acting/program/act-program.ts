@@ -7,11 +7,12 @@ import { OWN_PYTHON, type CommandEnd, type CommandResult } from '../../workspace
 import { CommandLine } from '../../workspace/command-line.ts';
 import { Tunnel } from '../../workspace/tunnel.ts';
 import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
-import { AGENT_SECONDS, type Acted, type OpenStep } from '../acted/acted.ts';
+import { AGENT_SECONDS, type Acted } from '../acted/acted.ts';
 import type { ProgramAgent } from '../model/model-agent.ts';
 import type { ModelEndpoint } from '../model/model-endpoint.ts';
 import type { Gateway } from './gateway.ts';
 import { RecordedSession, type SessionEnd } from './recorded-session.ts';
+import type { OpenStep } from '../../grading/make-submission.ts';
 
 const RELAY = '/muster/runner/gateway.py';
 const INSTRUCTION_FILE = '/tmp/muster-instruction.md';
