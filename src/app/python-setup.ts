@@ -33,7 +33,10 @@ const OUTPUT_BYTES = 16 * 2 ** 20;
  */
 export async function setUpPython(request: SetupRequest, say: (line: string) => Promise<void>, signal: AbortSignal): Promise<PythonSetup> {
   const starter = process.env[PYTHON_VARIABLE];
-  if (starter !== undefined && starter !== '') return { python: starter, state: 'not needed' };
+  if (starter !== undefined && starter !== '') {
+    if (request.python !== undefined) throw createFixedError(request.python, starter);
+    return { python: starter, state: 'not needed' };
+  }
   if (isCheckout(PACKAGE_ROOT)) {
     throw new InputError('setup.checkout', `${PACKAGE_ROOT} is a checkout, which has an environment of its own; run npm run setup in it`);
   }
@@ -56,6 +59,11 @@ export async function setUpPython(request: SetupRequest, say: (line: string) => 
   await canAnswer(python, ['-m', 'compileall', '-q', dirname(requirements)], signal);
   await writeFile(stampFile, stamp);
   return { python, state: 'made' };
+}
+
+function createFixedError(named: string, starter: string): InputError {
+  const remedy = `leave it out, or set MUSTER_TEMPLATES__LOCAL__PYTHON=${named}`;
+  return new InputError('setup.python', `--python ${named}: Muster uses the Python that started it, ${starter}; ${remedy}`);
 }
 
 async function getText(path: string): Promise<string | undefined> {

@@ -126,7 +126,7 @@ type Post = (event: WatchEvent, signal: AbortSignal) => Promise<void>;
 /** Signed like a server's webhooks, if there is a secret. */
 function createWebhookPost(url: string, { server: { webhookSecret } }: Config, { run, suite }: { run: string; suite: LoadedSuite }): Post {
   const egress = new Egress(EVERYWHERE, 'webhooks');
-  egress.assertUrl(url);
+  assertWebhookUrl(egress, url);
   const requests = new CheckedRequests({ egress, clock: systemClock });
   return async (event, signal) => {
     if (event.event === 'troubled') return;
@@ -139,6 +139,14 @@ function createWebhookPost(url: string, { server: { webhookSecret } }: Config, {
     using answer = await requests.send(url, { method: 'POST', headers, body }, deadline.signal);
     if (answer.status < 200 || answer.status >= 300) throw createWebhookError(url, `it was answered with ${answer.status}`);
   };
+}
+
+function assertWebhookUrl(egress: Egress, url: string): void {
+  try {
+    egress.assertUrl(url);
+  } catch (error) {
+    throw error instanceof InputError ? new InputError(error.code, `--webhook ${error.message}`) : error;
+  }
 }
 
 function createWebhookError(url: string, why: string): InfrastructureError {

@@ -32,7 +32,7 @@ export class Egress {
     const url = URL.parse(text);
     if (!url) throw new InputError('egress.url', `${describeUrl(text)} is no URL; expected https://host/path`);
     if (url.protocol !== 'https:' && url.protocol !== 'http:')
-      throw new InputError('egress.scheme', `${describeUrl(text)}: ${url.protocol} is not fetched from; expected https:`);
+      throw new InputError('egress.scheme', `${describeUrl(text)}: ${url.protocol} is not supported; expected https:`);
     if (url.protocol === 'http:' && !this.#policy.plainHttp)
       throw new InputError(
         'egress.scheme',
