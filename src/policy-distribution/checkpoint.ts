@@ -42,10 +42,12 @@ export interface CheckpointLabels {
 /** Formats of weights that are known to be data alone, and files beside them that cannot be imported or run. */
 const DATA = /\.(safetensors|safetensors\.index\.json|onnx|onnx\.data)$/;
 
-const WEIGHTS = /\.(safetensors|onnx|pt|ts|pth|keras|zip)$/;
+const WEIGHTS = ['.safetensors', '.onnx', '.pt', '.ts', '.pth', '.keras', '.zip'] as const;
+/** For messages. */
+export const WEIGHTS_ENDINGS: string = WEIGHTS.join(', ');
 
 export function isWeightsFile(path: string): boolean {
-  return WEIGHTS.test(path);
+  return WEIGHTS.some((ending) => path.endsWith(ending));
 }
 
 /**

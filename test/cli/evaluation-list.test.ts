@@ -42,7 +42,7 @@ function cells(changes: Partial<Listed>): readonly string[] {
 }
 
 describe('a list of evaluations', () => {
-  it('tells one that is to end from one that runs, until it has ended', () => {
+  it('shows a cancelled evaluation as cancelling until it has ended', () => {
     const cancelRequestedAt = '2030-01-02T11:59:58.000Z';
     const states = (['waiting', 'running', 'cancelled', 'finished'] as const).map((state) => cells({ state, cancelRequestedAt })[3]);
     expect(states).toEqual(['cancelling', 'cancelling', 'cancelled', 'finished']);

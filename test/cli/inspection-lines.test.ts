@@ -62,6 +62,12 @@ describe('what a checkpoint holds', () => {
     );
   });
 
+  it('of a file of another kind says that the file is no checkpoint', async () => {
+    const [remark, ...rest] = formatInspection(await inspected(join(import.meta.dirname, '../../package.json'))).toReversed();
+    expect(remark).toMatch(/^no checkpoint that Muster plays: expected a file that ends in \.safetensors, .*\.zip, or a directory$/);
+    expect(rest.length).toBeGreaterThan(0);
+  });
+
   it('cannot control the terminal that shows it', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = join(scratch.path, 'p.safetensors');

@@ -1,5 +1,6 @@
 import type { CheckpointInspection, InspectedFile } from '../../policy-distribution/inspection/checkpoint-inspection.ts';
 import type { FileContents } from '../../policy-distribution/formats/file-contents.ts';
+import { WEIGHTS_ENDINGS } from '../../policy-distribution/checkpoint.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
 /** For people. Names and metadata come from outside and are escaped. */
@@ -10,7 +11,9 @@ export function formatInspection({ digest, kind, bytes, files }: CheckpointInspe
       ? `a file of ${formatNumber(bytes)} bytes`
       : `a directory of ${formatNumber(files.length)} files, ${formatNumber(bytes)} bytes`,
   ];
-  return [...head, ...files.flatMap((file) => ['', ...formatFileLines(file)])];
+  const isNone = kind === 'file' && files.every(({ contents }) => contents.format === 'other');
+  const remark = isNone ? ['', `no checkpoint that Muster plays: expected a file that ends in ${WEIGHTS_ENDINGS}, or a directory`] : [];
+  return [...head, ...files.flatMap((file) => ['', ...formatFileLines(file)]), ...remark];
 }
 
 /** Most characters of metadata, which may be whole documents. */
