@@ -101,6 +101,16 @@ describe('a checkpoint', () => {
     expect(await stage.call(['eval', stage.directory, '-c', LATE])).toEqual(refusal('it is a directory', 'expected a YAML or JSON file'));
   });
 
+  it('that is an agent with a wrong field is refused by the field and what belongs there', async () => {
+    await using stage = await Stage.open();
+    const file = await stage.write('agent.yaml', 'agent: model\nmodel: x\nendpoint: localhost:8000\n');
+    const result = await stage.call(['eval', 'examples/code/suite.yaml', '--agent', file]);
+    expect(result).toEqual(
+      refusal('endpoint: expected an http: or https: URL, such as', ', or the name of an endpoint in the configuration, got'),
+    );
+    expect(result.stderr).not.toContain('expected oracle');
+  });
+
   it('in truncated safetensors is refused as truncated', async () => {
     await using stage = await Stage.open();
     const whole = await readFile(LATE);
@@ -268,6 +278,17 @@ describe('a flag', () => {
     expect(other.stderr).not.toContain('the suite stands by itself');
   });
 
+  it('that has no effect, or a wrong value, is refused by its name', async () => {
+    await using stage = await Stage.open();
+    const setup = await stage.call(['setup', '--python', '/bin/ls'], { environment: { MUSTER_PYTHON: '/x/python3' } });
+    expect(setup).toEqual(refusal('--python /bin/ls: Muster uses the Python that started it, /x/python3; leave it out'));
+    const watch = ['watch', stage.directory, '--suite', CARTPOLE, '--once', '--webhook', 'ftp://x'];
+    expect(await stage.call(watch)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('--webhook ftp://x/: ftp: is not supported'),
+    });
+  });
+
   it('--suite is required to watch a run', async () => {
     await using stage = await Stage.open();
     for (const directory of ['.', 'runs', 'runs/r7', stage.directory, 's3://bucket/run'])
@@ -284,7 +305,7 @@ describe('a flag', () => {
       expect(await stage.call(words)).toEqual(refusal(`unknown command '${word}'`, expected));
   });
 
-  it('asks for the help of a command of another, which is named when there is none', async () => {
+  it('--help of a command in a command is printed, and refused for an unknown one', async () => {
     await using stage = await Stage.open();
     expect(await stage.call(['help', 'checkpoints', 'inspct'])).toEqual(refusal("unknown command 'inspct'", 'Did you mean inspect?'));
     for (const words of [

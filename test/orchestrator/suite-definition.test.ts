@@ -127,6 +127,11 @@ describe('a suite is refused, with the path and what was expected, when', () => 
     ['a list stands for a mapping', { ...minimal, reward: [0, 1] }, /reward: expected an object with bounds, got \[0,1\]/],
     ['a number stands for a list', { ...minimal, reward: { bounds: 500 } }, /reward\.bounds: expected a list, got 500/],
     [
+      'a value has none of several forms',
+      { ...minimal, environment: 5 },
+      /environment: expected a text, or an object with entry, kwargs, wrappers, got 5$/,
+    ],
+    [
       'a rule is mistyped',
       { ...minimal, stop: { rule: 'certfied', halfWidth: 1 } },
       /stop\.rule: expected one of .*"certfied"; did you mean "certified"\?/,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isMapping } from '../../kernel/documents/path.ts';
 import { KnownSettings } from '../../kernel/documents/known-settings.ts';
 import { formatProblemLine, listProblems } from '../../kernel/documents/problems.ts';
 import { InputError } from '../../kernel/errors.ts';
@@ -62,6 +63,8 @@ const EXPECTED = 'expected oracle, nop, or a file that says what an agent does: 
 export function parseAgent(where: string, value: unknown): Agent {
   const parsed = agentSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const problems = listProblems(parsed.error, value, KNOWN).map((problem) => formatProblemLine(where, problem));
-  throw new InputError('agent.invalid', `${problems.join('\n')}\n${EXPECTED}`);
+  const problems = listProblems(parsed.error, value, KNOWN);
+  const saysKind = isMapping(value) && 'agent' in value && !problems.some(({ path: [key] }) => key === undefined || key === 'agent');
+  const lines = problems.map((problem) => formatProblemLine(where, problem));
+  throw new InputError('agent.invalid', [...lines, ...(saysKind ? [] : [EXPECTED])].join('\n'));
 }

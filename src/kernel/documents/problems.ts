@@ -36,6 +36,9 @@ export function formatProblemLine(where: string, { path, text }: Problem): strin
   return path.length === 0 ? `${where}: ${text}` : `${where}: ${formatPath(path)}: ${text}`;
 }
 
+/** Of a value that has none of several forms. */
+const NO_FORM = 'not valid';
+
 type Issues = readonly z.core.$ZodIssue[];
 
 function* listProblemsOfIssues(issues: Issues, value: unknown, known: KnownSettings, above: SettingPath = []): Generator<Problem> {
@@ -145,8 +148,15 @@ function suggestSlip(issue: z.core.$ZodIssue, path: SettingPath, value: unknown,
 function describeIssue(issue: z.core.$ZodIssue, path: SettingPath, known: KnownSettings): string {
   if (issue.code === 'invalid_key') return putPlainly(issue.issues[0]?.message ?? issue.message);
   const message = putPlainly(issue.message);
+  if (issue.code === 'invalid_union' && message === NO_FORM) return describeForms(issue.errors, path, known) ?? message;
   const keys = message === 'expected object' ? [...new Set(known.listKeys(path))] : [];
   return keys.length > 0 && keys.length <= MOST_KEYS ? `expected an object with ${keys.join(', ')}` : message;
+}
+
+/** What each form expects of a value that fits none of them; undefined where one of them does not say it. */
+function describeForms(forms: readonly Issues[], path: SettingPath, known: KnownSettings): string | undefined {
+  const expected = forms.map(([first]) => /^expected (.+)$/s.exec(first?.path.length === 0 ? describeIssue(first, path, known) : '')?.[1]);
+  return expected.length === 0 || expected.includes(undefined) ? undefined : `expected ${[...new Set(expected)].join(', or ')}`;
 }
 
 function formatValue(value: unknown): string {
@@ -196,5 +206,5 @@ function putPlainly(message: string): string {
     )
     .replace(/^Invalid URL$/, 'expected a URL, such as https://host.example:8000')
     .replace(/^Invalid ISO datetime$/, 'expected a time with its zone, such as 2026-01-31T12:00:00Z')
-    .replace(/^Invalid input$/, 'not valid');
+    .replace(/^Invalid input$/, NO_FORM);
 }
