@@ -63,7 +63,7 @@ def seal() -> Callable[[], object]:
 def _import(names: Sequence[str]) -> None:
     """Import modules of the standard library, and numpy. Others may start threads, or open files, that a fork does not keep."""
     if any(os.access(place or ".", os.W_OK) for place in sys.path):
-        raise ImportError("modules could be replaced")
+        raise ImportError("a program could replace the interpreter's modules")
     allowed = set(getattr(sys, "stdlib_module_names", ())) | {"numpy"}
     for name in names:
         if name.split(".")[0] in allowed:

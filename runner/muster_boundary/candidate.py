@@ -60,7 +60,7 @@ class Candidate:
     def call_back(self, number: int, args: tuple[Any, ...] | None, kwargs: dict[str, Any]) -> Any:
         """Have the tests call one of their functions, or get the next value of one of their iterators (args is None)."""
         if threading.get_ident() != self._thread:
-            raise NotPlain("a function of the tests was called in another thread than the one that the tests wait for")
+            raise NotPlain("a function of the tests was called in another thread than the one for which the tests wait")
         writer = Writer(self._refer)
         self._line.send({"back": number, "args": writer.write(args), "kwargs": writer.write(kwargs), "table": writer.table()})
         while True:

@@ -37,7 +37,7 @@ class Handles:
     def refer(self, value: Any) -> Value:
         """Write an object as its number, with a description the first time."""
         if isinstance(value, (types.CoroutineType, types.AsyncGeneratorType)):
-            raise NotPlain(f"{value.__qualname__}() is asynchronous, which the tests cannot wait for; have the candidate run it itself")
+            raise NotPlain(f"{value.__qualname__}() is asynchronous, and the tests cannot await it; have the candidate run it itself")
         number = self._numbers.get(id(value))
         if number is not None:
             return {"object": number}

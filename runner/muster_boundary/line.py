@@ -41,7 +41,7 @@ class Line:
         """Raises TooLarge, LineClosed."""
         data = json.dumps(message, separators=(",", ":")).encode("ascii")
         if len(data) > MAX_BYTES:
-            raise TooLarge(f"a message of {len(data)} bytes; at most {MAX_BYTES} may pass")
+            raise TooLarge(f"a message has {len(data)} bytes; expected at most {MAX_BYTES}")
         try:
             self._end.sendall(_LENGTH.pack(len(data)) + data)
         except OSError as error:
@@ -51,13 +51,13 @@ class Line:
         """Wait for the next message. Raises LineClosed."""
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
         if length > MAX_BYTES:
-            raise LineClosed(f"it sent a message of {length} bytes; at most {MAX_BYTES} may pass")
+            raise LineClosed(f"it sent a message of {length} bytes; expected at most {MAX_BYTES}")
         try:
             message = json.loads(self._read(length))
         except (ValueError, RecursionError) as error:
             raise LineClosed("it sent invalid JSON") from error
         if not isinstance(message, dict):
-            raise LineClosed("it sent JSON that is no object")
+            raise LineClosed("it sent JSON that is not an object")
         return message
 
     def _read(self, count: int) -> bytes:

@@ -221,5 +221,5 @@ def _create_empty(content: Any) -> Any:
 
 def _parse_index(number: Any) -> int:
     if not isinstance(number, int) or number < 0:
-        raise ValueError("a number that is none of the table")
+        raise ValueError("a number that is not in the table")
     return number

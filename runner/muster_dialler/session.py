@@ -78,7 +78,7 @@ class Session:
         if channel == Channel.STDIN:
             self._window -= len(payload)
             if self._window < 0:
-                raise FieldError("more input than was asked for")
+                raise FieldError("more input than was requested")
             self._input += payload
         elif channel == Channel.CREDIT:
             stream, count = parse_credit(payload)

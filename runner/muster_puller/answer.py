@@ -105,7 +105,7 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise PullError("url", f"the address of the file is no URL: {error}") from None
+        raise PullError("url", f"the address of the file is not a URL: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise PullError("url", f"a URL of the scheme {parts.scheme!r} is not fetched from; expected https: or http: and a host")
     return parts

@@ -55,5 +55,5 @@ def _open_node_cache(environment: Environment) -> NodeCache:
     """@raises PullError `settings`"""
     directory, size = environment.get(DIRECTORY, ""), environment.get(BYTES, "")
     if not directory.startswith("/") or not size.isdecimal():
-        raise PullError("settings", f"this container is no node's cache: {DIRECTORY} and {BYTES} do not say where it is and how large")
+        raise PullError("settings", f"this container is not a node's cache: {DIRECTORY} and {BYTES} must give its directory and size")
     return NodeCache(Path(directory), int(size))

@@ -67,7 +67,7 @@ class DeltaReader:
                 checksum = zlib.crc32(block, checksum)
                 yield block
             if checksum != segment.crc32:
-                raise DeltaError(f"{segment.name[:200]!r} has another checksum than it should")
+                raise DeltaError(f"{segment.name[:200]!r} has a wrong checksum")
 
     def _read_block(self, segment: _Segment, kind: int, within: int, length: int, payload: bytes) -> bytes:
         if kind == _BYTES:
@@ -86,7 +86,7 @@ class DeltaReader:
 
     def _read_base(self, segment: _Segment, within: int, length: int) -> bytes:
         if segment.begin is None:
-            raise ValueError("it is encoded against a base that it does not have")
+            raise ValueError("it refers to a base that it does not name")
         self._base.seek(segment.begin + within)
         return _require_length(self._base.read(length), length)
 
@@ -108,7 +108,7 @@ class DeltaReader:
             raise ValueError("it is not whole")
         packed = self._read_payload(size - _TAIL_BYTES - length, length)
         if zlib.crc32(packed) != checksum:
-            raise ValueError("it has another checksum than it should")
+            raise ValueError("its checksum is wrong")
         return self._parse(unpack(packed, _MOST_INDEX_BYTES), room - length)
 
     def _parse(self, text: bytes, payload_bytes: int) -> tuple[_Segment, ...]:

@@ -43,14 +43,14 @@ class DeltaOffer:
         """Fills the file. @returns bytes that came. @raises Broken when the whole file must be requested; PullError `disk-full`, `disk`"""
         base = self._bases.get((answer.header("Delta-Base") or "").strip('"'))
         if base is None or answer.header("IM") != _MANIPULATION:
-            raise Broken("the server tells the file by one that is not here")
+            raise Broken("the server encoded the file against a base that is missing here")
         delta = file.path.with_name(f"{file.path.name}.delta")
         try:
             received = _save(answer, delta, buffer)
             _apply(delta, base, file)
         except DeltaError as error:
             file.start_over()
-            raise Broken(f"what came is no delta of it: {error}") from error
+            raise Broken(f"the received bytes are not a delta of it: {error}") from error
         finally:
             delta.unlink(missing_ok=True)
         return received
@@ -85,4 +85,4 @@ def _apply(delta: Path, base: Path, file: GrowingFile) -> None:
             raise DeltaError(str(error)) from error
         raise
     if not file.is_whole:
-        raise DeltaError(f"it tells {file.count} bytes")
+        raise DeltaError(f"it gives {file.count} bytes")

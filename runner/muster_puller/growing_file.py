@@ -47,7 +47,7 @@ class GrowingFile:
     def write(self, piece: memoryview | bytes) -> None:
         """@raises PullError `size` when more comes than the file has; `disk-full`, `disk`"""
         if self.count + len(piece) > self._wanted.size:
-            raise PullError("size", f"more than the {self._wanted.size} bytes came that it has")
+            raise PullError("size", f"more bytes came than its {self._wanted.size}")
         left = memoryview(piece)
         with disk(self.path):
             while left:
@@ -65,7 +65,7 @@ class GrowingFile:
         """@raises PullError `digest` when it is not what was wanted; `disk`"""
         found = self._hash.hexdigest()
         if found != self._wanted.sha256:
-            raise PullError("digest", f"what came has the SHA-256 {found}, expected {self._wanted.sha256}")
+            raise PullError("digest", f"the received file has the SHA-256 {found}, expected {self._wanted.sha256}")
         with disk(self.path):
             os.fchmod(self._file.fileno(), 0o444)
 

@@ -20,7 +20,7 @@ def locked(path: Path, patience: Patience) -> Iterator[None]:
     try:
         while not _try_lock(descriptor):
             if patience.is_over:
-                raise PullError("late", "another process was at it for all the time that there was")
+                raise PullError("late", "another process worked on it for the whole time limit")
             time.sleep(_LOOK_SECONDS)
         yield
     finally:

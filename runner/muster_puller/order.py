@@ -59,7 +59,7 @@ def parse_files(value: Any) -> tuple[WantedFile, ...]:
     """@raises FieldError"""
     files = tuple(_parse_file(file, f"order.files[{i}]") for i, file in enumerate(as_list(value, "order.files")))
     if not files:
-        raise FieldError("order.files is empty, expected a file at least")
+        raise FieldError("order.files is empty, expected at least one file")
     return files
 
 

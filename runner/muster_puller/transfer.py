@@ -108,7 +108,7 @@ class Transfer:
                 self._received += len(piece)
                 file.write(piece)
                 if self._patience.is_over:
-                    raise PullError("late", f"{file.count} of {self._wanted.size} bytes had come when its time was over")
+                    raise PullError("late", f"{file.count} of {self._wanted.size} bytes had arrived at its time limit")
         if not file.is_whole:
             raise Broken(f"the connection ended after {file.count} of {self._wanted.size} bytes")
         return False

@@ -28,5 +28,5 @@ def unpack(packed: bytes, most: int) -> bytes:
     except library.ZstdError as error:
         raise ValueError(str(error)) from error
     if len(content) > most or not decompressor.eof or decompressor.unused_data:
-        raise ValueError(f"it does not have {most} bytes at most in it, and nothing behind them")
+        raise ValueError(f"it does not contain at most {most} bytes and nothing after them")
     return content

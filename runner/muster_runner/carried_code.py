@@ -114,7 +114,7 @@ def _import(name: str, directory: Path | None) -> ModuleType:
         raise CodeError(f'there is no module "{error.name}": {_describe_search(directory)}') from None
     top = name.partition(".")[0]
     if directory and _holds(directory, top) and not _lies_in(sys.modules[top], directory):
-        raise CodeError(f'module "{top}" hides behind another one of that name, which was imported first: rename it')
+        raise CodeError(f'module "{top}" has the name of another module that was imported first: rename it')
     return module
 
 

@@ -74,7 +74,7 @@ def _list_files(directory: Path) -> bytes:
             relative = path.relative_to(directory).as_posix()
             if path.is_symlink():
                 # The digest does not cover its target.
-                raise PolicyRefusal(f"the checkpoint holds a symbolic link, {relative}: put the file itself there")
+                raise PolicyRefusal(f"the checkpoint contains a symbolic link, {relative}: replace it by the file")
             if path.is_file():
                 files.append((os.fsencode(relative), path))
     return b"".join(_digest_file(path).encode() + b"  " + relative + b"\n" for relative, path in sorted(files))

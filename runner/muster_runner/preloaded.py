@@ -54,7 +54,7 @@ def _preload(path: Path, digest: str, trusted: bool) -> None:
         return
     with verifying(path, digest):
         if not _is_data(path):
-            raise PolicyRefusal(f"{path.name} is not held as data alone: it is loaded in each sandbox by itself")
+            raise PolicyRefusal(f"{path.name} is not data alone: each sandbox loads it by itself")
         with bounded_loading(path):
             policy = read_checkpoint(path)
     _preloaded[digest] = policy

@@ -68,9 +68,9 @@ class Channel:
         try:
             frame = json.loads(line)
         except ValueError as error:
-            raise ProtocolError(f"a line that is no JSON: {error}") from error
+            raise ProtocolError(f"a line that is not JSON: {error}") from error
         if not isinstance(frame, dict):
-            raise ProtocolError("a line that is no JSON object")
+            raise ProtocolError("a line that is not a JSON object")
         return frame
 
     def send(self, frame: dict[str, Any]) -> None:

@@ -63,7 +63,7 @@ def _parse(arguments: list[str]) -> Settings:
         elif name in ("--user", "--address-space", "--processes", "--await-line"):
             numbers[name] = int(value)
         else:
-            raise ValueError(f"argument {name} is not known")
+            raise ValueError(f"unknown argument {name}")
     user, address_space, processes = (numbers.get(name) for name in ("--user", "--address-space", "--processes"))
     return Settings(user, address_space, processes, tuple(writable), "--await-line" in numbers)
 

@@ -69,4 +69,4 @@ def data(frame: Frame, name: str) -> bytes:
     try:
         return b64decode(text(frame, name), validate=True)
     except ValueError as error:
-        raise ProtocolError(f"{name} is no base 64") from error
+        raise ProtocolError(f"{name} is not base 64") from error

@@ -90,7 +90,7 @@ class Outgoing:
     def give(self, path: str) -> None:
         """Give a file, or all files in a directory. Raises Refusal, of which the caller hears instead of the rest."""
         if path == "/" or not path.startswith("/") or os.path.normpath(path) != path:
-            raise Refusal("path", path, "is no normal absolute path")
+            raise Refusal("path", path, "is not a normalised absolute path")
         names = path.split("/")[1:]
         with directory_problem(path), opened_directory("/", names[:-1], make=False) as directory:
             self._visit_entry(directory, names[-1], path, 0)
@@ -122,7 +122,7 @@ class Outgoing:
             for entry in entries:
                 names.append(entry.name)
                 if len(names) > self._bounds.files:
-                    raise Refusal("too-many", path, "holds more files than are taken")
+                    raise Refusal("too-many", path, "contains more files than allowed")
         return sorted(names)
 
     def _file(self, directory: int, name: str, path: str) -> None:
@@ -133,7 +133,7 @@ class Outgoing:
             if not stat.S_ISREG(found.st_mode):
                 raise Refusal("special", path, f"is {kind_of(found.st_mode)}")
             if found.st_size > self._bounds.bytes:
-                raise Refusal("too-large", path, f"has {found.st_size} bytes, more than are taken")
+                raise Refusal("too-large", path, f"has {found.st_size} bytes, more than allowed")
             executable = found.st_mode & 0o100 != 0
             self._channel.send({**self._answer, "type": "entry", "kind": "file", "path": path, "executable": executable})
             while data := file.read(DATA_BYTES):
@@ -145,14 +145,14 @@ class Outgoing:
     def _count(self, path: str) -> None:
         self._bounds.files -= 1
         if self._bounds.files < 0:
-            raise Refusal("too-many", path, "is one file or directory more than are taken")
+            raise Refusal("too-many", path, "is one file or directory more than allowed")
 
 
 def _check_name(name: str, path: str) -> None:
     try:
         encoded = name.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise Refusal("name", path.encode("utf-8", "backslashreplace").decode(), "has a name that is no UTF-8") from error
+        raise Refusal("name", path.encode("utf-8", "backslashreplace").decode(), "has a name that is not UTF-8") from error
     # A name with a line feed is two to a script that reads names line by line.
     if any(ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 for character in name):
         raise Refusal("name", path, "has a name with a control character")

@@ -32,11 +32,11 @@ def parts_below(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
     """Split a normal absolute path into the innermost of the directories that it is in, and the names below that."""
     parts = path.split("/")[1:]
     if not path.startswith("/") or any(part in ("", ".", "..") for part in parts):
-        raise Refusal("path", path, "is no normal absolute path")
+        raise Refusal("path", path, "is not a normalised absolute path")
     base = max((base for base in bases if path == base or path.startswith(f"{base}/")), key=len, default=None)
     if base is not None:
         return base, path[len(base) :].split("/")[1:]
-    raise Refusal("path", path, f"is in none of {', '.join(bases)}, which are all that can be written to")
+    raise Refusal("path", path, f"is in none of the writable directories {', '.join(bases)}")
 
 
 def explain(problem: Refusal | OSError, path: str) -> dict[str, str]:
@@ -57,7 +57,7 @@ def directory_problem(path: str) -> Iterator[None]:
         raise Refusal("missing", path, "is not there") from error
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise Refusal("link", path, "is reached through a link, or through what is no directory") from error
+            raise Refusal("link", path, "is reached through a link or a file") from error
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise Refusal("full", path, "cannot be written: there is no space left") from error
         raise Refusal("unreadable", path, error.strerror or str(error)) from error

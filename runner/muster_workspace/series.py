@@ -42,7 +42,7 @@ class Series:
         self._files = self._lay_out(frame)
         runs = frame.get("runs")
         if not isinstance(runs, list) or not all(isinstance(each, dict) for each in runs):
-            raise ProtocolError("runs are no list of objects")
+            raise ProtocolError("runs: expected a list of objects")
         self._runs = [self._run(each) for each in runs]
         self._command = Command.read(frame, b"")
         self._taken, self._taken_bytes = fields.text(frame, "taken"), fields.whole(frame, "takenBytes")

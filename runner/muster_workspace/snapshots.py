@@ -94,7 +94,7 @@ class _Look:
             entries = list(islice(scanned, self._left.entries + 1))
         self._left.entries -= len(entries)
         if self._left.entries < 0:
-            raise Refusal("too-many", path, "holds more files than are kept")
+            raise Refusal("too-many", path, "contains more files than can be stored")
         entries.sort(key=_get_name)
         return entries
 
@@ -132,7 +132,7 @@ class _Look:
             while data := os.read(descriptor, DATA_BYTES):
                 self._left.bytes -= len(data)
                 if self._left.bytes < 0:
-                    raise Refusal("too-large", path, "is more than is kept of one step")
+                    raise Refusal("too-large", path, "is more than can be stored for one step")
                 self._channel.send_data({**self._answer, "type": "data"}, data)
         finally:
             os.close(descriptor)
@@ -149,4 +149,4 @@ def _check_name(name: str) -> None:
     try:
         name.encode()
     except UnicodeEncodeError as error:
-        raise Refusal("name", name.encode("utf-8", "backslashreplace").decode(), "has a name that is no UTF-8") from error
+        raise Refusal("name", name.encode("utf-8", "backslashreplace").decode(), "has a name that is not UTF-8") from error

@@ -59,7 +59,7 @@ class StartedCommands:
         self.look()
         known = self._all.get(name)
         if known is not None and known.end is None:
-            raise Refusal("running", name, "runs already; stop it first, or take another name")
+            raise Refusal("running", name, "runs already; stop it first, or use another name")
         if known is None and len(self._all) >= _MOST:
             self._forget_one()
         pid, descriptors, problem = begin_detached(command)
@@ -74,7 +74,7 @@ class StartedCommands:
     def _forget_one(self) -> None:
         ended = next((name for name, each in self._all.items() if each.end is not None), None)
         if ended is None:
-            raise Refusal("too-many", "", f"{_MOST} commands run on already; stop one first")
+            raise Refusal("too-many", "", f"{_MOST} commands run already; stop one first")
         del self._all[ended]
 
     def poll(self, name: str, seconds: float) -> tuple[Frame | None, dict[str, BoundedOutput]]:
@@ -176,7 +176,7 @@ class StartedCommands:
         started = self._all.get(name)
         if started is None:
             names = ", ".join(sorted(self._all)) or "none"
-            raise Refusal("missing", name, f"no command of this name was started in this workspace, or it is long gone; there are: {names}")
+            raise Refusal("missing", name, f"no command of this name was started here, or it ended long ago; there are: {names}")
         return started
 
     @staticmethod

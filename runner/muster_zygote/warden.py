@@ -186,7 +186,7 @@ class Warden:
         for sandbox in list(self._sandboxes.values()):
             if sandbox.image == key:
                 sandbox.occupied = False
-                self._end(sandbox, {"type": "lost", "message": f"its zygote is gone: {problem}"})
+                self._end(sandbox, {"type": "lost", "message": f"its zygote has ended: {problem}"})
                 self._forget_if_gone(sandbox)
 
     def _make_image(self, order: Object) -> None:
@@ -194,7 +194,7 @@ class Warden:
         key, parent_key = as_text(order["image"], "image"), as_text(order["parent"], "parent")
         parent = self._images.get(parent_key)
         if parent is None:
-            self._orders.send({"type": "image-lost", "image": key, "message": "the image to fork it from is gone"})
+            self._orders.send({"type": "image-lost", "image": key, "message": "its parent image has ended"})
             return
         work = {"policies": as_list(order["policies"], "policies"), "code": as_list(order["code"], "code")}
         parent.outbox.put({"type": "fork-image", **work}, [self._link(key).detach()])

@@ -90,7 +90,7 @@ class WarmInterpreters:
         """Raises OSError, and ValueError for what names no modules."""
         names = modules.decode("ascii").split("\0") if modules else []
         if len(names) > _MOST_MODULES or not all(part.isidentifier() for name in names for part in name.split(".")):
-            raise ValueError("these are no modules")
+            raise ValueError("invalid names of modules")
         if not os.access(PYTHON, os.X_OK):
             raise FileNotFoundError(PYTHON)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -185,7 +185,7 @@ export class Muster implements AsyncDisposable {
     if (isPlayedByAgents(suite))
       throw new InputError(
         'suite.tasks',
-        `suite ${suite.name} has tasks for agents, which are played in one way only; expected environments for policies`,
+        `suite ${suite.name} has tasks for agents, which have only one way of playing; expected environments for policies`,
       );
     const checkpoint = await this.#runtime.addCheckpoint(input.checkpoint, signal);
     await using _held = await this.#runtime.hold([checkpoint, suiteFiles]);

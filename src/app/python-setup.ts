@@ -38,7 +38,7 @@ export async function setUpPython(request: SetupRequest, say: (line: string) => 
     return { python: starter, state: 'not needed' };
   }
   if (isCheckout(PACKAGE_ROOT)) {
-    throw new InputError('setup.checkout', `${PACKAGE_ROOT} is a checkout, which has an environment of its own; run npm run setup in it`);
+    throw new InputError('setup.checkout', `${PACKAGE_ROOT} is a checkout, which has its own environment; run npm run setup in it`);
   }
   const directory = findSetupDirectory();
   const python = join(directory, 'bin', 'python');

@@ -94,7 +94,7 @@ class SinkProgram implements AsyncDisposable {
     const next = await withTimeout(systemClock, milliseconds, this.#lines.next(), () =>
       createFailure(`says nothing for ${milliseconds / 1000} s`),
     );
-    if (next.done === true) throw createFailure('has ended; what it wrote stands above');
+    if (next.done === true) throw createFailure('has ended; its output is above');
     return next.value;
   }
 

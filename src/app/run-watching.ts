@@ -137,7 +137,7 @@ function createWebhookPost(url: string, { server: { webhookSecret } }: Config, {
       webhookSecret === '' ? { 'content-type': 'application/json' } : createSignedHeaders(randomUUID(), seconds, body, webhookSecret);
     using deadline = new Deadline(systemClock, ANSWER_MS, () => createWebhookError(url, `no answer within ${ANSWER_MS / 1000} s`), signal);
     using answer = await requests.send(url, { method: 'POST', headers, body }, deadline.signal);
-    if (answer.status < 200 || answer.status >= 300) throw createWebhookError(url, `it was answered with ${answer.status}`);
+    if (answer.status < 200 || answer.status >= 300) throw createWebhookError(url, `the answer was ${answer.status}`);
   };
 }
 
@@ -158,7 +158,7 @@ async function assertNamesFile(to: string): Promise<void> {
   const uri = toCheckpointUri(to);
   const expected = 'expected a file, gs://bucket/name or s3://bucket/name';
   if (isUri(uri)) {
-    if (!/^(gs|s3):/i.test(uri)) throw new InputError('watch.best', `--best ${to}: nothing can be written there; ${expected}`);
+    if (!/^(gs|s3):/i.test(uri)) throw new InputError('watch.best', `--best ${to}: it cannot be written; ${expected}`);
     parseObjectLocation(uri);
   } else if ((await stat(uri).catch(() => undefined))?.isDirectory() === true) {
     throw new InputError('watch.best', `--best ${to} is a directory; ${expected}`);

@@ -127,7 +127,7 @@ function refuseEmpty(command: Command): void {
 }
 
 function createEmptyError(name: string): InputError {
-  return new InputError('flag.empty', `${name}: expected a value, got an empty text; is a variable of the shell not set?`);
+  return new InputError('flag.empty', `${name}: expected a value, got an empty text; is a shell variable not set?`);
 }
 
 function chooseCommands([first = '']: readonly string[]): readonly (() => Promise<Command>)[] {

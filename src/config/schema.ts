@@ -202,14 +202,14 @@ const endpointSchema = z.strictObject({
     .string()
     .regex(/^[A-Za-z_]\w*$/, 'expected the name of an environment variable')
     .optional()
-    .describe("environment variable of Muster's own with the key"),
+    .describe('environment variable of Muster that holds the key'),
 });
 
 const modelsSchema = z
   .strictObject({
     endpoints: z
       .record(z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'expected 1 to 63 lower-case letters, digits or "-"'), endpointSchema)
-      .describe('servers that agents may name; on a server of Muster they may use no others'),
+      .describe('model servers that agents may name; on a Muster server, the only ones that they may use'),
     concurrency: z.int().min(1).max(100_000).describe('requests to one server at a time'),
     answerSeconds: z.number().positive().max(86_400).describe('for one answer'),
     patienceSeconds: z.number().positive().max(31_536_000).describe('for one answer with all waits and repetitions'),

@@ -44,7 +44,7 @@ export const serverSchema = z
         }),
       )
       .max(10_000)
-      .describe('checkpoints that principals may use beside those that they brought'),
+      .describe('checkpoints that principals may use besides those that they sent'),
     concurrentEvaluations: z
       .union([z.literal('auto'), z.int().min(1).max(10_000)], { error: 'expected "auto" or a whole number from 1 to 10000' })
       .describe('evaluations that are played at a time; "auto": two for each sandbox, at least 8'),

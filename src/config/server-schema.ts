@@ -31,7 +31,7 @@ const quotaSchema = z
     episodesPerDay: countOrUnlimited.describe('episodes that are played, from midnight to midnight UTC'),
     openEpisodes: countOrUnlimited.describe('episodes of agents that the principal has open at the same time'),
   })
-  .describe('what one principal may use; what it leaves out it takes from "default"');
+  .describe('what one principal may use; missing values come from "default"');
 
 const principalName = z.string().regex(/^[a-z0-9][a-z0-9._@-]{0,62}$/, 'expected the name of a principal, or "default"');
 
@@ -74,7 +74,7 @@ const bucketPrefix = z
 
 export const sourcesSchema = z
   .strictObject({
-    roots: z.array(directory).max(64).describe('directories of this machine that callers of a server may name checkpoints in'),
+    roots: z.array(directory).max(64).describe('directories of this machine in which callers of a server may name checkpoints'),
     hosts: z.array(hostPattern).max(256).describe('hosts that checkpoints may be fetched from: "*" for all'),
     ...reach,
     plainHttp: z.boolean().describe('whether http: is fetched from, which others on the network can read and change'),
@@ -82,12 +82,12 @@ export const sourcesSchema = z
       .array(bucketPrefix)
       .max(256)
       .describe(
-        'buckets, or prefixes in them, that callers of a server may name checkpoints in: they are read with the server’s credentials',
+        'buckets, or prefixes in them, in which callers of a server may name checkpoints: they are read with the server’s credentials',
       ),
     gcs: z
       .strictObject({
         endpoint: autoOrUrl.describe('"auto": Google’s; or the URL of a server that speaks its protocol'),
-        project: autoOrText.describe('whose the requests are; "auto": the credentials’ own'),
+        project: autoOrText.describe('project of the requests; "auto": that of the credentials'),
       })
       .describe('how gs: is reached; credentials are found as Google’s libraries do'),
     s3: z
@@ -96,7 +96,7 @@ export const sourcesSchema = z
         region: autoOrText.describe('"auto": AWS_REGION, or the profile’s'),
         pathStyle: z
           .boolean()
-          .describe('whether the bucket stands in the path instead of the host’s name, as many servers other than Amazon’s want it'),
+          .describe('whether the bucket is in the path instead of the host’s name, as many servers other than Amazon’s require'),
       })
       .describe('how s3: is reached; credentials are found as Amazon’s libraries do'),
   })
@@ -121,10 +121,6 @@ export const arenaSchema = z
     seconds: z.number().positive().max(31_536_000).describe('of an episode, while it is stepping, where its task does not say'),
     bytesWritten: byteSizeSchema.describe('of an episode, by its actions on files'),
     outputCharacters: z.int().min(1).max(1e12).describe('of all observations of an episode'),
-    idleSeconds: z
-      .number()
-      .positive()
-      .max(31_536_000)
-      .describe('an episode of which nothing is asked for this long ends, with the reward 0'),
+    idleSeconds: z.number().positive().max(31_536_000).describe('an episode without a request for this long ends, with the reward 0'),
   })
   .describe('episodes of agents that play tasks over HTTP');

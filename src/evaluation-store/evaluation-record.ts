@@ -40,7 +40,7 @@ export interface StoredEvaluation extends Omit<NewEvaluation, 'request'> {
 }
 
 export interface EvaluationFailure {
-  /** Whether the caller or the operator has to mend it. Undefined in records of older versions of Muster. */
+  /** Whether the caller or the operator must correct it. Undefined in records of older versions of Muster. */
   readonly kind?: 'input' | 'infrastructure' | undefined;
   readonly code: string;
   readonly message: string;

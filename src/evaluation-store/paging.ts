@@ -31,7 +31,7 @@ export function formatCursor({ milliseconds, id }: Position): string {
 export function parseCursor(cursor: string): Position {
   const [, milliseconds, id] = POSITION.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   if (milliseconds === undefined || id === undefined)
-    throw new InputError('cursor.invalid', `after: "${cursor}" is no cursor; give the one that came with the page before, or none`);
+    throw new InputError('cursor.invalid', `after: "${cursor}" is not a cursor; give the one of the previous page, or none`);
   return { milliseconds: Number(milliseconds), id };
 }
 

@@ -63,7 +63,7 @@ export class JsonScan {
         values += 1;
         depth += 1;
         if (depth > mostDepth)
-          throw new JsonProblem(`its JSON has more than ${mostDepth} lists and objects in one another`, `at most ${mostDepth}`);
+          throw new JsonProblem(`its JSON has more than ${mostDepth} nested lists and objects`, `at most ${mostDepth}`);
       } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1;
     }
     if (values > mostValues) throw new JsonProblem(`its JSON has more than ${mostValues} values`, `at most ${mostValues}`);
@@ -113,7 +113,7 @@ export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
-    throw new JsonProblem('it is no valid JSON', 'JSON in UTF-8', error);
+    throw new JsonProblem('it is not valid JSON', 'JSON in UTF-8', error);
   }
 }
 
@@ -122,7 +122,7 @@ export function parseText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new JsonProblem('it is no valid JSON', 'JSON in UTF-8', error);
+    throw new JsonProblem('it is not valid JSON', 'JSON in UTF-8', error);
   }
 }
 

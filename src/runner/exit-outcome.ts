@@ -85,6 +85,6 @@ export function toStartError(exit: SandboxExit, reason: string): MusterError | u
 }
 
 export function createStartError(reason: string): InputError {
-  const remedy = 'mend the template: its python, imports or command; "muster doctor" tries it';
+  const remedy = 'correct the template: its python, imports or command; "muster doctor" tries it';
   return new InputError('runner.cannot-start', `the template's program cannot start: ${reason}; ${remedy}`);
 }

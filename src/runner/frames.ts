@@ -5,7 +5,7 @@ import { formatExactBytes } from '../kernel/text/figures.ts';
 import { tryParseJson } from '../kernel/json-bounds.ts';
 
 /**
- * The frames of the runner protocol, versions 1 and 2 (docs/runner-protocol.md): one JSON object a line, both ways. A runner's output is
+ * The frames of the runner protocol, versions 1 and 2 (docs/runner-protocol.md): each a JSON object on a line of its own, in both directions. A runner's output is
  * untrusted: nothing of it is used before `parseRunnerFrame` has accepted it.
  */
 export const PROTOCOL_VERSIONS: readonly number[] = [1, 2];

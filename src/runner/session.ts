@@ -220,7 +220,7 @@ export class RunnerSession implements Occupant {
       case 'failed':
         return this.#failProtocolIf(this.#playing.answer(frame));
       case 'recorded':
-        return this.#failProtocolIf(this.#recording ? this.#recording.add(frame) : 'a recording that was not asked for');
+        return this.#failProtocolIf(this.#recording ? this.#recording.add(frame) : 'a recording that was not requested');
     }
   }
 
@@ -240,7 +240,7 @@ export class RunnerSession implements Occupant {
   }
 
   #onAnswer(key: string, frame: RunnerFrame): void {
-    if (!this.#asks.answer(key, frame)) this.#failProtocol(`"${frame.type}" was not asked for`);
+    if (!this.#asks.answer(key, frame)) this.#failProtocol(`"${frame.type}" was not requested`);
   }
 
   #failProtocolIf(problem: string | undefined): void {

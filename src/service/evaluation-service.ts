@@ -109,7 +109,7 @@ export class EvaluationService {
     if (this.#isDraining)
       throw new InfrastructureError(
         'service.draining',
-        'this Muster is about to end and accepts nothing more; ask again, another one or the next start answers',
+        'the server is shutting down and accepts no requests; try again, another server or the next start answers',
       );
     const earlier = idempotency && (await store.evaluations.findEarlier(principal, idempotency));
     if (earlier) return earlier;
@@ -238,7 +238,7 @@ export class EvaluationService {
     if (!config.deliversWebhooks)
       throw new InputError(
         'webhook.disabled',
-        'webhook: the server signs none, as server.webhookSecret is not set; set it, or follow the events',
+        'webhook: the server cannot sign webhooks, because server.webhookSecret is not set; set it, or follow the events',
       );
     assertWebhookUrl(url);
   }

@@ -271,7 +271,7 @@ threading.Thread(target=print, args=('a thread',)).start()
   it('that requires forking is refused', async () => {
     const { provider } = await open();
     const zygote = { python: '/usr/bin/python3', program: '/runner/zygote.py', imports: [], isRequired: true };
-    await expect(provider.describe(template(IDLE, { zygote }))).rejects.toThrow(/"test" is to be forked.*set its start to auto or plain/);
+    await expect(provider.describe(template(IDLE, { zygote }))).rejects.toThrow(/"test" requires forking.*set its start to auto or plain/);
     await provider.describe(template(IDLE, { zygote: { ...zygote, isRequired: false } }));
   });
 

@@ -17,7 +17,7 @@ describe('a directory of tasks', () => {
   it('begins with a small task that has a solution, a cheat and a twin', async () => {
     const task = await createTask(join(top, 'first'));
     expect([task.id, task.oracle?.kind, task.cheats.length, task.twins.length, task.notices]).toEqual(['first', 'files', 1, 1, []]);
-    await expect(createTask(join(top, 'first'))).rejects.toThrow(/first: something is there already; name a new directory/);
+    await expect(createTask(join(top, 'first'))).rejects.toThrow(/first: it already exists; name a new directory/);
     await expect(createTask(join(top, 'no name'))).rejects.toThrow(/the directory's name is the task's: expected "name"/);
   });
 
@@ -225,7 +225,7 @@ describe('rows of a dataset', () => {
     expect(reasons).toEqual([
       expect.stringMatching(/is not one of pytest's/),
       'it has no test that has to begin to pass',
-      expect.stringMatching(/stands twice/),
+      expect.stringMatching(/occurs twice/),
       expect.stringMatching(/no problem_statement/),
     ]);
   });
@@ -234,7 +234,7 @@ describe('rows of a dataset', () => {
     const lines = [bench, smith].map((row) => JSON.stringify(row)).join('\n');
     expect(await imported(lines, { only: ['r.1'] })).toMatchObject([{ name: 'r.1' }]);
     expect(await imported(lines, { limit: 1 })).toHaveLength(1);
-    await expect(imported(lines)).rejects.toThrow(/django__django-11099: something is there already/);
+    await expect(imported(lines)).rejects.toThrow(/django__django-11099: it already exists/);
     await expect(imported([{ ...bench, patch: 1 }])).rejects.toThrow(/rows\.json\[0\]: patch: /);
     await expect(imported([{ ...bench, FAIL_TO_PASS: 'no list' }])).rejects.toThrow(
       /FAIL_TO_PASS: expected a list of test ids, or one as JSON/,

@@ -99,7 +99,7 @@ describe('a suite of tasks for agents', () => {
     expect(step?.rest?.patch).toContain('+42\n');
     const sent = { name: 'sent', tasks: { from: path.join(fixture.directory, 'tasks') }, stop: { rule: 'fixed', episodes: 3 } };
     await expect(server.submit({ suite: sent, checkpoint: { uri: 'agent:oracle' } })).rejects.toThrow(
-      'a suite that is sent cannot bring tasks for agents',
+      'a suite that is sent cannot contain tasks for agents',
     );
   });
 });

@@ -35,7 +35,7 @@ describe('a suite', () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { files: '.' } });
     const result = await stage.call(['eval', suite, '--checkpoint', ANYTHING]);
-    expect(result).toEqual(refusal(`${suite}:1: files: "." has the suite file itself in it`, 'move its modules into one'));
+    expect(result).toEqual(refusal(`${suite}:1: files: "." contains the suite file`, 'move its modules into one'));
   });
 
   it.each([
@@ -237,7 +237,7 @@ describe('the configuration', () => {
     const config = await stage.write('muster.yaml', { templates: { local: { command: ['/opt/no-such-runner'] } } });
     const result = await stage.call(['eval', CARTPOLE, '--checkpoint', LATE, '--config', config]);
     expect(result).toEqual(
-      refusal("the template's program cannot start", 'code 127', '/opt/no-such-runner: not found', 'mend the template'),
+      refusal("the template's program cannot start", 'code 127', '/opt/no-such-runner: not found', 'correct the template'),
     );
     expect(result.notices).not.toContain('attempts');
     const { exitCode, stdout } = await stage.call(['doctor', '--config', config]);

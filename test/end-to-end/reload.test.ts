@@ -38,7 +38,7 @@ describe('SIGHUP', () => {
     await command.until('episodes are stored', async () => (await server.indices(id)).length >= 10);
 
     await reload({ ...config, pool: { max: 'many' } }, 'server.json');
-    expect(command.stderr).toContain('the configuration in force stays; mend this');
+    expect(command.stderr).toContain('the configuration in force stays; correct this');
     expect(command.stderr).toMatch(/pool\.max: expected "auto" or a whole number from 1 to \d+, got "many"/);
     await reload('pool: {', 'expected YAML');
     await reload(config, 'nothing has changed\n  server.suites.later: ');

@@ -152,9 +152,7 @@ describe('muster replay', () => {
     await writeFile(path.join(results, 'config.json'), configuration);
     await rm(path.join(stage.stateDir, 'store'), { recursive: true });
     const { stderr, exitCode } = await stage.call(['replay', results, '0']);
-    expect(stderr).toMatch(
-      /anything\.py, muster\.json \(sha256:[0-9a-f]{64}\) is not in the store any more; evaluate the same content again/,
-    );
+    expect(stderr).toMatch(/anything\.py, muster\.json \(sha256:[0-9a-f]{64}\) is no longer in the store; evaluate the same content again/);
     expect(exitCode).toBe(2);
   });
 });

@@ -146,14 +146,12 @@ describe('a stream of groups for a training', () => {
     const file = await training.stage.write('other.yaml', stringify({ ...model, endpoint: training.model.url }));
     await expect(client.evaluate(file, 'code')).rejects.toThrow(named);
     const external = await training.stage.write('other.yaml', stringify({ agent: 'external', name: 'x', listen: '127.0.0.1:7700' }));
-    await expect(client.evaluate(external, 'code')).rejects.toThrow('which a server does for no caller');
+    await expect(client.evaluate(external, 'code')).rejects.toThrow('which a server does not do for callers');
     expect(training.model.asked).toEqual([]);
     const stream = await client.startRollouts(training.agent, 'code', { ...TERMS, total: 1 });
     expect(await client.rollouts.acknowledge(stream.id, [{ group: 'ro-other.0', lease: 1 }])).toMatchObject([{ result: 'unknown' }]);
     await client.rollouts.reportVersion('org/policy', 7);
-    await expect(client.rollouts.reportVersion('org/policy', 6)).rejects.toThrow(
-      /expected one after 7, .* gives its stream a policy of its own/,
-    );
+    await expect(client.rollouts.reportVersion('org/policy', 6)).rejects.toThrow(/expected one after 7, .* needs its own policy name/);
     await expect(client.rollouts.reportVersion('org/policy', 8, 'elsewhere')).rejects.toThrow('which names trainer');
     expect((await client.rollouts.cancel(stream.id)).state).toBe('cancelled');
     expect((await client.rollouts.list()).map(({ id }) => id)).toEqual([stream.id]);

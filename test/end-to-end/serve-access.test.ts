@@ -96,7 +96,7 @@ describe('muster serve with tokens', () => {
   it('refuses requests from other machines without them', async () => {
     await using stage = await Stage.open();
     const refused = await stage.run(['serve', '--config', await configOf(stage, { host: '0.0.0.0', access: 'off' })]);
-    expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('server.access: "off" lets everybody in') });
+    expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('server.access: "off" admits every program') });
   });
 
   it('lets an operator make, list and revoke tokens while it runs', async () => {
@@ -110,7 +110,7 @@ describe('muster serve with tokens', () => {
     const { id, token } = z.looseObject({ id: z.string(), token: z.string() }).parse(JSON.parse(made.stdout));
     expect((await muster(['list'], token)).exitCode).toBe(0);
     expect((await muster(['token', 'list'], operator)).stdout).toMatch(new RegExp(`${id} +researcher +viewer`));
-    expect((await muster(['token', 'list'], token)).stderr).toContain('takes the role operator');
+    expect((await muster(['token', 'list'], token)).stderr).toContain('needs the role operator');
     expect((await muster(['token', 'revoke', id], operator)).exitCode).toBe(0);
     expect((await muster(['list'], token)).stderr).toContain('the token was revoked');
     const inEnvironment = (args: readonly string[], environment: Record<string, string>): ReturnType<Stage['call']> =>

@@ -245,7 +245,7 @@ describe('the commands that speak to a server', () => {
     expect((await own.call(['submit', 'cartpole', '-c', LATE, '--episodes', '10', ...at])).exitCode).toBe(0);
     const beyond = await own.call(['submit', 'cartpole', '-c', LATE, '--episodes', '11', ...at]);
     expect(beyond.exitCode).toBe(3);
-    expect(beyond.stderr).toContain('it begins anew at midnight UTC');
+    expect(beyond.stderr).toContain('it is reset at midnight UTC');
     limited.command.signal('SIGTERM');
     expect(await limited.command.ended).toMatchObject({ exitCode: 0 });
   });
@@ -286,7 +286,7 @@ describe('the commands that speak to a server', () => {
     });
     const failed = await own.call(['submit', CARTPOLE, '-c', LATE, '--watch', '--server', broken.url]);
     expect(failed.exitCode).toBe(3);
-    expect(failed.stderr).toContain("Ask the server's operator to mend that");
+    expect(failed.stderr).toContain("Ask the server's operator to correct that");
     const agent = new Agent(broken.url);
     const noMount = expect.stringContaining(`mounts[0].source: ${own.path('no-tools')} does not exist`);
     // The caller has no id to give the episode up by: it does not count as open, which would make the second one too many.

@@ -62,7 +62,7 @@ describe('muster token', () => {
     ['a role that there is not', ['create', 'x', '--role', 'boss'], 'Allowed choices are viewer, submitter, operator'],
     ['an invalid time', ['create', 'x', '--role', 'viewer', '--expires', 'soon'], 'such as 90d, 12h or 30m'],
     ['no name of a principal', ['create', 'Some One', '--role', 'viewer'], 'got "Some One"'],
-    ['the id of no token', ['revoke', 'nothing'], '"muster token list" says which there are'],
+    ['the id of no token', ['revoke', 'nothing'], '"muster token list" lists them'],
   ])('refuses %s', async (_, command, message) => {
     await using stage = await Stage.open();
     const result = await stage.call(['token', ...command]);

@@ -87,7 +87,7 @@ describe('a principal who knows the digest of another’s checkpoint', () => {
     const granted = await shared.client('intruder').submit({ sha256: digest }, 'cartpole', { stop: STOP });
     expect((await shared.ended('intruder', granted.id)).state).toBe('finished');
     const refused = await shared.muster('intruder', ['grant', 'add', digest, 'watcher']);
-    expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining('did not bring it')]);
+    expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining('did not send it')]);
   });
 });
 

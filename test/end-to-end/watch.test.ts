@@ -127,7 +127,7 @@ describe('muster watch', () => {
   it.each([
     [['gs://bucket/run'], 'add --suite', []],
     [['https://host/run', '--suite', 'suite.yaml'], 'cannot be watched', []],
-    [['.', '--suite', CARTPOLE, '--webhook', 'nowhere'], 'nowhere" is no URL; expected https://host/path', []],
+    [['.', '--suite', CARTPOLE, '--webhook', 'nowhere'], 'nowhere" is not a URL; expected https://host/path', []],
     [['.', '--suite', CARTPOLE, '--best', '.'], '--best . is a directory; expected a file', []],
   ])('%j is refused: %s', async (args, message, more) => {
     await using stage = await Stage.open();

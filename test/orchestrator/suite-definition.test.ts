@@ -117,7 +117,7 @@ describe('a suite is refused, with the path and what was expected, when', () => 
       { ...minimal, half_width: 3 },
       /half_width: unknown key; .*another key: stop\.halfWidth$/,
     ],
-    ['nothing is in it', {}, /nothing is in it; expected a suite with name, environment, reward\.bounds and stop/],
+    ['nothing is in it', {}, /it is empty; expected a suite with name, environment, reward\.bounds and stop/],
     ['a number is none', { ...minimal, seed: Number.NaN }, /seed: expected a number, got NaN$/],
     [
       'a number is too large to be one',

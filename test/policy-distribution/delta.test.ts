@@ -100,7 +100,7 @@ describe('a damaged delta', () => {
   it('and of which the base has a bit flipped names the tensor', async () => {
     const delta = await encoded('p.safetensors', file, base);
     const read = await decoded(delta, flipped(base, base.length - 100_000, 3));
-    await expect(wholeOf(read)).rejects.toThrow(/"tensor a" has another checksum/);
+    await expect(wholeOf(read)).rejects.toThrow(/"tensor a" has a wrong checksum/);
   });
 
   it('or on a base of another length is refused', async () => {

@@ -54,10 +54,10 @@ const SHAPE = 'ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagector
 describe('a file that is made to keep its reader busy is refused, and takes little memory', () => {
   it.each<[string, string, () => Buffer, string]>([
     ['a header of 60 MB of lists and objects', 'p.safetensors', () => safetensorsOf(nested), 'at most 33554432'],
-    ['a header of 30 MB of them', 'p.safetensors', () => safetensorsOf(nested.subarray(0, 30e6)), 'more than 8 lists and objects'],
+    ['a header of 30 MB of them', 'p.safetensors', () => safetensorsOf(nested.subarray(0, 30e6)), 'more than 8 nested lists and objects'],
     ['a header of two million keys', 'p.safetensors', () => safetensorsOf(`{${keys(2e6)}}`), 'more than 1000000 values'],
     ['a header of one shape', 'p.safetensors', () => safetensorsOf(`{"w":{"dtype":"F32","shape":[${'1,'.repeat(9e5)}1]}}`), 'data_offsets'],
-    ['an index of nested lists', 'p.safetensors.index.json', () => nested.subarray(0, 30e6), 'more than 64 lists and objects'],
+    ['an index of nested lists', 'p.safetensors.index.json', () => nested.subarray(0, 30e6), 'more than 64 nested lists and objects'],
     ['an index of two million keys', 'p.safetensors.index.json', () => Buffer.from(`{"weight_map":{${keys(2e6)}}}`), 'more than 1000000'],
     ['lists that double, in a pickle', 'p.pt', () => torchOf(doubled(60), '.'), 'comes to more than 2000000 values'],
     ['a name made of them', 'p.pt', () => torchOf(doubled(60), 'X\x01\x00\x00\x00a\x93.'), 'has no name'],
@@ -104,7 +104,7 @@ describe('a file that is made to keep its reader busy is refused, and takes litt
           ['config.json', nested.subarray(0, 15e6)],
           ['model.weights.h5', Buffer.alloc(0)],
         ]),
-      'more than 128 lists and objects',
+      'more than 128 nested lists and objects',
     ],
     ['a tensor of many dimensions, of ONNX', 'p.onnx', () => tensorOf(Buffer.alloc(900_000, 1)), 'at most 64'],
     ['a tensor with more numbers than are read', 'p.onnx', () => tensorOf(Buffer.alloc(2e6, 1)), 'more numbers than any model'],
@@ -147,7 +147,7 @@ describe('a delta that is made to keep its reader busy is refused, and takes lit
 
   it.each<[string, () => Buffer, string]>([
     ['an index that unpacks to 200 MB', () => framed(bomb), 'cannot be decompressed'],
-    ['an index of nested lists', () => framed(zstdCompressSync(nested.subarray(0, 15e6))), 'more than 8 lists and objects'],
+    ['an index of nested lists', () => framed(zstdCompressSync(nested.subarray(0, 15e6))), 'more than 8 nested lists and objects'],
     [
       'an index of a million blocks',
       () =>
@@ -182,7 +182,7 @@ describe('a delta that is made to keep its reader busy is refused, and takes lit
       () => framed(index(5 * MEBIBYTE, [segment(5 * MEBIBYTE, 4 * MEBIBYTE, blocksOf(5))])),
       'beyond the end of the base',
     ],
-    ['a copy that is not what it says', () => framed(index(5 * MEBIBYTE, [segment(5 * MEBIBYTE, 1, blocksOf(5))])), 'another checksum'],
+    ['a copy that is not what it says', () => framed(index(5 * MEBIBYTE, [segment(5 * MEBIBYTE, 1, blocksOf(5))])), 'wrong checksum'],
   ])('%s', async (_, make, expected) => {
     const bytes = make();
     const memory = new ServerMemory(process.pid);

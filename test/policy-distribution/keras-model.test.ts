@@ -39,6 +39,6 @@ describe('the configuration of a Keras model', () => {
   });
 
   it.each([['{'], ['\u00ff']])('is none when it is no JSON: %j', (text) => {
-    expect(() => readKerasModel(Buffer.from(text, 'latin1'))).toThrow('config.json: it is no valid JSON');
+    expect(() => readKerasModel(Buffer.from(text, 'latin1'))).toThrow('config.json: it is not valid JSON');
   });
 });

@@ -63,7 +63,7 @@ describe('a checkpoint in several files', () => {
   });
 
   it.each([
-    ['no JSON', '{', 'it is no valid JSON'],
+    ['no JSON', '{', 'it is not valid JSON'],
     ['no map', '{}', 'it has no "weight_map"'],
     ['a list for a map', '{"weight_map": []}', 'it has no "weight_map"'],
     ['a shard that is no name', '{"weight_map": {"a": 1}}', '"weight_map" holds 1'],

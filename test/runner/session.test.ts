@@ -188,7 +188,7 @@ describe('a runner that cannot be used', () => {
       return code;
     };
     const message = expect.stringMatching(
-      new RegExp(`cannot start: .*ended with code ${code}; last words: no module named torch; mend the template`),
+      new RegExp(`cannot start: .*ended with code ${code}; last words: no module named torch; correct the template`),
     );
     await expect(open(dies)).rejects.toMatchObject({ kind: 'input', code: 'runner.cannot-start', message });
   });

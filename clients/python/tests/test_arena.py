@@ -55,9 +55,9 @@ def test_environments_of_trl_have_actions_as_tools_and_are_graded_once_submitted
         assert "sorting.py" in solved.run("ls")
         solved.write_file("sorting.py", SOLUTION)
         assert solved.read_file("sorting.py").count(SOLUTION) == 1
-        assert "letter for letter" in solved.edit_file("sorting.py", "no such text", "")
+        assert "exactly as it is in the file" in solved.edit_file("sorting.py", "no such text", "")
         solved.submit()
-        with pytest.raises(ValueError, match="nothing more can be done"):
+        with pytest.raises(ValueError, match="takes no more actions"):
             solved.run("ls")
         rewards = environment_reward([solved, idle])
         assert rewards[0] is not None and rewards[1] is not None and rewards[0] > rewards[1]

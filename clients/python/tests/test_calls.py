@@ -201,7 +201,7 @@ def test_a_token_with_a_line_break_is_refused_without_repeating_it() -> None:
 
 
 def test_a_token_is_not_sent_over_plain_http_unless_that_is_allowed() -> None:
-    with pytest.raises(InvalidArgument, match="readable on its way"):
+    with pytest.raises(InvalidArgument, match="sent unencrypted"):
         Client("http://muster.example.org", token="muster_secret")
     for url in ("https://muster.example.org", "http://localhost:7677", "http://127.0.0.2", "http://[::1]:7677"):
         Client(url, token="muster_secret").close()

@@ -63,9 +63,9 @@ def _read_warnings(answer: bytes) -> tuple[str, ...]:
     try:
         texts = json.loads(answer)
     except (ValueError, RecursionError) as error:
-        raise PolicyRefusal("the policy's program said something about the checkpoint that makes no sense") from error
+        raise PolicyRefusal("the policy's program sent invalid remarks on the checkpoint") from error
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise PolicyRefusal("the policy's program said something about the checkpoint that is no list of texts")
+        raise PolicyRefusal("the policy's program sent remarks on the checkpoint that are not a list of texts")
     return tuple(texts[:MAX_WARNINGS])
 
 
@@ -200,7 +200,7 @@ class DistantRows:
                 row_errors[place] = ReportedFailure(text, bool(is_out_of_memory))
                 data = data[ROW_FAULT.size + length :]
         except struct.error as error:
-            raise ReportedFailure(f"the policy's program reported failed rows in a way that makes no sense: {error}") from None
+            raise ReportedFailure(f"the policy's program sent an invalid report of failed rows: {error}") from None
         if faults > count or any(place >= count for place in row_errors) or len(data) != count * self._actions.bytes:
-            raise ReportedFailure("the policy's program reported failed rows in a way that makes no sense")
+            raise ReportedFailure("the policy's program sent an invalid report of failed rows")
         return row_errors, data

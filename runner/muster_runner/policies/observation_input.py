@@ -105,7 +105,7 @@ def make_normaliser(normalisation: Normalisation, size: int, dtype: Any, rows: i
     if len(normalisation.mean) != size:
         raise PolicyRefusal(f"the policy normalises {len(normalisation.mean)} numbers, the environment gives {size}")
     if not (normalisation.variance >= 0).all():
-        raise PolicyRefusal("observation.variance holds a negative number or one that is none")
+        raise PolicyRefusal("observation.variance has a number that is negative or not a number")
     mean = normalisation.mean.astype(dtype)
     deviation = np.sqrt(normalisation.variance.astype(dtype) + np.asarray(EPSILON, dtype))
     if rows is not None:

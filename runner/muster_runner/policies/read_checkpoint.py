@@ -55,6 +55,6 @@ def _choose_reader(path: Path) -> Callable[[Path], Checkpoint]:
             return read_torchscript
         case _:
             raise PolicyRefusal(
-                f"{path.name} is of no known kind, expected .safetensors, .onnx, .pt, .ts, .pth, .keras, .zip "
+                f"{path.name} is of an unknown kind, expected .safetensors, .onnx, .pt, .ts, .pth, .keras, .zip "
                 "or a directory with muster.json"
             )

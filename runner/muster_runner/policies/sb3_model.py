@@ -30,7 +30,7 @@ def read_sb3(path: Path) -> Checkpoint:
     if beside:
         return Sb3Model(path.name, model, _make_normaliser(beside[0]))
     if (sign := sign_of_normalisation(model)) is not None:
-        raise PolicyRefusal(f"{path.name} was trained under VecNormalize ({sign}), and its statistics are not there: {HOW}")
+        raise PolicyRefusal(f"{path.name} was trained under VecNormalize ({sign}), and its statistics are missing: {HOW}")
     return Sb3Model(path.name, model, None)
 
 

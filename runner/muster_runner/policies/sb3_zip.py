@@ -82,7 +82,7 @@ def _skip_training() -> dict[str, Any]:
 def _read_saved(path: Path) -> tuple[dict[str, Any], str]:
     """What can be read of the model without running anything, and the version that wrote it."""
     if not path.is_file():
-        raise PolicyRefusal(f"{path} is no file; {EXPECTED}")
+        raise PolicyRefusal(f"{path} is not a file; {EXPECTED}")
     try:
         with zipfile.ZipFile(path) as archive:
             data = json.loads(_read_entry(archive, "data"))
@@ -107,7 +107,7 @@ def _find_algorithm(data: dict[str, Any], path: Path) -> str:
         if field in data:
             return name
     fields = ", ".join(sorted(data)[:8])
-    raise PolicyRefusal(f"{path.name} is of an algorithm that is not known (it saves {fields}, …); expected {', '.join(KNOWN)}")
+    raise PolicyRefusal(f"{path.name} is of an unknown algorithm (it saves {fields}, …); expected {', '.join(KNOWN)}")
 
 
 def _is_inside(batch: Any, space: Any) -> bool:

@@ -60,7 +60,7 @@ function getSource({ files, web, gcs, s3 }: SourcesByUri, uri: string): Checkpoi
     case 's3:':
       return s3;
     case undefined:
-      throw new InputError('checkpoint.uri', `checkpoint: ${describeUrl(uri)} is no URI; expected an absolute path, or a URI: ${KNOWN}`);
+      throw new InputError('checkpoint.uri', `checkpoint: ${describeUrl(uri)} is not a URI; expected an absolute path, or a URI: ${KNOWN}`);
     default:
       throw new InputError('checkpoint.uri', `checkpoint: ${describeUrl(uri)}: expected an absolute path, or a URI: ${KNOWN}`);
   }

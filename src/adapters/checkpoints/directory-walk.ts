@@ -65,7 +65,7 @@ export class DirectoryWalk {
       this.#options.signal.throwIfAborted();
       const address = join(directory, entry.name);
       const stats = await translateErrors(address, () => lstat(address, { bigint: true }));
-      if (!stats.isFile()) throw new CheckpointChangedError(address, 'something else took its place');
+      if (!stats.isFile()) throw new CheckpointChangedError(address, 'it was replaced during the read');
       this.#add(toListedFile(path, address, stats));
     };
     try {

@@ -2,8 +2,7 @@ import type { BigIntStats } from 'node:fs';
 import { InfrastructureError, InputError, getMessage, MusterError } from '../../kernel/errors.ts';
 import { getErrorCode } from '../../kernel/errno.ts';
 
-/** Codes of failures to read this machine's files. */
-
+/** Throws the errors of reading a file of this machine as errors of Muster. */
 export async function translateErrors<Value>(address: string, operation: () => Promise<Value>): Promise<Value> {
   try {
     return await operation();
@@ -12,7 +11,7 @@ export async function translateErrors<Value>(address: string, operation: () => P
   }
 }
 
-/** The same for each step of an iteration. Errors that the consumer throws meanwhile are not its own. */
+/** Does so for each step of an iteration, and leaves errors of the consumer unchanged. */
 export async function* translateErrorsOfEach<Value>(address: string, values: AsyncIterable<Value>): AsyncGenerator<Value> {
   try {
     yield* values;
@@ -33,14 +32,14 @@ export function toReadError(address: string, error: unknown): MusterError {
         cause: error,
       });
     case 'ELOOP':
-      return createLinkError(address, 'is a symbolic link that leads to itself');
+      return createLinkError(address, 'is a symbolic link to itself');
     default:
       return new InfrastructureError('checkpoint.read', `checkpoint: reading ${address} failed: ${getMessage(error)}`, { cause: error });
   }
 }
 
 export function createLinkError(address: string, found: string): InputError {
-  return new InputError('checkpoint.link', `checkpoint: ${address} ${found}; put the file itself in its place (cp -L)`);
+  return new InputError('checkpoint.link', `checkpoint: ${address} ${found}; replace the link by the file itself (cp -L)`);
 }
 
 export function createSpecialFileError(address: string, stats: BigIntStats): InputError {

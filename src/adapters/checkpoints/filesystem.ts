@@ -92,7 +92,7 @@ async function listFileBeside(given: string, roots: Roots | undefined): Promise<
 /** An empty path would resolve to the working directory. @throws InputError `checkpoint.path` */
 export function assertPath(path: string): string {
   if (path !== '') return path;
-  throw new InputError('checkpoint.path', 'checkpoint: its path is empty; is a variable that it is made of not set?');
+  throw new InputError('checkpoint.path', 'checkpoint: its path is empty; is a variable in it not set?');
 }
 
 function parsePath(uri: string): string {
@@ -121,7 +121,7 @@ async function openListed(file: ListedFile): Promise<FileHandle> {
   } catch (error) {
     const code = getErrorCode(error);
     if (code === 'ENOENT') throw new CheckpointChangedError(file.address, 'it is gone');
-    if (code === 'ELOOP' || code === 'ENXIO') throw new CheckpointChangedError(file.address, 'something else took its place');
+    if (code === 'ELOOP' || code === 'ENXIO') throw new CheckpointChangedError(file.address, 'it was replaced during the read');
     throw toReadError(file.address, error);
   }
 }

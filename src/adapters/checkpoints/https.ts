@@ -125,12 +125,12 @@ function createRefusalError(address: string, status: number, missing: (found: st
 function parseVersion({ status, headers }: CheckedAnswer, address: string): Version {
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity')
-    throw new InputError('checkpoint.unreadable', `checkpoint: ${address} comes as ${encoding}; expected its bytes as they are`);
+    throw new InputError('checkpoint.unreadable', `checkpoint: ${address} is sent with the encoding ${encoding}; expected none`);
   const size = readSize(status, headers);
   if (size === undefined)
     throw new InputError(
       'checkpoint.unreadable',
-      `checkpoint: ${address} comes without its size; expected Content-Length or Content-Range`,
+      `checkpoint: ${address} is sent without its size; expected Content-Length or Content-Range`,
     );
   return { size, validator: readValidator(headers) };
 }

@@ -17,7 +17,7 @@ export class Roots {
     if (!(await this.#resolveRoots()).some((root) => isInside(root, path))) throw createOutsideError(path);
   }
 
-  /** @param real path without links. @param given as people know it. @throws InputError `checkpoint.outside` */
+  /** @param real path without links. @param given the path as the caller wrote it. @throws InputError `checkpoint.outside` */
   async assertInside(real: string, given: string): Promise<void> {
     if (!(await this.#resolveRoots()).some((root) => isInside(root, real))) throw createOutsideError(given);
   }
@@ -36,6 +36,6 @@ export function isInside(root: string, path: string): boolean {
 function createOutsideError(path: string): InputError {
   return new InputError(
     'checkpoint.outside',
-    `checkpoint: ${path} lies outside of the directories that may be read; expected a path in one of sources.roots, or upload the checkpoint`,
+    `checkpoint: ${path} is outside of the directories that may be read; expected a path in one of sources.roots, or upload the checkpoint`,
   );
 }

@@ -32,7 +32,7 @@ export async function sendFile(
   }
 }
 
-/** Answers with what differs from a file that the other side has. */
+/** Answers with the delta of a file that the other side has. */
 export async function sendDelta(
   request: IncomingMessage,
   response: ServerResponse,

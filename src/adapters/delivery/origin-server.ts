@@ -43,7 +43,7 @@ export interface Served {
 
 export const NOTHING_SERVED: Readonly<Served> = { requests: 0, bytes: 0, deltaBytes: 0, deltas: 0 };
 
-/** A receiver that takes nothing for this long is given up. */
+/** The connection of a receiver that reads nothing for this long is closed. */
 const STALL_MS = 60_000;
 /** A refused client may ask again after this time. */
 const RETRY_SECONDS = 1;
@@ -103,11 +103,11 @@ export class OriginServer implements AsyncDisposable {
   async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.served.requests += 1;
     try {
-      if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(response, 405, 'only GET and HEAD are answered');
+      if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(response, 405, 'expected GET or HEAD');
       const verdict = this.#links.verify(request.url ?? '');
       switch (verdict.kind) {
         case 'forged':
-          return refuse(response, 403, 'the link was not made by this Muster, or has been changed');
+          return refuse(response, 403, 'the link was not made by this server, or was changed');
         case 'expired':
           return refuse(response, 403, 'the link has expired');
         case 'good':
@@ -122,7 +122,7 @@ export class OriginServer implements AsyncDisposable {
 
   async #sendWithinLimit(request: IncomingMessage, response: ServerResponse, linked: Linked): Promise<void> {
     if (this.#sending >= this.#options.transfers)
-      return refuse(response, 503, 'too many files are being sent at the moment; ask again later', { 'retry-after': RETRY_SECONDS });
+      return refuse(response, 503, 'too many files are being sent at the moment; try again later', { 'retry-after': RETRY_SECONDS });
     this.#sending += 1;
     try {
       await this.#send(request, response, linked);
@@ -141,11 +141,11 @@ export class OriginServer implements AsyncDisposable {
         count(bytes);
         this.served.deltaBytes += bytes;
       });
-      return this.#options.log.debug({ ...linked, base: delta.base, bytes: delta.bytes }, 'a sandbox has fetched what differs');
+      return this.#options.log.debug({ ...linked, base: delta.base, bytes: delta.bytes }, 'a sandbox has fetched a delta');
     }
     if (asked?.isOnly === true) return refuse(response, 406, 'there is no delta of the file to any of the named files');
     const found = await this.#options.find(linked.digest);
-    if (!found) return refuse(response, 404, 'the file is no longer here');
+    if (!found) return refuse(response, 404, 'the file no longer exists');
     await sendFile(request, response, found, count);
     this.#options.log.debug({ ...linked, range: request.headers.range }, 'a sandbox has fetched a file');
   }
@@ -163,7 +163,11 @@ function listenError(error: unknown, host: string, port: number): Error {
     return new InputError('delivery.port', `delivery.port: ${where} is taken; name another port, or 0 for any that is free`, {
       cause: error,
     });
-  return new InfrastructureError('delivery.listen', `delivery: ${where} cannot be listened on: ${getMessage(error)}; set delivery.host`, {
-    cause: error,
-  });
+  return new InfrastructureError(
+    'delivery.listen',
+    `delivery: ${where} cannot be used to listen: ${getMessage(error)}; set delivery.host`,
+    {
+      cause: error,
+    },
+  );
 }

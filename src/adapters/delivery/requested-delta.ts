@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
 
-/** How an answer may carry a file as a delta of another (RFC 3229): as docs/delta-format.md has it. */
+/** How an answer may carry a file as a delta of another (RFC 3229). docs/delta-format.md specifies it. */
 export const MANIPULATION = 'muster-delta';
 
 /** A file as its difference from one that the receiver has. */
 export interface RequestedDelta {
   /** The receiver's files, likeliest first. */
   readonly bases: readonly Digest[];
-  /** Whether it takes nothing else: it has the whole file from elsewhere. */
+  /** Whether the receiver accepts only a delta, because it has the whole file from elsewhere. */
   readonly isOnly: boolean;
 }
 

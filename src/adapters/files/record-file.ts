@@ -48,7 +48,7 @@ function parseRecord(path: string, text: string): WatchRecord {
   const record = watchRecordSchema.safeParse(tryParseJson(text));
   if (record.success) return record.data;
   const remedy = 'remove it, and the run is evaluated from the start';
-  throw new InputError('watch.record', `watch: ${path} is no record of a watch; ${remedy}`, { cause: record.error });
+  throw new InputError('watch.record', `watch: ${path} is not the record of a watch; ${remedy}`, { cause: record.error });
 }
 
 async function translateErrors<Value>(path: string, operation: () => Promise<Value>): Promise<Value> {

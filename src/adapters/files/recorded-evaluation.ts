@@ -11,7 +11,7 @@ export interface RecordedEvaluation {
   readonly summaryFile: string;
   readonly summary: unknown;
   readonly episodesFile: string;
-  /** Line by line. @throws InputError when there is no such file, or for a line that is no JSON; InfrastructureError when reading fails. */
+  /** Line by line. @throws InputError when there is no such file, or for a line that is not JSON; InfrastructureError when reading fails. */
   episodes(): AsyncIterable<RecordedLine>;
 }
 
@@ -52,7 +52,7 @@ const LINE_BOUNDS: JsonBounds = { bytes: 2 ** 20, depth: 16, values: 100_000 };
 
 const LINE_FEED = 0x0a;
 
-/** A line for each episode. @throws InputError when there is no such file, or for a line that is no JSON; InfrastructureError when reading fails. */
+/** A line for each episode. @throws InputError when there is no such file, or for a line that is not JSON; InfrastructureError when reading fails. */
 export async function* readEpisodeLines(path: string): AsyncIterable<RecordedLine> {
   await using file = await openEpisodes(path);
   const input = file.createReadStream();
@@ -99,7 +99,7 @@ async function openEpisodes(path: string): Promise<FileHandle> {
   const expected = 'expected the episodes that "muster eval --out" kept beside the summary';
   const remedy = 'give the whole directory, or record the evaluation again ("muster plan" takes summary.json by itself, too)';
   try {
-    if (!(await stat(path)).isFile()) throw new Error('it is no file');
+    if (!(await stat(path)).isFile()) throw new Error('it is not a file');
     return await open(path);
   } catch (error) {
     throw new InputError('results.unreadable', `${path} cannot be read: ${getMessage(error)}; ${expected}; ${remedy}`, { cause: error });

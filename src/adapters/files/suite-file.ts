@@ -18,22 +18,18 @@ const MAX_BYTES = 4 * 1024 * 1024;
  */
 export async function readSuiteFile(path: string, what: 'suite' | 'batch' = 'suite'): Promise<Layer> {
   const layer = parseYamlLayer(path, await readText(path, what), `${what}.invalid`);
-  if (saysAnAgent(layer.value))
-    throw new InputError(`${what}.swapped`, `${path} says what an agent is, and stands where the ${what} is expected`);
+  if (describesAgent(layer.value)) throw new InputError(`${what}.swapped`, `${path} describes an agent; expected a ${what}`);
   return layer;
 }
 
 /** A suite may name an agent, but has other keys, too; an agent's own file has no keys of a suite. */
-function saysAnAgent(value: unknown): boolean {
+function describesAgent(value: unknown): boolean {
   return isMapping(value) && typeof value['agent'] === 'string' && !['name', 'tasks', 'environment', 'stop'].some((key) => key in value);
 }
 
 async function readText(path: string, what: string): Promise<string> {
   if (isWeightsFile(path))
-    throw new InputError(
-      `${what}.swapped`,
-      `${path} has the name of a checkpoint's file, and stands where the ${what} is expected, a YAML or JSON file`,
-    );
+    throw new InputError(`${what}.swapped`, `${path} has the name of a checkpoint's file; expected a ${what}, a YAML or JSON file`);
   try {
     await using file = await open(path);
     const { size } = await file.stat();
@@ -52,6 +48,6 @@ async function readText(path: string, what: string): Promise<string> {
 
 function describeFailure(path: string, error: unknown): string {
   if (hasErrno(error, 'EISDIR')) return 'it is a directory';
-  if (hasErrno(error, 'ENOENT') && path.startsWith('file:')) return 'it is a URL, and a path is what is taken here';
+  if (hasErrno(error, 'ENOENT') && path.startsWith('file:')) return 'it is a URL; expected a path';
   return getMessage(error);
 }

@@ -66,7 +66,7 @@ export async function readTrajectory(path: string): Promise<Trajectory> {
   try {
     return trajectorySchema.parse(JSON.parse(text));
   } catch (error) {
-    throw new InputError('rollouts.invalid', `${path} is no trajectory of this version of Muster: ${getMessage(error).slice(0, 500)}`, {
+    throw new InputError('rollouts.invalid', `${path} is not a trajectory of this version of Muster: ${getMessage(error).slice(0, 500)}`, {
       cause: error,
     });
   }

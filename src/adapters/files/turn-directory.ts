@@ -9,7 +9,7 @@ import { getMessage, InfrastructureError } from '../../kernel/errors.ts';
 const ENDING = '.json';
 const turnSchema = z.strictObject({ request: z.string(), answer: z.unknown() });
 
-/** Turns of models as files, `EPISODE/REQUEST.json` by their digests, each there whole or not at all. */
+/** Turns of models as files, `EPISODE/REQUEST.json` by their digests, each written whole or not at all. */
 export class TurnDirectory implements EpisodeTurns {
   readonly #path: string;
 

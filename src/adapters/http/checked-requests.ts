@@ -55,7 +55,7 @@ export class CheckedRequests {
   }
 
   /**
-   * The first answer that is no redirection; those are followed for GET alone.
+   * The first answer that is not a redirection. Redirections are followed for GET only.
    *
    * @param signal ends the answer's body, too. @throws InputError `egress.…`, as `Egress` does and `egress.redirections`; InfrastructureError
    * `egress.failed` when there is no answer, or not in time.
@@ -69,7 +69,7 @@ export class CheckedRequests {
       answer[Symbol.dispose]();
       if (redirections === MOST_REDIRECTIONS) {
         const found = `${describeUrl(url)} redirects more than ${MOST_REDIRECTIONS} times`;
-        throw new InputError('egress.redirections', `${found}; name the URL that it leads to in the end`);
+        throw new InputError('egress.redirections', `${found}; give the URL at the end of the redirections`);
       }
       target = this.#checkRedirect(target, location);
     }
@@ -77,7 +77,7 @@ export class CheckedRequests {
 
   #checkRedirect(from: URL, location: string): URL {
     const to = URL.parse(location, from.href);
-    if (!to) throw new InputError('egress.url', `${describeUrl(from)} redirects to what is no URL`);
+    if (!to) throw new InputError('egress.url', `${describeUrl(from)} redirects to an invalid URL`);
     if (from.protocol === 'https:' && to.protocol !== 'https:')
       throw new InputError('egress.scheme', `${describeUrl(from)} redirects to ${describeUrl(to)}; expected https: to the end`);
     return this.#egress.assertUrl(to.href);
@@ -116,7 +116,7 @@ export class CheckedRequests {
   }
 }
 
-/** Hands on only the addresses that may be reached, and fails when there are none: what is connected to is what was checked. */
+/** Passes on only allowed addresses, and fails without any. So a connection goes to an address that was checked. */
 function createCheckedLookup(egress: Egress, lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {

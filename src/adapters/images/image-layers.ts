@@ -94,7 +94,7 @@ async function readOciImage(place: ImageDirectory, architecture: string): Promis
     name = getBlobPath(only.digest);
     text = await readBlob(place, only.digest);
   }
-  throw createInvalidError(place, `its indices point to more than ${MOST_INDICES} others`, 'a manifest');
+  throw createInvalidError(place, `its indices refer to more than ${MOST_INDICES} others`, 'a manifest');
 }
 
 async function readArchivedImage(place: ImageDirectory): Promise<ImageLayers> {
@@ -144,7 +144,7 @@ async function readBlob(place: ImageDirectory, digest: string): Promise<Buffer> 
     );
   const content = await readFile(file);
   if (digestBytes(content) !== digest)
-    throw createInvalidError(place, `${getBlobPath(digest)} has other content than its name says`, 'the blob of that digest');
+    throw createInvalidError(place, `${getBlobPath(digest)} does not have the content of its digest`, 'the blob of that digest');
   return content;
 }
 

@@ -91,7 +91,7 @@ export class ImageRoots {
       const name = `image ${where}: layer ${layer.digest.slice(0, 19)}`;
       const found = await unpackLayer(name, layer.open(), join(making, FILES), signal, this.#bounds);
       if (found.digest !== layer.digest)
-        throw new InputError('image.invalid', `${name}: has other content than the image says; expected what was pushed`);
+        throw new InputError('image.invalid', `${name}: does not have the content of its digest; expected the pushed layer`);
       await writeWhiteouts(join(making, WHITEOUTS), found);
     });
   }
@@ -135,7 +135,9 @@ function readOwnFile<Schema extends z.ZodType>(where: string, schema: Schema, te
   try {
     return schema.parse(JSON.parse(text));
   } catch (error) {
-    throw new InputError('image.damaged', `${where}: ${getMessage(error)}; expected what Muster has written; remove it`, { cause: error });
+    throw new InputError('image.damaged', `${where}: ${getMessage(error)}; expected the files that Muster wrote; remove it`, {
+      cause: error,
+    });
   }
 }
 

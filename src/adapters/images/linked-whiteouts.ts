@@ -7,7 +7,7 @@ const CHECKSUM = { at: 148, digits: 6 };
 
 /**
  * Docker keeps the whiteouts of a layer as hard links to one another, and writes each but the first as a plain file with the target of a link, which
- * the parser refuses. Here they become hard links: of a whiteout only the name counts. A size that stands in an extended header is not seen; only
+ * the parser refuses. Here they become hard links, because only the name of a whiteout counts. A size in an extended header is not read; only
  * files of more than 8 GiB have one.
  */
 export async function* markLinkedWhiteouts(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -42,7 +42,7 @@ function markHeader(block: Buffer): number {
   return Math.ceil(size / BLOCK) * BLOCK;
 }
 
-/** Undefined for what the parser refuses behind this, with the reason. */
+/** Undefined for a block that the tar parser later refuses, with the reason. */
 function readHeader(block: Buffer): Header | undefined {
   try {
     return new Header(block);

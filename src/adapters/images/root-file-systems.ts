@@ -149,6 +149,6 @@ function createNotFoundError(image: string): InputError {
     'the path of an OCI image layout or of a file that "docker save" wrote (from "/" or "./" on), or an image that docker or podman has on this machine';
   return new InputError(
     'image.missing',
-    `docker_image "${escapeUnprintableLine(image)}": it is not there; expected ${forms}; for an image of a registry, docker pull it first`,
+    `docker_image "${escapeUnprintableLine(image)}": it does not exist; expected ${forms}; for an image of a registry, docker pull it first`,
   );
 }

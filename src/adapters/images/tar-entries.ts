@@ -81,7 +81,7 @@ function createMeter(where: string, most: number, hash: Hash): Transform {
 }
 
 export function createTooLargeError(where: string, most: number): InputError {
-  return new InputError('image.too-large', `${where}: has more than ${most} bytes, which is all that is unpacked`);
+  return new InputError('image.too-large', `${where}: has more than ${most} bytes, the most that is unpacked`);
 }
 
 function isFormatError(error: unknown): error is Error {

@@ -34,11 +34,11 @@ export async function listFilesBelow(root: string, directory: string): Promise<r
     directories += 1;
     // A few directories without files, of which each has two links to the next, would make very many.
     if (directories > WORKDIR_BOUNDS.files) throw findWorkdirProblem(path, TOO_MUCH);
-    if (around.includes(place)) throw findWorkdirProblem(path, 'is a link to a directory that it lies in');
+    if (around.includes(place)) throw findWorkdirProblem(path, 'is a link to a directory that contains it');
     for (const name of (await readdir(join(root, place))).sort()) {
       const inside = `${path}/${name}`;
       const target = await resolveLinks(root, place, name);
-      if (target === undefined) throw findWorkdirProblem(inside, 'is a link that names nothing in the image');
+      if (target === undefined) throw findWorkdirProblem(inside, 'is a link to nothing in the image');
       if (target.isDirectory) await take(inside, target.path, [...around, place]);
       else await takeFile(inside, target.path);
     }

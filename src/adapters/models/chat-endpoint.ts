@@ -41,7 +41,7 @@ export class ChatEndpoint implements ModelEndpoint {
     if (completion.model !== this.#model)
       throw new InfrastructureError(
         'endpoint.other-model',
-        `${this.#server.name} answers as ${format(completion.model)}, and before as ${format(this.#model)}; an evaluation is of one model`,
+        `${this.#server.name} answers as ${format(completion.model)}, and answered as ${format(this.#model)} before; an evaluation needs one model`,
       );
     return completion;
   }

@@ -79,7 +79,7 @@ export class ModelServer implements Disposable {
       if (this.#clock.now() + waitMs > end)
         throw new InfrastructureError(
           'endpoint.unavailable',
-          `${this.name} has given no answer within ${patienceSeconds} s: ${tried.why}; check the server, then ask again`,
+          `${this.name} gave no answer within ${patienceSeconds} s: ${tried.why}; check the server, then try again`,
         );
       await sleep(this.#clock, waitMs, signal);
     }
@@ -100,7 +100,7 @@ export class ModelServer implements Disposable {
       if (now >= end)
         throw new InfrastructureError(
           'endpoint.unavailable',
-          `${this.name} fails again and again, and is not asked at the moment; check the server, then ask again`,
+          `${this.name} fails repeatedly, and gets no requests for a while; check the server, then try again`,
         );
       await sleep(this.#clock, Math.min(permitted.ms, LOOK_AGAIN_MS), signal);
     }
@@ -144,7 +144,7 @@ export class ModelServer implements Disposable {
     const shown = `it answered ${status}: ${text.slice(0, SHOWN)}`;
     if (isOfThisRequest(status)) return { kind: 'request-refused', detail: `${this.name} refuses the request: ${shown}` };
     if (isForLater(status)) throw new BusyError(shown, readWait(posted));
-    throw new InputError('endpoint.refused', `${this.name} refuses requests: ${shown}; mend the agent's file, or the key`);
+    throw new InputError('endpoint.refused', `${this.name} refuses requests: ${shown}; correct the agent's file, or the key`);
   }
 
   /** Full jitter: callers that failed together do not retry together. */
@@ -180,7 +180,7 @@ function readWait({ headers }: PostedAnswer): number | undefined {
 /** @throws UnusableAnswerError for what is no JSON, and for an error under the status 200. */
 function parseDocument(text: string): unknown {
   const value = tryParseJson(text);
-  if (value === undefined) throw new UnusableAnswerError(`it answered 200 with what is no JSON: ${text.slice(0, SHOWN)}`);
+  if (value === undefined) throw new UnusableAnswerError(`it answered 200 without JSON: ${text.slice(0, SHOWN)}`);
   if (typeof value === 'object' && value !== null && 'error' in value && value.error !== null && value.error !== undefined)
     throw new UnusableAnswerError(`it answered 200 with an error: ${JSON.stringify(value.error).slice(0, SHOWN)}`);
   return value;

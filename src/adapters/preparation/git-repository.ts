@@ -198,8 +198,8 @@ function readTree(output: Buffer): readonly TreeEntry[] {
     const [mode = '', type = '', object = '', size = '0'] = entry.subarray(0, entry.indexOf(9)).toString('latin1').split(/ +/);
     const name = entry.subarray(entry.indexOf(9) + 1);
     const path = name.toString('utf8');
-    if (!Buffer.from(path).equals(name)) throw refuseTree(`the name ${escapeUnprintableLine(path)} is no UTF-8`);
-    if (!isPlainPath(path)) throw refuseTree(`the name ${escapeUnprintableLine(path)} leaves the tree, or no tool copes with it`);
+    if (!Buffer.from(path).equals(name)) throw refuseTree(`the name ${escapeUnprintableLine(path)} is not UTF-8`);
+    if (!isPlainPath(path)) throw refuseTree(`the name ${escapeUnprintableLine(path)} leaves the tree, or is one that no tool can handle`);
     if (type !== 'blob') continue;
     bytes += Number(size);
     if (Number(size) > TREE_BOUNDS.fileBytes)

@@ -79,7 +79,7 @@ export class GitHubIssues implements IssueTracker {
     }
     const { data } = issueSchema.safeParse(answer);
     if (data !== undefined) return toIssue(data);
-    throw new InfrastructureError('issues.answer', `--issues: ${this.#url} answers with no issue of GitHub's form; ${EXPECTED}`);
+    throw new InfrastructureError('issues.answer', `--issues: ${this.#url} does not answer in the form of GitHub's issues; ${EXPECTED}`);
   }
 
   async #checkRepository(signal: AbortSignal): Promise<void> {
@@ -113,7 +113,7 @@ export class GitHubIssues implements IssueTracker {
     const isLimit = status === 429 || (status === 403 && (headers.get('x-ratelimit-remaining') === '0' || headers.has('retry-after')));
     if (isLimit) {
       const remedy = this.#token === undefined ? `set ${ISSUES_TOKEN}, which allows more requests, or` : 'wait, and';
-      return new InfrastructureError('issues.limit', `${said}; the limit of requests is reached: ${remedy} give the same command again`);
+      return new InfrastructureError('issues.limit', `${said}; the limit of requests is reached: ${remedy} run the same command again`);
     }
     if (status !== 401 && status !== 403) return new InfrastructureError('issues.failed', said);
     const remedy = this.#token === undefined ? `set ${ISSUES_TOKEN}` : `check ${ISSUES_TOKEN}: it has to allow reading issues`;

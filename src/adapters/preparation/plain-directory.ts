@@ -23,8 +23,8 @@ export async function readPlainDirectory(directory: string): Promise<SourceFiles
     for (const raw of names.sort((a, b) => a.compare(b))) {
       const name = raw.toString('utf8');
       const path = inside === '' ? name : `${inside}/${name}`;
-      if (!Buffer.from(name).equals(raw)) throw refuse(`the name ${escapeUnprintableLine(path)} is no UTF-8`);
-      if (!isPlainPath(path)) throw refuse(`the name ${escapeUnprintableLine(path)} is one that no tool copes with`);
+      if (!Buffer.from(name).equals(raw)) throw refuse(`the name ${escapeUnprintableLine(path)} is not UTF-8`);
+      if (!isPlainPath(path)) throw refuse(`the name ${escapeUnprintableLine(path)} is one that no tool can handle`);
       if (LEFT_OUT.has(name)) continue;
       const target = await realpath(join(top, path)).catch(() => undefined);
       if (target === undefined) continue;

@@ -57,5 +57,5 @@ export async function openStoredTask(
 async function readStored({ hostPath, digest }: StoredFile): Promise<Buffer> {
   const content = await readFile(hostPath);
   if (`sha256:${createHash('sha256').update(content).digest('hex')}` === digest) return content;
-  throw new InfrastructureError('store.damaged', `${hostPath} is not what was stored under its name; remove it, and start again`);
+  throw new InfrastructureError('store.damaged', `${hostPath} does not have the content of its name; remove it, and start again`);
 }

@@ -28,7 +28,7 @@ export async function readSubmission(directory: string, artifacts: readonly Arti
   if (!found?.isDirectory())
     throw new InputError(
       'submission.missing',
-      `${directory}: expected the directory with the submission; it is ${found ? 'none' : 'not there'}`,
+      `${directory}: expected the directory with the submission; it ${found ? 'is not a directory' : 'does not exist'}`,
     );
   const reading = new Reading(top, new Set(artifacts.map(({ destination }) => destination)));
   try {
@@ -75,7 +75,7 @@ class Reading {
     const below = artifact.destination === '' ? inside : inside.slice(artifact.destination.length + 1);
     if (below !== '' && artifact.exclude.some((pattern) => matchesGlob(below, pattern))) return;
     const shown = escapeUnprintableLine(inside);
-    if (inside.includes(REPLACEMENT)) throw new Unacceptable(`${shown}: has a name that is no UTF-8`);
+    if (inside.includes(REPLACEMENT)) throw new Unacceptable(`${shown}: has a name that is not UTF-8`);
     if (CONTROL.test(inside)) throw new Unacceptable(`${shown}: has a name with a control character`);
     if (depth > SUBMISSION_BOUNDS.depth) throw new Unacceptable(`${shown}: is more than ${SUBMISSION_BOUNDS.depth} directories deep`);
     this.#entries += 1;

@@ -37,7 +37,7 @@ export async function readTaskDirectory(path: string): Promise<TaskDirectory> {
 }
 
 async function* listRegularFiles(where: string, top: string, inside: string, depth: number): AsyncGenerator<string> {
-  if (depth > TASK_BOUNDS.depth) throw createTooLargeError(where, `has more than ${TASK_BOUNDS.depth} directories in one another`);
+  if (depth > TASK_BOUNDS.depth) throw createTooLargeError(where, `has more than ${TASK_BOUNDS.depth} nested directories`);
   for (const entry of await listEntries(where, join(top, inside))) {
     const { name } = entry;
     const path = inside === '' ? name : `${inside}/${name}`;
@@ -48,7 +48,7 @@ async function* listRegularFiles(where: string, top: string, inside: string, dep
     else
       throw new InputError(
         'task.unsafe',
-        `${shown}: it is ${entry.isSymbolicLink() ? 'a symbolic link' : 'no regular file'}; expected files and directories only: put a copy there`,
+        `${shown}: it is ${entry.isSymbolicLink() ? 'a symbolic link' : 'not a regular file'}; expected files and directories only: put a copy there`,
       );
   }
 }

@@ -14,7 +14,7 @@ const [PLAIN, EXECUTABLE] = [0o644, 0o755];
  */
 export async function writeTask(directory: string, { files }: WrittenTask): Promise<void> {
   const target = resolve(directory);
-  if (await holdsSomething(target)) throw new InputError('task.exists', `${directory}: something is there already; name a new directory`);
+  if (await holdsSomething(target)) throw new InputError('task.exists', `${directory}: it already exists; name a new directory`);
   const part = `${target}.part`;
   try {
     await mkdir(part, { recursive: true });

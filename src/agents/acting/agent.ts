@@ -57,7 +57,7 @@ export const BUILT_IN_AGENTS: ReadonlyMap<string, Agent> = new Map([
 export const AGENT_BYTES = 4 * 1024 * 1024;
 
 const KNOWN = new KnownSettings(agentSchema);
-const EXPECTED = 'expected oracle, nop, or a file that says what an agent does: this suite has tasks for agents, which no policy plays';
+const EXPECTED = 'expected oracle, nop, or the file of an agent: this suite has tasks for agents, which no policy plays';
 
 /** @param where the agent's name, for messages. @throws InputError `agent.invalid` */
 export function parseAgent(where: string, value: unknown): Agent {

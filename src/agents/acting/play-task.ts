@@ -136,7 +136,7 @@ function createStepsTerms(episode: TaskEpisode, context: PlayContext, graded: Ma
 
 function getSolution({ id, oracle }: Task): KnownSubmission {
   if (oracle) return oracle;
-  throw new InputError('task.no-oracle', `task ${id} has no solution/: the agent "oracle" has nothing to do there; play it with another`);
+  throw new InputError('task.no-oracle', `task ${id} has no solution/ for the agent "oracle"; play it with another agent`);
 }
 
 /** As long as a seed that is drawn for a single verdict. */

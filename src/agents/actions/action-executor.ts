@@ -115,7 +115,7 @@ export class ActionExecutor {
     const content = read.result;
     const sought = Buffer.from(old);
     const at = content.indexOf(sought);
-    if (at < 0) return { data: refuse('no-match', `${file} does not hold the text of "old"; it has to be there letter for letter`) };
+    if (at < 0) return { data: refuse('no-match', `${file} does not hold the text of "old"; give the text exactly as it is in the file`) };
     if (content.includes(sought, at + 1))
       return { data: refuse('several-matches', `${file} holds the text of "old" more than once; add lines around it until there is one`) };
     const changed = Buffer.concat([content.subarray(0, at), Buffer.from(replacement), content.subarray(at + sought.length)]);

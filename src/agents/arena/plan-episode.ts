@@ -23,7 +23,7 @@ export function createEpisodeState(now: number): EpisodeState {
 export function planEpisode(state: EpisodeState, event: EpisodeEvent, limits: EpisodeLimits, now: number): Planned {
   switch (event.kind) {
     case 'opened':
-      return assertPhase(state, 'created', event) && goOn({ ...state, phase: { kind: 'ready' } });
+      return assertPhase(state, 'created', event) && createPlan({ ...state, phase: { kind: 'ready' } });
     case 'step':
       return planStep({ ...state, touchedAt: now }, event, limits);
     case 'answered':
@@ -31,12 +31,12 @@ export function planEpisode(state: EpisodeState, event: EpisodeEvent, limits: Ep
     case 'lost':
       return planLoss(state);
     case 'submit':
-      return isOpen(state) ? planSubmitted(state, 'submit') : goOn(state);
+      return isOpen(state) ? planSubmitted(state, 'submit') : createPlan(state);
     case 'cancel':
       if (event.isGraded && isOpen(state)) return planSubmitted(state, 'abandoned');
-      return state.phase.kind === 'closed' ? goOn(state) : planClosed(state, 'void', 'abandoned');
+      return state.phase.kind === 'closed' ? createPlan(state) : planClosed(state, 'void', 'abandoned');
     case 'unrestorable':
-      return state.phase.kind === 'closed' ? goOn(state) : planClosed(state, 'void', 'lost');
+      return state.phase.kind === 'closed' ? createPlan(state) : planClosed(state, 'void', 'lost');
     case 'time-passed':
       return planTime(state, event.isGraded, limits, now);
     case 'grade':
@@ -52,23 +52,23 @@ function planStep(state: EpisodeState, { number, digest }: Extract<EpisodeEvent,
   const asked = number ?? expected;
   if (asked < expected) {
     const isSame = asked >= 1 && answered[asked - 1] === digest;
-    return goOn(state, isSame ? { kind: 'repeat', number: asked } : { kind: 'refuse', reason: 'conflict', expected });
+    return createPlan(state, isSame ? { kind: 'repeat', number: asked } : { kind: 'refuse', reason: 'conflict', expected });
   }
-  if (asked > expected) return goOn(state, { kind: 'refuse', reason: 'gap', expected });
+  if (asked > expected) return createPlan(state, { kind: 'refuse', reason: 'gap', expected });
   switch (phase.kind) {
     case 'created':
-      return goOn(state, { kind: 'open' });
+      return createPlan(state, { kind: 'open' });
     case 'ready': {
       const seconds = computeRemaining(limits, answered.length, state.spent).seconds;
-      return goOn({ ...state, phase: { kind: 'stepping', number: asked, digest } }, { kind: 'perform', number: asked, seconds });
+      return createPlan({ ...state, phase: { kind: 'stepping', number: asked, digest } }, { kind: 'perform', number: asked, seconds });
     }
     case 'stepping':
-      if (number === undefined || phase.digest === digest) return goOn(state, { kind: 'wait' });
-      return goOn(state, { kind: 'refuse', reason: 'conflict', expected });
+      if (number === undefined || phase.digest === digest) return createPlan(state, { kind: 'wait' });
+      return createPlan(state, { kind: 'refuse', reason: 'conflict', expected });
     case 'submitted':
     case 'grading':
     case 'closed':
-      return goOn(state, { kind: 'refuse', reason: 'over', expected });
+      return createPlan(state, { kind: 'refuse', reason: 'over', expected });
   }
 }
 
@@ -85,7 +85,7 @@ function planAnswer(state: EpisodeState, event: Extract<EpisodeEvent, { kind: 'a
   const remaining = computeRemaining(limits, after.answered.length, spent);
   const cause: EndCause | undefined = event.isSubmission ? 'submit' : findReachedLimit(remaining);
   const next: Phase = cause === undefined ? { kind: 'ready' } : { kind: 'submitted', cause };
-  return goOn({ ...after, phase: next }, { kind: 'answer', number: phase.number, remaining, cause });
+  return createPlan({ ...after, phase: next }, { kind: 'answer', number: phase.number, remaining, cause });
 }
 
 /** Work that was under way has to be repeated. */
@@ -93,47 +93,47 @@ function planLoss(state: EpisodeState): Planned {
   const { phase } = state;
   switch (phase.kind) {
     case 'stepping':
-      return goOn({ ...state, phase: { kind: 'ready' } });
+      return createPlan({ ...state, phase: { kind: 'ready' } });
     case 'grading':
-      return goOn({ ...state, phase: { kind: 'submitted', cause: phase.cause } }, { kind: 'grade' });
+      return createPlan({ ...state, phase: { kind: 'submitted', cause: phase.cause } }, { kind: 'grade' });
     case 'submitted':
-      return goOn(state, { kind: 'grade' });
+      return createPlan(state, { kind: 'grade' });
     case 'created':
     case 'ready':
     case 'closed':
-      return goOn(state);
+      return createPlan(state);
   }
 }
 
 function planTime(state: EpisodeState, isGraded: boolean, limits: EpisodeLimits, now: number): Planned {
-  if (!isOpen(state) || now - state.touchedAt < limits.idleSeconds * 1000) return goOn(state);
+  if (!isOpen(state) || now - state.touchedAt < limits.idleSeconds * 1000) return createPlan(state);
   return isGraded ? planSubmitted(state, 'expired') : planClosed(state, 'failed', 'expired');
 }
 
 function planGrading(state: EpisodeState, event: EpisodeEvent): Planned {
   if (state.phase.kind !== 'submitted') throw createImpossibleError(state, event);
-  return goOn({ ...state, phase: { kind: 'grading', cause: state.phase.cause } }, { kind: 'grade' });
+  return createPlan({ ...state, phase: { kind: 'grading', cause: state.phase.cause } }, { kind: 'grade' });
 }
 
 function planEnd(state: EpisodeState, event: Extract<EpisodeEvent, { kind: 'graded' }>): Planned {
-  if (state.phase.kind === 'closed') return goOn(state);
+  if (state.phase.kind === 'closed') return createPlan(state);
   if (state.phase.kind !== 'grading') throw createImpossibleError(state, event);
   return planClosed(state, event.outcome, state.phase.cause);
 }
 
 function planSubmitted(state: EpisodeState, cause: EndCause): Planned {
-  return goOn({ ...state, phase: { kind: 'submitted', cause } }, { kind: 'grade' });
+  return createPlan({ ...state, phase: { kind: 'submitted', cause } }, { kind: 'grade' });
 }
 
 function planClosed(state: EpisodeState, outcome: 'rewarded' | 'failed' | 'void', cause: EndCause): Planned {
-  return goOn({ ...state, phase: { kind: 'closed', cause, outcome } }, { kind: 'close', outcome, cause });
+  return createPlan({ ...state, phase: { kind: 'closed', cause, outcome } }, { kind: 'close', outcome, cause });
 }
 
 function isOpen({ phase }: EpisodeState): boolean {
   return phase.kind === 'created' || phase.kind === 'ready';
 }
 
-function goOn(state: EpisodeState, action: EpisodeAction = { kind: 'none' }): Planned {
+function createPlan(state: EpisodeState, action: EpisodeAction = { kind: 'none' }): Planned {
   return { state, action };
 }
 

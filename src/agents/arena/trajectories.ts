@@ -93,7 +93,7 @@ export interface Hold {
 /** Another holder has the episode, or the step is not the next one. The receiver drops the episode. */
 export class HoldLostError extends InfrastructureError {
   constructor(episode: AgentEpisodeId) {
-    super('episode.hold-lost', `episode ${episode} is held by another Muster by now; ask again`);
+    super('episode.hold-lost', `episode ${episode} is now held by another Muster; try again`);
   }
 }
 

@@ -33,7 +33,7 @@ export function describeGradingTemplate(
     const directory = posix.dirname(source);
     if (directory === '/') {
       const remedy = `put it into a directory, such as ${workdir}${source}`;
-      throw new InputError('task.artifact-place', `artifact ${source} lies directly in "/", where no sandbox can be written to; ${remedy}`);
+      throw new InputError('task.artifact-place', `artifact ${source} is directly in "/", where no sandbox can write; ${remedy}`);
     }
     writable.push(directory);
   }

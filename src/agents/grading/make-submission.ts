@@ -69,7 +69,7 @@ export async function applySubmission(
   if (end.kind === 'unstartable')
     throw new InputError('task.solution', `${script}: ${end.detail}; the root file system needs /bin/bash for it, as Harbor does`);
   if (end.kind === 'out-of-memory')
-    throw new InputError('task.solution', `${script}: it was not carried out (${end.kind}): ${joinStreams(result).slice(-500)}`);
+    throw new InputError('task.solution', `${script}: it failed (${end.kind}): ${joinStreams(result).slice(-500)}`);
 }
 
 /** A step may have a solution of its own; otherwise that of the task is used in each step. */

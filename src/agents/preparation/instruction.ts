@@ -80,7 +80,7 @@ function writeMutationInstruction({
   const what = name === '' ? `\`${path}\`` : `\`${name}\` in \`${path}\``;
   const documented = documentation === '' ? '' : `\n\nIts documentation says:\n\n${documentation.replaceAll(/^/gm, '> ')}`;
   return {
-    text: `${what} does not do what it should any more: a small mistake was made in it. Find the mistake and mend it.${documented}${END}`,
+    text: `${what} does not do what it should any more: a small mistake was made in it. Find the mistake and correct it.${documented}${END}`,
     source: 'mutation',
     leftOut: [],
   };

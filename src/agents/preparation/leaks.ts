@@ -14,7 +14,7 @@ export interface FixTrace {
   readonly added: readonly string[];
   /**
    * For each change of the fix, texts of consecutive normalised lines, one of which every file with the fix contains. Where the added lines alone
-   * would occur in any program, they include surrounding lines. Without any part, the fix cannot be told from other code.
+   * would occur in any program, they include surrounding lines. Without any part, the fix cannot be distinguished from other code.
    */
   readonly parts: readonly (readonly string[])[];
   /** Occurs in each file with the fix, so that most files need no closer look. */
@@ -61,7 +61,7 @@ function findRuns(before: string, after: string): readonly Run[] {
   return runs;
 }
 
-/** @param added all lines of the fix. @returns none when nothing tells these lines from other code. */
+/** @param added all lines of the fix. @returns none when these lines cannot be distinguished from other code. */
 function chooseTexts({ before, lines, behind }: Run, added: readonly string[]): readonly string[] {
   const near = [...before, ...lines, ...behind];
   if (added.length >= LEAST_LINES) return [lines.join('\n')];

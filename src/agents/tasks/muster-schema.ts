@@ -25,7 +25,7 @@ const workspaceSchema = z.strictObject({
 
 const compileSchema = z
   .strictObject({ command, seconds: seconds.default(120).describe('time limit, by the wall clock') })
-  .describe('made of the submission before anything runs, in a sandbox of its own; when it fails the reward is 0');
+  .describe('builds the submission before anything runs, in its own sandbox; when it fails the reward is 0');
 
 const casesSchema = z
   .strictObject({
@@ -65,8 +65,8 @@ const testIds = z.union([z.array(testId).max(100_000), relativePath]).describe('
 
 const tripwireSchema = z
   .strictObject({
-    id: testId.describe('the test that has to fail'),
-    file: relativePath.describe('where it stands, in tests/'),
+    id: testId.describe('the test that must fail'),
+    file: relativePath.describe('its file in tests/'),
     changed: z.string().min(1).describe('the literal as the tripwire has it'),
     literal: z.string().min(1).describe('the literal with which it passes'),
   })
@@ -80,8 +80,8 @@ const suiteSchema = z
       'runs the tests, in the workdir; {report} stands for the file that the runner writes, {seed} for a number that orders the tests, {tests} for the ids of all tests in the order in which they are to run',
     ),
     overlay: relativePath.optional().describe('directory in tests/ whose files are laid over the workdir, after those of the submission'),
-    failToPass: testIds.describe('tests that fail before and have to pass'),
-    passToPass: testIds.default([]).describe('tests that pass before and have to go on passing'),
+    failToPass: testIds.describe('tests that fail before and must pass'),
+    passToPass: testIds.default([]).describe('tests that pass before and must continue to pass'),
     boundary: z
       .enum(['process', 'shared'])
       .default('process')
@@ -94,7 +94,7 @@ const suiteSchema = z
       .describe(
         "the candidate's classes, as MODULE.CLASS, whose objects the tests use, for boundary process; of all others only plain data passes",
       ),
-    tripwires: z.array(tripwireSchema).max(64).default([]).describe('tests that have to fail; a run in which one passes does not count'),
+    tripwires: z.array(tripwireSchema).max(64).default([]).describe('tests that must fail; a run in which one passes does not count'),
     seconds: seconds.default(600).describe('time limit of one run of the suite, by the wall clock'),
   })
   .describe('a test suite whose ids are pinned');
@@ -121,7 +121,7 @@ export const compareSchema = z
           relative: tolerance.default(0).describe('the part that is a share of the expected number'),
         })
         .prefault({})
-        .describe('difference that passes: absolute + relative × |expected|'),
+        .describe('allowed difference: absolute + relative × |expected|'),
     }),
     z.strictObject({
       mode: z.literal('canonical'),
@@ -151,7 +151,7 @@ export const constraintSchema = z
     }),
     z.strictObject({
       measure: z.enum(FORBIDDING_MEASURES).describe('what the submission may not use'),
-      forbidden: z.array(z.string().min(1).max(256)).min(1).max(1000).describe('names of it that are forbidden'),
+      forbidden: z.array(z.string().min(1).max(256)).min(1).max(1000).describe('forbidden names'),
       of: relativePath.optional().describe('file of the submission; all source files, when left out'),
     }),
   ])
@@ -167,7 +167,7 @@ const ASCENDING = 'expected r0 < r1';
 const weight = z.number().min(0).max(1);
 export const scoreSchema = z
   .strictObject({
-    correctness: z.enum(['all', 'share']).default('all').describe('all or nothing, or the share of cases where partial answers are of use'),
+    correctness: z.enum(['all', 'share']).default('all').describe('all: every case must pass; share: the share of cases that pass'),
     weights: z
       .strictObject({
         correctness: weight.default(0).describe('weight of correctness'),
@@ -205,7 +205,7 @@ export const musterTaskSchema = z
     execute: executeSchema.optional(),
     golden: goldenSchema.optional(),
     compare: compareSchema.default({ mode: 'bytes' }),
-    constraints: z.array(constraintSchema).max(100).default([]).describe('bounds that a submission has to keep'),
+    constraints: z.array(constraintSchema).max(100).default([]).describe('bounds that a submission must keep'),
     score: scoreSchema.prefault({}),
     arena: arenaRulesSchema.prefault({}),
   })
@@ -217,7 +217,7 @@ export type CasesStage = z.infer<typeof casesSchema>;
 export type SuiteStage = Omit<z.infer<typeof suiteSchema>, 'failToPass' | 'passToPass'> & {
   readonly failToPass: readonly string[];
   readonly passToPass: readonly string[];
-  /** Files in tests/ from which the ids were read. The test runner does not see them: they tell tests from tripwires. */
+  /** Files in tests/ from which the ids were read. The test runner does not see them: they distinguish tests from tripwires. */
   readonly lists: readonly string[];
 };
 export type RunnerKind = (typeof RUNNER_KINDS)[number];

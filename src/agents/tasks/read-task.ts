@@ -77,7 +77,7 @@ function getSteps(directory: TaskDirectory, harbor: HarborTask, muster: MusterTa
     if (names.has(step.name))
       throw new InputError(
         INVALID,
-        `${directory.where}/${TASK_TOML}: steps[${at}].name: "${step.name}" stands twice; expected different names`,
+        `${directory.where}/${TASK_TOML}: steps[${at}].name: "${step.name}" occurs twice; expected different names`,
       );
     names.add(step.name);
     const own = `steps/${step.name}/`;

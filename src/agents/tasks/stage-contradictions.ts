@@ -61,7 +61,7 @@ function* findSuiteProblems({ muster, tests }: WrittenStages, stage: SuiteStage)
     ...tripwires.map(({ id }) => ['tripwires', id]),
   ];
   for (const [key = '', id = ''] of ids) {
-    if (seen.has(id)) yield [['execute', key], `the test id ${JSON.stringify(id)} stands twice; expected each once among all lists`];
+    if (seen.has(id)) yield [['execute', key], `the test id ${JSON.stringify(id)} occurs twice; expected each once among all lists`];
     seen.add(id);
   }
   if (boundary === 'process' && !PROXIED.includes(runner))

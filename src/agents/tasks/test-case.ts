@@ -14,10 +14,10 @@ export const caseSchema = z
       .describe('name of the case in verdicts; its position when left out'),
     arguments: z.array(z.string()).max(256).default([]).describe('behind those of the command'),
     stdin: z.string().optional().describe('standard input, as text'),
-    stdinBase64: z.base64().optional().describe('standard input that is no UTF-8'),
+    stdinBase64: z.base64().optional().describe('standard input that is not UTF-8'),
     files: z.record(relativePath, z.string()).default({}).describe("in the process's working directory, by path"),
     expected: z.string().optional().describe('the output of the golden model'),
-    expectedBase64: z.base64().optional().describe('the output of the golden model, where it is no UTF-8'),
+    expectedBase64: z.base64().optional().describe('the output of the golden model, if it is not UTF-8'),
   })
   .refine(({ stdin, stdinBase64 }) => stdin === undefined || stdinBase64 === undefined, 'expected stdin or stdinBase64, not both')
   .refine(
@@ -50,7 +50,7 @@ export function parseCases(where: string, bytes: Uint8Array, prefix: string): re
   for (const { line, text } of readLines(bytes)) {
     const one = parseCase(`${where}:${line}`, text, `${prefix}${cases.length + 1}`);
     if (names.has(one.name))
-      throw new InputError('task.cases', `${where}:${line}: name: "${one.name}" stands twice; expected different names`);
+      throw new InputError('task.cases', `${where}:${line}: name: "${one.name}" occurs twice; expected different names`);
     names.add(one.name);
     cases.push(one);
   }

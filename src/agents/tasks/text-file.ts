@@ -9,6 +9,6 @@ export function decodeText({ where, contents }: Pick<TaskDirectory, 'where' | 'c
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
-    throw new InputError(INVALID, `${where}/${path}: it is no UTF-8 text; expected UTF-8`, { cause: error });
+    throw new InputError(INVALID, `${where}/${path}: it is not UTF-8 text; expected UTF-8`, { cause: error });
   }
 }

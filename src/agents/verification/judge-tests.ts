@@ -25,7 +25,7 @@ export function judgeTests({ failToPass, passToPass, tripwires }: Pinned, runs: 
   const unreadable = runs.flatMap(({ problem }) => (problem === null ? [] : [`the report cannot be read: ${problem}`]));
   const unknown = new Set(runs.flatMap(({ results }) => results.map(({ id }) => id)).filter((id) => !pinned.has(id)));
   const notPinned = [...unknown].map((id) => `${id}: is not among the pinned tests`);
-  const broken = passToPass.filter((id) => outcome(id) !== 'passed').map((id) => `${id}: ${outcome(id)}; it has to go on passing`);
+  const broken = passToPass.filter((id) => outcome(id) !== 'passed').map((id) => `${id}: ${outcome(id)}; it must continue to pass`);
   const doubled = failToPass.filter((id) => outcome(id) === 'doubled').map((id) => `${id}: doubled`);
   const fatal = [...unreadable, ...voids, ...notPinned, ...broken, ...doubled];
   const unsolved = failToPass.filter((id) => outcome(id) !== 'passed');

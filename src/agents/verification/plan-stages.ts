@@ -26,8 +26,8 @@ export type Plan = { readonly kind: 'next'; readonly request: StageRequest } | {
 /**
  * The next stage, or the verdict as soon as nothing further could change it. Pure: the same evidence always gives the same answer.
  *
- * Stages go from what costs least to what costs most. A stage that fails ends the rest, but for a share of the cases that fails where partial
- * answers count; what shapes the reward is measured only when everything else is as it should be.
+ * Stages run from cheap to expensive. A failed stage ends the rest, unless only some cases failed and partial answers count. Figures that shape the
+ * reward are measured only if everything else has passed.
  */
 export function planStages(verifier: Verifier, evidence: readonly Evidence[], verifierDigest: Digest): Plan {
   const state = judgeStages(verifier, evidence);

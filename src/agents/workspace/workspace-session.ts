@@ -258,7 +258,7 @@ export class WorkspaceSession implements Occupant {
 
   #close(reason: string): void {
     if (this.#closed) return;
-    this.#closed = new InfrastructureError('workspace.gone', `a workspace is of no use any more: ${reason}`);
+    this.#closed = new InfrastructureError('workspace.gone', `a workspace cannot be used any more: ${reason}`);
     this.#ready.reject(this.#closed);
     this.#pending.failAll(this.#closed);
     this.#gone.resolve(reason);

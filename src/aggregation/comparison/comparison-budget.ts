@@ -7,7 +7,7 @@ export interface ComparisonBudgetOptions {
   readonly baselineEpisodes?: number | undefined;
 }
 
-/** How far a comparison may go. An index takes an episode of every participating arm, and is played by all of them or by none. */
+/** How far a comparison may go. Every participating arm plays one episode of an index, or none does. */
 export class ComparisonBudget {
   readonly #budget: number;
   readonly #recorded: number;
@@ -19,13 +19,13 @@ export class ComparisonBudget {
     if (!(budgetEpisodes >= arms)) {
       throw new InputError(
         'comparison.budget',
-        `budget.episodes: a comparison of ${arms} checkpoints takes ${arms} episodes an index, got ${budgetEpisodes} in all; allow for more`,
+        `budget.episodes: a comparison of ${arms} checkpoints needs ${arms} episodes for each index, got ${budgetEpisodes} in total; raise the budget`,
       );
     }
     if (!(baselineEpisodes >= 1)) {
       throw new InputError(
         'comparison.baseline',
-        `baseline: expected a recording of at least one episode, got ${baselineEpisodes}; record it again, or play the baseline along`,
+        `baseline: expected a recording of at least one episode, got ${baselineEpisodes}; record it again, or give the checkpoint of the baseline`,
       );
     }
     this.#budget = budgetEpisodes;

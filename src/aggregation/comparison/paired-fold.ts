@@ -234,7 +234,7 @@ export class PairedFold {
   #listWarnings(): string[] {
     if (this.#live.length === 0 || !this.#budget.isBaselineSpent) return [];
     return [
-      `The recorded baseline ended after ${this.folded} episodes, before every candidate had its verdict; record a longer one, or play the baseline along.`,
+      `The recorded baseline ended after ${this.folded} episodes, before every candidate had its verdict; record a longer one, or give the checkpoint of the baseline.`,
     ];
   }
 }

@@ -18,7 +18,7 @@ export async function refuseGone(
     const origin = content.uri === undefined ? '' : `, and ${content.uri} does not have it either`;
     throw new InputError(
       'replay.gone',
-      `${names} (${content.digest}) is not in the store any more${origin}; evaluate the same content again, which brings it back`,
+      `${names} (${content.digest}) is no longer in the store${origin}; evaluate the same content again to restore it`,
       { cause: error },
     );
   }

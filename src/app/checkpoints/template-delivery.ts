@@ -19,11 +19,14 @@ export function planTemplateDelivery(
   if (delivery === 'auto' || delivery === 'upload') return delivery;
   const createRefusal = (problem: string, remedy: string): InputError =>
     new InputError('template.delivery', `templates.${name}.delivery is ${delivery}, but ${problem}; ${remedy}`);
-  if (!plugin.fetches) throw createRefusal('sandboxes of this machine share one copy of what is here, and fetch nothing', 'set it to auto');
+  if (!plugin.fetches) throw createRefusal('sandboxes of this machine share one copy of the files, and fetch nothing', 'set it to auto');
   if (url === 'none')
-    throw createRefusal('delivery.url is none, so there is nowhere to fetch from', 'set delivery.url to how sandboxes reach this Muster');
+    throw createRefusal(
+      'delivery.url is not set, so sandboxes have no address to fetch from',
+      'set delivery.url to how sandboxes reach this Muster',
+    );
   if (command !== undefined)
-    throw createRefusal('what fetches comes with the Python runner, and the template has a command of its own', 'set it to upload');
+    throw createRefusal('only the Python runner fetches files, and the template has its own command', 'set it to upload');
   const refusal = plugin.refusesFetching(delivery === 'node-cache' ? 'shared-cache' : delivery, settings);
   if (refusal) throw createRefusal(refusal.problem, refusal.remedy);
   return delivery;

@@ -127,6 +127,6 @@ export async function readSuite(path: string): Promise<NewEvaluation['suite']> {
   if (suite.files === undefined) return suite;
   throw new InputError(
     'suite.files',
-    `${path}: files: a suite that is sent cannot bring modules; name it in server.suites of the server, and give that name here`,
+    `${path}: files: a suite that is sent cannot contain modules; name it in server.suites of the server, and give that name here`,
   );
 }

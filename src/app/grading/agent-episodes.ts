@@ -157,7 +157,7 @@ export class AgentEpisodes implements AgentStage {
     if (open.task.digest === place.digest) return open;
     throw new InfrastructureError(
       'store.task',
-      `task ${named.name} was accepted as ${place.digest}, and is ${open.task.digest} to this version of Muster; ask for the evaluation again`,
+      `task ${named.name} was accepted as ${place.digest}, and is ${open.task.digest} to this version of Muster; request the evaluation again`,
     );
   }
 }
@@ -168,12 +168,12 @@ async function readAgent({ kind, files: [file] }: StoredCheckpoint): Promise<Age
   if (isWeightsFile(file.path))
     throw new InputError(
       'agent.invalid',
-      `${file.path} has the name of a checkpoint's file, and this suite has tasks for agents; expected an agent: oracle, nop, or a file that says what an agent does`,
+      `${file.path} has the name of a checkpoint's file, and this suite has tasks for agents; expected oracle, nop, or an agent's file`,
     );
   if (file.size > AGENT_BYTES)
     throw new InputError(
       'agent.invalid',
-      `${file.path} has ${formatExactBytes(file.size)}; a file that says what an agent does has at most ${formatExactBytes(AGENT_BYTES)}`,
+      `${file.path} has ${formatExactBytes(file.size)}; an agent's file has at most ${formatExactBytes(AGENT_BYTES)}`,
     );
   return parseAgent(file.path, parseYamlLayer(file.path, await readFile(file.hostPath, 'utf8'), 'agent.invalid').value);
 }

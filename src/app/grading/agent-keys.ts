@@ -5,8 +5,5 @@ export function readKey(variable: string | undefined): string | undefined {
   if (variable === undefined) return undefined;
   const key = process.env[variable];
   if (key !== undefined && key !== '') return key;
-  throw new InputError(
-    'agent.key',
-    `keyVariable: the environment variable ${variable} is not set; set it to the key that the agent's file is about`,
-  );
+  throw new InputError('agent.key', `keyVariable: the environment variable ${variable} is not set; set it to the key for the agent's file`);
 }

@@ -147,7 +147,7 @@ export class GradingPools implements AsyncDisposable {
     const plugin = getPlugin({ provider: settings?.provider ?? 'bubblewrap' });
     if (!plugin.workspace || !settings) {
       const remedy = 'set templates.local.provider to bubblewrap, gvisor, docker, kubernetes, cloud-build or e2b';
-      throw new InputError('provider.no-workspaces', `provider ${plugin.name} makes no sandboxes that commands are run in; ${remedy}`);
+      throw new InputError('provider.no-workspaces', `provider ${plugin.name} makes no sandboxes in which commands can run; ${remedy}`);
     }
     await assertSourcesExist('local', settings.mounts);
     const signal = this.#closing.signal;

@@ -22,13 +22,13 @@ export class OfferServers implements AsyncDisposable {
     if (!this.#mayListen)
       throw new InputError(
         'agent.external',
-        'agent: external listens at an address of its own, which a server does for no caller; evaluate it with "muster eval", or let it play the arena of the server',
+        'agent: external listens at its own address, which a server does not do for callers; evaluate it with "muster eval", or let it play the arena of the server',
       );
     const open = this.#servers.get(listen);
     if (open && open.digest !== digest)
       throw new InputError(
         'agent.listen',
-        `listen: ${listen} is that of another agent of this evaluation; give each agent a port of its own`,
+        `listen: ${listen} is also that of another agent of this evaluation; give each agent its own port`,
       );
     const opening = open?.opening ?? this.#listen(listen, readKey(keyVariable));
     this.#servers.set(listen, { digest, opening });

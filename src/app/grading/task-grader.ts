@@ -104,6 +104,6 @@ function getStep({ id, steps }: Task, name: string | undefined): TaskStep {
   if (found) return found;
   throw new InputError(
     'task.step',
-    name === undefined ? `task ${id} has the steps ${names}; say which: --step` : `task ${id} has no step "${name}"; it has ${names}`,
+    name === undefined ? `task ${id} has the steps ${names}; choose one with --step` : `task ${id} has no step "${name}"; it has ${names}`,
   );
 }

@@ -46,7 +46,7 @@ export async function hardenTask(grader: TaskGrader, terms: HardenTerms, signal:
     throw new InputError('task.case-name', `"${name}": expected a name of 1 to 64 letters, digits, ".", "_" or "-"; give one: --name`);
   const { files, problem } = await readSubmission(terms.submission, WHOLE);
   if (problem !== undefined) throw new InputError('task.case', `${terms.submission}: ${problem}`);
-  if (files.length === 0) throw new InputError('task.case', `${terms.submission}: is empty; expected what an agent has left behind`);
+  if (files.length === 0) throw new InputError('task.case', `${terms.submission}: is empty; expected the files that an agent has left`);
   const place = terms.role === 'cheat' ? 'cheats' : 'twins';
   const isKnown = await isTheSame(terms, `${place}/${name}`, files);
   if (!isKnown) await writeTask(join(terms.task, place, name), { name, notices: [], files: files.map(toWrittenCase) });
@@ -71,7 +71,10 @@ async function isTheSame({ task: directory, submission }: HardenTerms, place: st
   const byPath = new Map(files.map((file) => [`${place}${file.path}`, file]));
   const same = await Promise.all(there.map(async ({ path }) => byPath.get(path)?.content.equals(await content.read(path)) === true));
   if (there.length === files.length && same.every(Boolean)) return true;
-  throw new InputError('task.case-exists', `${directory}/${place}: is another submission than ${submission}; give this one a name: --name`);
+  throw new InputError(
+    'task.case-exists',
+    `${directory}/${place}: is a different submission from ${submission}; give this one another name with --name`,
+  );
 }
 
 function toWrittenCase({ path, content, executable }: WorkspaceFile): {

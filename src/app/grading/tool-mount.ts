@@ -30,7 +30,7 @@ async function findPytest(): Promise<string> {
   } catch (cause) {
     throw new InfrastructureError(
       'tool.missing',
-      `pytest is not installed in ${source}; run npm run setup in a checkout, or install the package anew`,
+      `pytest is not installed in ${source}; run npm run setup in a checkout, or install the package again`,
       { cause },
     );
   }

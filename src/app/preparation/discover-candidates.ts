@@ -70,7 +70,7 @@ async function discoverMutations(
   try {
     const detected = detectLanguage(files, context.testArguments);
     const covered = await readCoverage(context, detected, files, signal);
-    if (typeof covered === 'string') return refuse('discover', `the tests do not say what they cover; they printed: ${covered}`);
+    if (typeof covered === 'string') return refuse('discover', `the tests reported no coverage; they printed: ${covered}`);
     const found = chooseMutations(await findMutations(context, detected, files, covered, signal), most);
     if (found.length === 0) return refuse('discover', 'no covered line can be broken');
     return found.map((candidate) => {

@@ -76,11 +76,11 @@ export class OrderLibrary implements Library {
     }
     // The path would be on the server, in any directory that it can read.
     if ('files' in reference && !this.#isOwn)
-      throw new InputError('suite.files', 'suite.files: a suite that is sent cannot bring modules; name it in server.suites instead');
+      throw new InputError('suite.files', 'suite.files: a suite that is sent cannot contain modules; name it in server.suites instead');
     if (isMapping(reference['tasks']) && !this.#isOwn)
       throw new InputError(
         'suite.tasks',
-        'suite.tasks: a suite that is sent cannot bring tasks for agents; name it in server.suites instead',
+        'suite.tasks: a suite that is sent cannot contain tasks for agents; name it in server.suites instead',
       );
     const read = await readSuite({ suite: reference, ...(stop ? { stop } : {}) });
     if (!this.#isOwn) assertInlineEntries(read.parsed, this.#runtime.config.server.inlineModules);

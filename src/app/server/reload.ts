@@ -43,13 +43,13 @@ export async function reload({ read, runtime, pools, bounds, webhooks, findProbl
     runtime.configure(config);
     bounds.onChanged();
     webhooks.look();
-    log.info({ changed }, 'the configuration was read anew');
+    log.info({ changed }, 'the configuration was read again');
     if (pending.length > 0) log.warn({ pending }, 'these settings are others once Muster is started again');
     return { kind: 'reloaded', changed, pending, problems: await findProblems() };
   } catch (error) {
     if (!(error instanceof MusterError)) throw error;
     const problem = getMessage(error);
-    log.warn({ problem }, 'the configuration could not be read anew, and the one in force stays');
+    log.warn({ problem }, 'the configuration could not be read again, and the one in force stays');
     return { kind: 'refused', problem };
   }
 }

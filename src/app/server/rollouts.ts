@@ -139,7 +139,7 @@ class OpenedRollout implements OpenRollout {
     await endpoint.settle();
     const [played, ...others] = trajectories;
     if (others.length > 0)
-      throw new InputError('rollouts.steps', `task ${played?.task} has several steps; expected one: groups are of tasks of one step`);
+      throw new InputError('rollouts.steps', `task ${played?.task} has several steps; expected one: groups need tasks of one step`);
     if (played !== undefined && outcome.kind !== 'lost') return { kind: 'played', trajectory: played };
     return { kind: 'lost', detail: outcome.kind === 'lost' ? outcome.detail : 'no model has acted' };
   }

@@ -230,6 +230,6 @@ async function listen({ server }: Config, on: (host: string, port: number) => Pr
       throw new InputError('server.port', `server.port: ${host}:${port} is taken; name another port, or 0 for any that is free`, {
         cause: error,
       });
-    throw new InfrastructureError('server.listen', `${host}:${port} cannot be listened on: ${getMessage(error)}`, { cause: error });
+    throw new InfrastructureError('server.listen', `${host}:${port} cannot be used to listen: ${getMessage(error)}`, { cause: error });
   }
 }

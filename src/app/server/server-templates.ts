@@ -75,6 +75,6 @@ const OF_TEMPLATES = /^(?:python|template|provider|image|docker|e2b|kubernetes|c
 /** The error that a caller sees. A template that cannot be used is InfrastructureError `server.template`: the operator has to correct it. */
 export function attributeToOperator(error: unknown, template: string): unknown {
   if (!(error instanceof InputError) || !OF_TEMPLATES.test(error.code)) return error;
-  const message = `this server cannot make sandboxes of its template "${template}": ${error.message}. Ask the server's operator to mend that ("muster doctor" tries it)`;
+  const message = `this server cannot make sandboxes of its template "${template}": ${error.message}. Ask the server's operator to correct that ("muster doctor" tries it)`;
   return new InfrastructureError('server.template', message, { cause: error });
 }

@@ -25,7 +25,7 @@ export function createStarter(): Starter {
 export function toChildConfig(config: Config): Config {
   const { server } = config;
   if (server.access === 'tokens') {
-    throw new InputError('serve.child', 'with --child the server makes the one token that it takes; leave server.access at "off"');
+    throw new InputError('serve.child', 'with --child the server accepts only the token that it makes; leave server.access at "off"');
   }
   return { ...config, server: { ...server, host: '127.0.0.1', port: 0, drainSeconds: 0 } };
 }

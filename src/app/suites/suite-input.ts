@@ -74,7 +74,7 @@ export async function blameAgent<Value>(adding: Promise<Value>, written: string,
   } catch (error) {
     if (!(error instanceof InputError) || error.code !== 'checkpoint.missing') throw error;
     if (isAgent) {
-      const expected = `agent: expected ${names.join(', ')}, or a file that says what an agent does`;
+      const expected = `agent: expected ${names.join(', ')}, or an agent's file`;
       const found = error.message.replace(/^checkpoint: /, '');
       throw new InputError(error.code, `${expected}; ${found}${suggestNames(written, names)}`, { cause: error });
     }
@@ -95,7 +95,7 @@ function isWithin(path: string, directory: string): boolean {
 function holdsItself(written: Layer, files: string | undefined): InputError {
   return new InputError(
     'suite.files',
-    `${written.findOrigin(['files'])}: files: "${files}" has the suite file itself in it: whatever is changed or saved there (a checkpoint, results) would make another suite; expected a directory with nothing but what the environment needs: move its modules into one, such as "environment", and name that`,
+    `${written.findOrigin(['files'])}: files: "${files}" contains the suite file: every file that is changed or saved there (a checkpoint, results) would make another suite; expected a directory with only the files of the environment: move its modules into one, such as "environment", and name that`,
   );
 }
 

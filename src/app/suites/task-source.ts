@@ -36,7 +36,7 @@ export async function findTasks({ from, only, weights }: TaskSource, base: strin
     if (!listed.some(({ directory, task }) => isCalled(name, directory, task))) throw createUnknownTaskError(name, listed, where);
   const found = wanted.map(({ directory, task, problem }): FoundTask => {
     if (task === null)
-      throw new InputError('suite.tasks', `${where}: a task cannot be played: ${problem}; mend it, or name others in tasks.only`);
+      throw new InputError('suite.tasks', `${where}: a task cannot be played: ${problem}; correct it, or name others in tasks.only`);
     return { directory, task };
   });
   const isOne = found.some(({ directory }) => resolve(directory) === top);

@@ -104,7 +104,7 @@ export class FiguresThread implements AsyncDisposable {
 function createFailedError(why: string): InfrastructureError {
   return new InfrastructureError(
     'figures.failed',
-    `the figures of an evaluation could not be worked out: ${why}; its episodes are kept, ask again`,
+    `the figures of an evaluation could not be computed: ${why}; its episodes are stored, try again`,
   );
 }
 

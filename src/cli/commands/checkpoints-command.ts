@@ -86,9 +86,9 @@ function createVerifyCommand(open: OpenCheckpoints): Command {
   return new Command('verify')
     .summary('read all files of the checkpoint store, and tell which are not what they were')
     .description(
-      'Hashes what is kept as it is, and rebuilds in memory what is kept as a delta. Musters that use the store may go on meanwhile. Nothing that is damaged is ever played, whether this has been run or not.',
+      'Hashes what is kept as it is, and rebuilds in memory what is kept as a delta. Musters that use the store may continue meanwhile. Nothing that is damaged is ever played, whether this has been run or not.',
     )
-    .option('--remove', 'take out what is damaged, so that it is brought anew')
+    .option('--remove', 'remove damaged files, so that they are sent again')
     .option('--json', 'print exactly one JSON document on stdout')
     .option('--config <file>', 'configuration file that says where the store is (default: config/default.yaml alone)')
     .addHelpText('after', '\nExit codes: 0 all is intact, 2 bad configuration, 3 something is damaged, or the store cannot be read')

@@ -13,7 +13,7 @@ export function createGrantCommand(connect: Connect): Command {
   return new Command('grant')
     .summary('let other principals use a checkpoint on a server')
     .description(
-      'A checkpoint on a server may be used by the principals that brought it, and by those that one of them, an operator or the configuration (server.grants) has granted it. Asks the server with the token in MUSTER_TOKEN.',
+      'A checkpoint on a server may be used by the principals that sent it, and by those to which one of them, an operator or the configuration (server.grants) has granted it. Asks the server with the token in MUSTER_TOKEN.',
     )
     .addCommand(createAddCommand(connect))
     .addCommand(createListCommand(connect))
@@ -67,7 +67,7 @@ function formatGrantLines(grants: readonly Grant[]): readonly string[] {
 function formatRevokedLine(revoked: readonly Grant[], digest: string, principal: string): string {
   return revoked.length === 0
     ? `there was no grant of ${digest} to ${principal}`
-    : `${principal} may no longer use ${digest}, unless it has brought it or server.grants lets it`;
+    : `${principal} may no longer use ${digest}, unless it has sent it or server.grants allows it`;
 }
 
 /** @throws InputError `checkpoint.sha256` */

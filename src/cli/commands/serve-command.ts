@@ -17,13 +17,13 @@ Address, port and all else are settings: server.host, server.port in the file, o
 SIGTERM and SIGINT drain it: what is played may finish (server.drainSeconds), the rest is given back.
 With --child the address is any free port of loopback, for one token: a line of JSON on stdout, { url, token, version }, says that the
 server listens. It ends when its stdin does, however the program that holds the other end came to its end.
-SIGHUP has it read its configuration anew; what is under way goes on.`;
+SIGHUP makes it read its configuration again; running evaluations continue.`;
 
 /** @param serve starts the server for flags. */
 export function createServeCommand(serve: (flags: ServeFlags) => Promise<RunningServer>): Command {
   return new Command('serve')
     .summary('evaluate for many callers, over HTTP')
-    .description('Accepts evaluations over HTTP, plays them, and goes on with them after a restart, however it came about.')
+    .description('Accepts evaluations over HTTP, plays them, and continues them after any restart.')
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
     .option('--child', 'serve the program that starts it, and end with it')
     .addHelpText('after', HELP)
@@ -82,7 +82,7 @@ function listenForHangUp(): Reloads {
 function reloadText(result: Reload): string {
   switch (result.kind) {
     case 'refused':
-      return `the configuration in force stays; mend this and send the signal again:\n${result.problem}`;
+      return `the configuration in force stays; correct this and send the signal again:\n${result.problem}`;
     case 'reloaded': {
       const changed = result.changed.length === 0 ? 'nothing has changed' : `changed ${result.changed.join(', ')}`;
       const pending = result.pending.length === 0 ? [] : [`; these take a restart: ${result.pending.join(', ')}`];

@@ -96,7 +96,7 @@ export function createPoolCommand(connect: Connect): Command {
     if (Object.keys(wanted).length === 0)
       throw new InputError(
         'flags.scale',
-        'expected what to change: --min, --max or --warm with a number; "muster pool list" shows what they are',
+        'expected a change: --min, --max or --warm with a number; "muster pool list" shows the present values',
       );
     await change(name, wanted, flags);
   });

@@ -61,7 +61,7 @@ export function createSubmitCommand(context: SubmitContext): Command {
     .option('--base <path>', 'a checkpoint that the server may have, such as the one before: only what differs from it is sent')
     .option('--run <name>', 'the training run that they belong to')
     .option('--step <number>', 'how far the run had got', parseWholeNumberFromZero)
-    .option('--no-cache', 'play every episode anew')
+    .option('--no-cache', 'play every episode again')
     .option('--key <text>', 'idempotency key: sent again with it, it is the same request (one checkpoint only)')
     .option('-w, --watch', 'wait for the answers');
   return addServerFlags(addStopFlags(command))

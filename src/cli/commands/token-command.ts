@@ -107,7 +107,7 @@ function parseIdArgument(text: string): TokenId {
   try {
     return parseTokenId(text);
   } catch (error) {
-    throw new InputError('token.id', `${getMessage(error)}; "muster token list" says which there are`, { cause: error });
+    throw new InputError('token.id', `${getMessage(error)}; "muster token list" lists them`, { cause: error });
   }
 }
 

@@ -27,7 +27,7 @@ function parseSink(value: string): string {
   if (!SINKS.includes(name)) throw new InvalidArgumentError(`expected one of ${SINKS.join(', ')}.`);
   if (directory === '') throw new InvalidArgumentError(`expected a directory after "${name}:".`);
   if (directory !== undefined && !WITH_DIRECTORY.has(name))
-    throw new InvalidArgumentError(`${name} takes no directory; its own settings say where it keeps runs.`);
+    throw new InvalidArgumentError(`${name} takes no directory; its own settings name the directory of runs.`);
   return value;
 }
 

@@ -1,7 +1,7 @@
 import { formatNotice } from './error-report.ts';
 
 const EARLIER = {
-  resumed: () => 'goes on with the episodes that an earlier run kept there',
+  resumed: () => 'continues with the episodes that an earlier run kept there',
   'begun-anew': () => 'every episode of an earlier run failed there; they are played again',
   complete: (run: string) => `this ${run} is complete; its summary is shown again, and nothing is played`,
 } as const;

@@ -22,7 +22,7 @@ export function getAnswer(evaluation: EvaluationResource): Summary | ComparisonS
       if (known) return known;
       throw new InfrastructureError(
         'server.answer',
-        `${id} is finished, and its summary is of a form that this client does not know; update it`,
+        `${id} is finished, and this client does not know the form of its summary; update the client`,
       );
     case 'cancelled':
     case 'failed':

@@ -88,7 +88,7 @@ export class RolloutsClient {
   async #acknowledgeOwn(stream: string, group: DeliveredGroup, signal: AbortSignal | undefined): Promise<void> {
     const [answer] = await this.acknowledge(stream, [group], signal);
     if (answer?.result === 'acknowledged' || answer?.result === 'repeated') return;
-    const why = 'its lease was over before it was acknowledged, and another may have it by now; ask for a longer one';
+    const why = 'its lease ended before it was acknowledged, and another trainer may have it; request a longer lease';
     throw new InfrastructureError('rollouts.lease-lost', `${group.group}: ${why}`);
   }
 }

@@ -28,11 +28,11 @@ function suggestScheme(given: string): string {
 export function checkSendableToken(token: string | undefined, url: string, plainHttp: boolean, name = 'token'): string | undefined {
   if (token === undefined || token === '') return undefined;
   if (!/^[\x21-\x7e]+$/.test(token))
-    throw new InputError('client.token', `${name}: expected visible ASCII characters alone; is there a space or a line break in it?`);
+    throw new InputError('client.token', `${name}: expected only visible ASCII characters; is there a space or a line break in it?`);
   const { protocol, hostname } = new URL(url);
   if (protocol === 'https:' || plainHttp || isLoopback(hostname)) return token;
   throw new InputError(
     'client.plain-http',
-    `${url}: the token would be readable on its way; use https:, or allow plain HTTP where the network is your own`,
+    `${url}: the token would be sent unencrypted; use https:, or allow plain HTTP if the network is your own`,
   );
 }

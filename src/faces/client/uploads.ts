@@ -150,7 +150,7 @@ export class Uploader {
 
 function createPartCall({ digest, kind, name, size }: Content, begin: number, part: Uint8Array, signal: AbortSignal): Call {
   if (part.length === 0 && begin < size)
-    throw new InputError('checkpoint.changed', `checkpoint: a file of ${size} bytes has become shorter while it was sent; send it again`);
+    throw new InputError('checkpoint.changed', `checkpoint: a file of ${size} bytes became shorter while it was sent; send it again`);
   return {
     method: 'PUT',
     path: buildPath(digest, { kind, ...(name === undefined ? {} : { name }) }),

@@ -163,6 +163,6 @@ function refuseUnknown(app: FastifyInstance, methods: AllowedMethods): void {
     const asked = `${method} ${url.split('?')[0]}`;
     const allowed = methods.listMethods(url);
     if (allowed.length > 0) throw new MethodNotAllowedError(asked, allowed);
-    throw new InputError('request.not-found', `there is no ${asked}; /docs lists what there is`);
+    throw new InputError('request.not-found', `there is no ${asked}; /docs lists the calls`);
   });
 }

@@ -40,7 +40,7 @@ const ITEMS_OF_THE_DOCUMENT = 4;
 export function parseYamlDocument(text: string, lines: LineCounter): Document.Parsed {
   const { characters, tokens: mostTokens, depth } = YAML_BOUNDS;
   if (text.length > characters) throw new YamlProblem(1, `the text has ${text.length} characters; at most ${characters} are read`);
-  if (text.includes('\0') || text.startsWith('\uFFFD')) throw new YamlProblem(1, 'this is no text in UTF-8; expected YAML, saved as UTF-8');
+  if (text.includes('\0') || text.startsWith('\uFFFD')) throw new YamlProblem(1, 'this is not UTF-8 text; expected YAML, saved as UTF-8');
   lines.addNewLine(0);
   const parser = new Parser(lines.addNewLine);
   // Duplicate keys are detected elsewhere: the composer would compare each key with all others.
@@ -64,5 +64,5 @@ export function parseYamlDocument(text: string, lines: LineCounter): Document.Pa
 }
 
 export function createTooDeepProblem(line: number): YamlProblem {
-  return new YamlProblem(line, `more than ${YAML_BOUNDS.depth} lists and mappings stand in one another`);
+  return new YamlProblem(line, `more than ${YAML_BOUNDS.depth} lists and mappings are nested`);
 }

@@ -71,7 +71,7 @@ class Measure {
     if (isAlias(key) || (key !== null && !isScalar(key)))
       throw new YamlProblem(this.#line, 'a key is a list, a mapping or an alias; expected plain text');
     const name = String(key === null ? null : key.value);
-    if (others.has(name)) throw new YamlProblem(this.#line, `the key ${JSON.stringify(name.slice(0, 200))} stands twice; expected it once`);
+    if (others.has(name)) throw new YamlProblem(this.#line, `the key ${JSON.stringify(name.slice(0, 200))} occurs twice; expected it once`);
     others.add(name);
   }
 }

@@ -59,7 +59,7 @@ function getDistribution({ suite, baseline }: PlanRequest): Distribution | undef
   if (suite.stop.rule === 'fixed') return undefined;
   throw new InputError(
     'plan.baseline-missing',
-    'the suite declares no reward.bounds, so nothing is known of its returns; give an evaluation of it as --baseline ("muster eval --episodes 100 --out DIR" makes one)',
+    'the suite declares no reward.bounds, so its returns are unknown; give an evaluation of it as --baseline ("muster eval --episodes 100 --out DIR" makes one)',
   );
 }
 

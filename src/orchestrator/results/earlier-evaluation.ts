@@ -65,7 +65,7 @@ export function classifyEarlierEvaluation(earlier: EarlierFiles, asked: Evaluati
 
 export function classifyEarlierComparison(earlier: EarlierFiles, asked: ComparisonFacts): EarlierRunKind<ComparisonSummary> {
   const facts = comparisonSchema.safeParse(earlier.configuration);
-  if (!facts.success) return { kind: 'other', difference: 'what is not a comparison that this Muster could go on with' };
+  if (!facts.success) return { kind: 'other', difference: 'a file that is not a comparison that this Muster can continue' };
   if (!isSame(pickCompared(facts.data), pickCompared(asked)))
     return { kind: 'other', difference: 'a comparison of other checkpoints, or of the same in another order' };
   if (!isSame(facts.data.terms, asked.terms))

@@ -30,7 +30,7 @@ function listEvaluations(file: string, summary: unknown): readonly Summary[] {
     case 'muster.summaries/1':
       return parseRecord(summariesSchema, summary, file, OTHER).summaries;
     case 'muster.comparison/1':
-      throw new InputError('results.mixed', `${file} is of a comparison, and cannot be reported together with others; give it alone`);
+      throw new InputError('results.mixed', `${file} is a comparison, and cannot be reported together with other results; give it alone`);
     default:
       return [parseRecord(summarySchema, summary, file, OTHER)];
   }

@@ -216,7 +216,7 @@ export class EpisodeRun<Running extends RunningFigures> {
           shouldRetry: ({ error }) => error instanceof InfrastructureError,
           onFailedAttempt: ({ error, retriesLeft }) => {
             if (error instanceof InfrastructureError)
-              this.#context.log.warn({ error: error.message, retriesLeft }, 'a sandbox was of no use');
+              this.#context.log.warn({ error: error.message, retriesLeft }, 'a sandbox could not be used');
           },
         });
         // One worker is enough to watch for stragglers; slots are taken again when there is work.

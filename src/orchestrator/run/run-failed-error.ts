@@ -21,7 +21,7 @@ export class AllFailedError<Document> extends InputError {
 
   /** @param failures what failed, how often, and with which error. */
   constructor(run: keyof typeof ALL_FAILED, failures: string, partial: Document) {
-    const remedy = 'mend what fails; or, where failing is an answer, declare "failures: scored" with failureScores in the suite';
+    const remedy = 'correct the cause; or, if failures are an answer, declare "failures: scored" with failureScores in the suite';
     super(ALL_FAILED[run], `${failures}\n${remedy}`);
     this.partial = partial;
   }

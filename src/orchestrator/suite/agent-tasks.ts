@@ -37,7 +37,7 @@ export function getAgentTask({ entry, kwargs }: Pick<Environment, 'entry' | 'kwa
   if (!entry.startsWith(ENTRY)) return undefined;
   const parsed = agentTaskSchema.safeParse(kwargs);
   if (parsed.success) return parsed.data;
-  throw new InputError('suite.task', `${entry}: expected "tasks: { from: DIRECTORY }": only Muster itself writes tasks for agents out`);
+  throw new InputError('suite.task', `${entry}: expected "tasks: { from: DIRECTORY }": only Muster itself lists tasks for agents`);
 }
 
 /** Whether agents play the suite, and not policies. */

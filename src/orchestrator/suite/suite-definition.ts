@@ -109,7 +109,7 @@ export function parseWrittenSuite(layer: Layer): WrittenSuite {
   if (isMapping(layer.value) && Object.keys(layer.value).length === 0)
     throw new InputError(
       'suite.invalid',
-      `${layer.findOrigin([])}: nothing is in it; expected a suite with name, environment, reward.bounds and stop (docs/suites.md)`,
+      `${layer.findOrigin([])}: it is empty; expected a suite with name, environment, reward.bounds and stop (docs/suites.md)`,
     );
   const parsed = suiteSchema.safeParse(layer.value);
   if (!parsed.success) throw createInvalidError(layer, listProblems(parsed.error, layer.value, KNOWN));
@@ -124,7 +124,7 @@ export function parseSuite(layer: Layer): ParsedSuite {
   if (Array.isArray(tasks)) return withTasks(written, tasks);
   throw new InputError(
     'suite.tasks',
-    `${layer.findOrigin(['tasks'])}: tasks.from: "${tasks.from}" names a directory; a suite that is sent cannot bring tasks for agents: they are code`,
+    `${layer.findOrigin(['tasks'])}: tasks.from: "${tasks.from}" names a directory; a suite that is sent cannot contain tasks for agents: they are code`,
   );
 }
 

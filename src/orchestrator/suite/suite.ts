@@ -139,7 +139,7 @@ const successSchema = z
 const boundsSchema = z
   .tuple([z.number(), z.number()])
   .refine(([low, high]) => low < high, 'expected [lowest, highest] with lowest < highest')
-  .describe('every return lies in [lowest, highest]; one that does not is a failed episode');
+  .describe('every return is in [lowest, highest]; otherwise the episode fails');
 
 export const suiteSchema = z
   .strictObject({

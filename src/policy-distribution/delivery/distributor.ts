@@ -87,7 +87,7 @@ export class Distributor {
         if (signal.aborted || next === undefined || !isFetchFailure(error)) throw error;
         log.warn(
           { checkpoint: stored.digest, way: WAY_NAMES[way], next: WAY_NAMES[next], error: getMessage(error) },
-          'a checkpoint is brought in another way',
+          'a checkpoint is delivered in another way',
         );
       }
     }
@@ -118,7 +118,7 @@ export class Distributor {
     const { origin } = this.#options;
     const fetching = capabilities?.fetching;
     if (!origin || !fetching)
-      throw new InfrastructureError(FETCH, `${stored.digest} cannot be fetched (${WAY_NAMES[way]}): there is nothing to do it with`);
+      throw new InfrastructureError(FETCH, `${stored.digest} cannot be fetched (${WAY_NAMES[way]}): the sandbox has no program for it`);
     const files: LinkedFile[] = [];
     for (const { path, size, digest } of stored.files)
       files.push({ path, size, digest, ...(await origin.link({ path, size, digest }, stored.digest, signal)) });

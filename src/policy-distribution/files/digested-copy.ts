@@ -21,10 +21,10 @@ export interface CopyOptions {
 }
 
 /**
- * Writes bytes into an empty file and hashes them on the way: the hashed bytes are the written ones, from the same memory, and nothing is
+ * Writes bytes into an empty file and hashes them in the same pass: hash and file get the same memory, and nothing is
  * read again. Reading, writing and hashing run in parallel.
  *
- * @param size expected bytes. @throws InfrastructureError `store.full`, `store.unusable`; errors of `bytes` as they are.
+ * @param size expected bytes. @throws InfrastructureError `store.full`, `store.unusable`; and the errors of `bytes`.
  */
 export async function copyInto(
   handle: FileHandle,
@@ -69,7 +69,7 @@ export async function digestPieces(bytes: AsyncIterable<Uint8Array>, size: numbe
   return { digest: await hash.digest(), size: hashed };
 }
 
-/** Hashes a file where it lies. */
+/** Hashes a file in place. */
 export async function digestFile(
   handle: FileHandle,
   path: string,
@@ -93,7 +93,7 @@ class BlockWriter {
   readonly #handle: FileHandle;
   readonly #path: string;
   readonly #hash: BlockDigest;
-  /** After so many bytes. */
+  /** Bytes between two flushes to the disk. */
   readonly #syncs: number;
   readonly #direct: DirectWriter | undefined;
   #written = 0;

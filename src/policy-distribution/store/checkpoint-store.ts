@@ -244,7 +244,7 @@ export class CheckpointStore {
       this.#marks.note(buildMark(stored));
       return stored;
     }
-    throw new InfrastructureError('store.removed', `store: files of ${stored.digest} were removed while it was brought; bring it again`);
+    throw new InfrastructureError('store.removed', `store: files of ${stored.digest} were removed while it was added; add it again`);
   }
 
   /** A checkpoint all of whose files are unchanged since this process stored it, and still stored; undefined when it has to be examined again. */

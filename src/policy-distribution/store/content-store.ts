@@ -112,7 +112,7 @@ export class ContentStore {
     if (digest !== expected) {
       throw new InputError(
         'checkpoint.digest',
-        `checkpoint: ${size} bytes came with the digest ${digest}; expected ${expected}. Was the file changed while it was sent? Send it anew`,
+        `checkpoint: ${size} bytes came with the digest ${digest}; expected ${expected}. Was the file changed while it was sent? Send it again`,
       );
     }
     await inspect((position, length) => translateErrors(path, () => readAt(handle, position, length)), size, digest);

@@ -21,7 +21,7 @@ export async function readIndex(delta: Stretches, address: string): Promise<Delt
   if (length > INDEX_BOUNDS.bytes || begin < MAGIC.length) throw new MalformedDelta(`its index claims ${length} bytes`);
   const packed = Buffer.alloc(length);
   await delta.readInto(packed, begin);
-  if (crc32(packed) !== tail.readUInt32LE(4)) throw new MalformedDelta('its index has another checksum than it should');
+  if (crc32(packed) !== tail.readUInt32LE(4)) throw new MalformedDelta('its index has a wrong checksum');
   const json = decompress(packed, INDEX_BOUNDS.bytes);
   const order = { address, size: json.length, payloadBytes: begin - MAGIC.length };
   return untrustedFiles.read('deltaIndex', order, async (position, count) => json.subarray(position, position + count));
@@ -82,7 +82,7 @@ export class DeltaFile implements Stretches {
       const block = await this.#read(place);
       checksum = crc32(block, place.within === 0 ? 0 : checksum);
       if (place.within + place.length === place.segment.size && checksum !== place.segment.crc32)
-        throw new MalformedDelta(`${JSON.stringify(place.segment.name.slice(0, 200))} has another checksum than it should`);
+        throw new MalformedDelta(`${JSON.stringify(place.segment.name.slice(0, 200))} has a wrong checksum`);
       yield block;
     }
   }

@@ -158,7 +158,7 @@ async function applyDeltas(base: FileStretches, deltas: readonly FileStretches[]
 /** @returns an InfrastructureError `store.damaged` for what is no delta any more, anything else as it is. */
 export function toDamage(path: string, error: unknown): unknown {
   if (!(error instanceof MalformedDelta)) return error;
-  const remedy = '"muster checkpoints verify --remove" takes out what is damaged; then bring the checkpoint anew';
+  const remedy = '"muster checkpoints verify --remove" removes the damaged files; then send the checkpoint again';
   return new InfrastructureError('store.damaged', `store: ${path} is damaged: ${error.message}; ${remedy}`, { cause: error });
 }
 

@@ -47,7 +47,7 @@ export async function keepDelta(
       if (found !== expected)
         throw new InputError(
           'checkpoint.digest',
-          `checkpoint: what the delta gives has the digest ${found}; expected ${expected}. Send the whole file`,
+          `checkpoint: the decoded delta has the digest ${found}; expected ${expected}. Send the whole file`,
         );
       await untrustedFiles.read('check', { path: name, address: name, size }, readAt);
     });
@@ -61,7 +61,7 @@ async function openBase({ base }: DeltaIndex, contents: StoredContents, usable: 
   const object = (await usable([base.digest])).has(base.digest) ? await contents.find(base.digest) : undefined;
   const file = object && (await FileStretches.open(object.hostPath));
   if (file) return file;
-  throw new InputError('checkpoint.base', `checkpoint: ${base.digest}, the base of the delta, is not here; send the whole file`);
+  throw new InputError('checkpoint.base', `checkpoint: ${base.digest}, the base of the delta, is not on the server; send the whole file`);
 }
 
 async function* stopOnAbort(signal: AbortSignal, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -72,7 +72,7 @@ async function* stopOnAbort(signal: AbortSignal, pieces: AsyncIterable<Uint8Arra
 }
 
 function createRefusalError(expected: Digest, problem: string, cause?: unknown): InputError {
-  return new InputError('checkpoint.delta', `checkpoint: what was sent is no delta of ${expected}: ${problem}; send the whole file`, {
+  return new InputError('checkpoint.delta', `checkpoint: the sent bytes are not a delta of ${expected}: ${problem}; send the whole file`, {
     cause,
   });
 }

@@ -50,7 +50,7 @@ export class UploadOffsetError extends InputError {
   constructor(part: UploadPart, received: number) {
     super(
       'upload.offset',
-      `upload of ${part.digest}: the part begins at byte ${part.offset}, and ${received} bytes have come; go on from byte ${received}, or start anew from 0`,
+      `upload of ${part.digest}: the part begins at byte ${part.offset}, and ${received} bytes have arrived; continue from byte ${received}, or start again from 0`,
     );
     this.received = received;
   }
@@ -107,7 +107,7 @@ export class Uploads implements AsyncDisposable {
     const before = this.#active.get(key);
     this.#active.set(key, { stop, ended });
     try {
-      before?.stop.abort(new InputError('upload.superseded', `upload of ${part.digest}: another stream goes on with it`));
+      before?.stop.abort(new InputError('upload.superseded', `upload of ${part.digest}: another stream continues it`));
       await before?.ended;
       const either = AbortSignal.any([signal, stop.signal, this.#closing.signal]);
       either.throwIfAborted();
@@ -167,7 +167,7 @@ export class Uploads implements AsyncDisposable {
       if (size + chunk.length > part.size)
         throw new InputError(
           'upload.too-long',
-          `upload of ${part.digest}: more bytes came than the ${part.size} that were announced; start anew`,
+          `upload of ${part.digest}: more bytes came than the ${part.size} that were announced; start again`,
         );
       const position = size;
       await translateErrors(path, () => writeAll(handle, chunk, position));
@@ -192,7 +192,7 @@ export class Uploads implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<IteratorResult<Uint8Array, unknown>> {
     const createTimeoutError = (): Error =>
-      new InputError('upload.stalled', `upload of ${digest}: nothing came for ${IDLE_MS / 1000} s; go on from where it ended`);
+      new InputError('upload.stalled', `upload of ${digest}: no bytes came for ${IDLE_MS / 1000} s; continue from where it ended`);
     using idle = new Deadline(this.#clock, IDLE_MS, createTimeoutError, signal);
     return await iteration.next(idle.signal);
   }

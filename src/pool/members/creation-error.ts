@@ -7,7 +7,7 @@ export function createCreationError({ failures, lastError }: Pick<CreationHistor
   if (lastError instanceof InputError) return lastError;
   const failed = `${failures} attempts in a row failed, the last one with: ${getMessage(lastError)}`;
   if (lastError instanceof EndedEarlyError) {
-    const remedy = 'mend the template: its python, imports, command or limits; "muster doctor" tries it';
+    const remedy = 'correct the template: its python, imports, command or limits; "muster doctor" tries it';
     return new InputError('runner.cannot-start', `the template's program does not start: ${failed}; ${remedy}`, { cause: lastError });
   }
   const text = `no sandbox could be created: ${failed}`;

@@ -40,7 +40,7 @@ export class LeaseManager<Resident extends Occupant> implements LeaseIssuer {
 
   /** The sandbox must be idle. */
   grant(member: Member<Resident>): Lease<Resident> {
-    if (member.warm === undefined) throw new Error(`sandbox ${member.id} was never ready: it cannot be leased`);
+    if (member.warm === undefined) throw new Error(`sandbox ${member.id} was never ready, so it cannot be leased`);
     const generation = member.generation + 1;
     const id = parseLeaseId(`lease-${this.#granted + 1}`);
     this.#members.move(member, { kind: 'leased', lease: id, generation, expiresAt: this.#clock.now() + this.#terms.leaseSeconds * 1000 });

@@ -42,6 +42,6 @@ export function createCannotPlayApartError(template: string, problem: string): I
     'template.policy-together',
     `template "${template}": the policy is to be played apart from the environment, and ${problem}; ` +
       'name a template in the suite whose provider is bubblewrap and which has no command, send a checkpoint that is data ' +
-      '(safetensors, ONNX), or have the operator set policy: together in this template, whereby the code of a checkpoint can write its own score',
+      '(safetensors, ONNX), or have the operator set policy: together in this template, with which the code of a checkpoint can change its own score',
   );
 }

@@ -30,7 +30,7 @@ export class Egress {
   /** @throws InputError `egress.url`, `egress.scheme`, `egress.host`, `egress.address`. */
   assertUrl(text: string): URL {
     const url = URL.parse(text);
-    if (!url) throw new InputError('egress.url', `${describeUrl(text)} is no URL; expected https://host/path`);
+    if (!url) throw new InputError('egress.url', `${describeUrl(text)} is not a URL; expected https://host/path`);
     if (url.protocol !== 'https:' && url.protocol !== 'http:')
       throw new InputError('egress.scheme', `${describeUrl(text)}: ${url.protocol} is not supported; expected https:`);
     if (url.protocol === 'http:' && !this.#policy.plainHttp)

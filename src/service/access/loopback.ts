@@ -9,7 +9,7 @@ export function assertAccessFits(mode: AccessMode, host: string): void {
   if (mode === 'tokens' || isLoopback(host)) return;
   throw new InputError(
     'access.off',
-    `server.access: "off" lets everybody in who reaches ${host}; expected "tokens", or a server.host of this machine alone, such as 127.0.0.1`,
+    `server.access: "off" admits every program that reaches ${host}; expected "tokens", or a server.host of this machine alone, such as 127.0.0.1`,
   );
 }
 

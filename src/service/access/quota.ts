@@ -67,7 +67,7 @@ function decideSubmission(quota: Quota, request: Extract<QuotaRequest, { kind: '
     return {
       kind: 'refuse',
       code: 'quota.episodes-per-day',
-      reason: `${episodesToday} episodes were played today, and quotas.episodesPerDay is ${episodesPerDay}; it begins anew at midnight UTC`,
+      reason: `${episodesToday} episodes were played today, and quotas.episodesPerDay is ${episodesPerDay}; it is reset at midnight UTC`,
       retryAfterSeconds: countSecondsLeftInDay(now),
     };
   }

@@ -58,7 +58,7 @@ export class TokenService {
   /** @throws InputError `token.unknown`. */
   async revoke(id: TokenId): Promise<ListedToken> {
     const revoked = await this.#store.tokens.revoke(id);
-    if (!revoked) throw new InputError('token.unknown', `there is no token ${id}; "muster token list" says which there are`);
+    if (!revoked) throw new InputError('token.unknown', `there is no token ${id}; "muster token list" lists them`);
     await this.#record('token.revoke', id, { principal: revoked.principal, role: revoked.role });
     return toListedToken(revoked);
   }

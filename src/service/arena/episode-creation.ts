@@ -116,7 +116,7 @@ async function findForkOrigin(
   if (answer.done || findReachedLimit(answer.remaining) !== undefined)
     throw new EpisodeStateError('episode.over', `step ${answer.step} ends episode ${episode.id}: fork it at an earlier one (body.at)`);
   if (listDeltas(steps) === undefined)
-    throw new EpisodeStateError('episode.files', `episode ${episode.id}: the files of a step up to ${answer.step} were not kept`);
+    throw new EpisodeStateError('episode.files', `episode ${episode.id}: the files of a step up to ${answer.step} were not stored`);
   return { lineage: buildLineage(episode, answer.step), spent: computeSpent(episode.limits, answer.remaining) };
 }
 

@@ -68,5 +68,8 @@ export class EpisodeHistory {
 }
 
 function createNotKeptError({ id }: StoredAgentEpisode): EpisodeStateError {
-  return new EpisodeStateError('episode.files', `episode ${id}: its task has changed since it began, or the files of a step were not kept`);
+  return new EpisodeStateError(
+    'episode.files',
+    `episode ${id}: its task has changed since it began, or the files of a step were not stored`,
+  );
 }

@@ -192,8 +192,7 @@ export class EpisodeService {
   async reward(id: string, caller: Caller, milliseconds: number, submits: boolean, gone: AbortSignal): Promise<EpisodeReward> {
     const episode = await this.find(id, caller);
     if (episode.closed === undefined && episode.endedBy === undefined) {
-      if (!submits)
-        throw new EpisodeStateError('episode.open', `episode ${id} takes steps; its reward is there once the action submit is sent`);
+      if (!submits) throw new EpisodeStateError('episode.open', `episode ${id} still takes steps; it has a reward after the action submit`);
       await this.#open.open(episode.id).submit();
     }
     // Also grades an episode that another process has ended and may have left: the sweep runs only now and then.

@@ -55,7 +55,7 @@ export class SubmissionMeasurements {
     if (found === undefined) return;
     const { role, name, rewards, expected, detail } = found;
     const problem = `task ${task.id} is not sound: its ${role === name ? role : `${role} ${name}`} scored ${rewards.join(', ')}, expected ${expected}`;
-    const remedy = 'mend the task, or its verifier, and give "muster task check --keep" again';
+    const remedy = 'correct the task, or its verifier, and run "muster task check --keep" again';
     throw new InputError('task.unsound', `${problem}${detail === '' ? '' : ` (${detail})`}; ${remedy}`);
   }
 

@@ -35,10 +35,7 @@ export class GrantService {
     if (known) return known;
     if (grants.length >= MOST_GRANTS) {
       const remedy = 'take some back, or have an operator add lines to server.grants';
-      throw new InputError(
-        'grant.too-many',
-        `there are ${MOST_GRANTS} grants of ${digest}, which are the most that there may be; ${remedy}`,
-      );
+      throw new InputError('grant.too-many', `there are ${MOST_GRANTS} grants of ${digest}, the most that are allowed; ${remedy}`);
     }
     // Recorded first: there is no grant without its entry in the audit.
     await audit.record({ principal: caller.principal, action: 'checkpoint.grant', target: digest, details: { principal } });
@@ -77,9 +74,9 @@ export class GrantService {
     if (role !== 'operator' && (await use.find(principal, digest)))
       throw new InputError(
         'grant.not-yours',
-        `${principal} was granted ${digest} and did not bring it; those who brought it grant it to others, and operators do`,
+        `${principal} was granted ${digest} and did not send it; only its senders and operators can grant it to others`,
       );
-    throw new InputError('checkpoint.not-found', `there is no checkpoint ${digest}; only one that was brought can be granted`);
+    throw new InputError('checkpoint.not-found', `there is no checkpoint ${digest}; only a checkpoint that was sent can be granted`);
   }
 }
 

@@ -87,7 +87,7 @@ export function parsePlayableOrder(stored: Pick<StoredEvaluation, 'id' | 'reques
   if (order.statistics === STATISTICS_VERSION) return order;
   throw new InfrastructureError(
     'store.order',
-    `evaluation ${stored.id} was accepted under version ${order.statistics} of the statistics, and this Muster computes version ${STATISTICS_VERSION}: it would stop at another episode; ask for the evaluation again`,
+    `evaluation ${stored.id} was accepted under version ${order.statistics} of the statistics, and this Muster computes version ${STATISTICS_VERSION}: it would stop at another episode; request the evaluation again`,
   );
 }
 
@@ -97,7 +97,7 @@ export function parseOrder({ id, request }: Pick<StoredEvaluation, 'id' | 'reque
   if (parsed.success) return parsed.data;
   throw new InfrastructureError(
     'store.order',
-    `evaluation ${id} was accepted by another version of Muster, which this one cannot take over from: ${formatProblemsInOneLine(parsed.error)}; play it with that version, or cancel it and ask again`,
+    `evaluation ${id} was accepted by another version of Muster, which this one cannot take over from: ${formatProblemsInOneLine(parsed.error)}; play it with that version, or cancel it and request it again`,
   );
 }
 

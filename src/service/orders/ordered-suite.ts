@@ -12,6 +12,6 @@ export function readOrderedSuite({
   if (definition.digest === suiteDigest) return definition;
   throw new InfrastructureError(
     'store.order',
-    `the suite ${suite.name} was accepted as ${suiteDigest}, and is ${definition.digest} to this version of Muster; ask for it again`,
+    `the suite ${suite.name} was accepted as ${suiteDigest}, and is ${definition.digest} to this version of Muster; request it again`,
   );
 }

@@ -55,6 +55,6 @@ function createLateError(): InfrastructureError {
   const seconds = LONGEST_MILLISECONDS / 1000;
   return new InfrastructureError(
     'replay.late',
-    `no sandbox had played the episode within ${seconds} s; ask again when the pool has less to do`,
+    `no sandbox played the episode within ${seconds} s; try again when the pool has less to do`,
   );
 }

@@ -32,7 +32,7 @@ export function readRolloutOrder({ id, order }: Pick<NewStream, 'id' | 'order'>)
   if (parsed.success) return parsed.data;
   throw new InfrastructureError(
     'store.order',
-    `stream ${id} was begun by another version of Muster, which this one cannot take over from; go on with that version, or cancel it and begin another`,
+    `stream ${id} was begun by another version of Muster, which this one cannot take over from; continue with that version, or cancel it and begin another`,
   );
 }
 

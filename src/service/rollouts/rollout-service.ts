@@ -194,7 +194,7 @@ export class RolloutService {
       const last = await streams.findLastReported(principal, policy);
       throw new InputError(
         'policy.version',
-        `version: expected one after ${last?.version}, the last one reported of ${policy}; got ${version}. A training that begins anew gives its stream a policy of its own`,
+        `version: expected one after ${last?.version}, the last one reported of ${policy}; got ${version}. A new training needs its own policy name`,
       );
     }
     for (const run of this.#runs.values()) run.look();

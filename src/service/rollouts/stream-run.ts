@@ -73,7 +73,7 @@ export class StreamRun {
       await this.#play(rollout);
     } catch (error) {
       if (this.#closing.signal.aborted || error instanceof StreamLostError) return;
-      log.warn({ stream: id, error: getMessage(error) }, 'a stream of rollouts cannot go on');
+      log.warn({ stream: id, error: getMessage(error) }, 'a stream of rollouts cannot continue');
       // An error that only its caller can correct ends the stream; after any other error it is tried again.
       if (error instanceof InputError) await streams.end(id, 'failed', error.message).catch(() => undefined);
     } finally {

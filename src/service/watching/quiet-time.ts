@@ -12,7 +12,7 @@ export class QuietTime {
     this.#needsMarker = needsMarker;
   }
 
-  /** @returns the complete ones. */
+  /** @returns the complete checkpoints. */
   look(found: readonly FoundCheckpoint[], nowMs: number): readonly FoundCheckpoint[] {
     const before = this.#seen;
     this.#seen = new Map(

@@ -126,7 +126,7 @@ export class RunWatch {
     }
     throw new InputError(
       'watch.file',
-      `watch: ${this.#terms.uri} is a file; expected the directory that a run writes its checkpoints into`,
+      `watch: ${this.#terms.uri} is a file; expected the directory into which a run writes its checkpoints`,
     );
   }
 

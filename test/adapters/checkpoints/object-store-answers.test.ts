@@ -50,7 +50,7 @@ describe('an object store that answers', () => {
     const source = new ObjectSource(new S3Store({ pathStyle: true }), new ManualClock());
     await expect(list(source, 's3://bucket/x.bin')).rejects.toMatchObject({
       kind: 'input',
-      message: 'checkpoint: S3 is asked in no region; set AWS_REGION, or sources.s3.region in the configuration',
+      message: 'checkpoint: S3 needs a region; set AWS_REGION, or sources.s3.region in the configuration',
     });
     vi.unstubAllEnvs();
   });

@@ -74,9 +74,9 @@ describe('what --out kept', () => {
   });
 
   it.each<[string, { summary?: string; episodes?: string }, RegExp]>([
-    ['a summary of nested lists', { summary: '['.repeat(5e6) }, /summary\.json: .*more than 128 lists/],
+    ['a summary of nested lists', { summary: '['.repeat(5e6) }, /summary\.json: .*more than 128 nested lists/],
     ['a line without an end', { episodes: `{"index":0}\n"${'x'.repeat(5e6)}` }, /a line of more than 1048576 bytes/],
-    ['a line of nested lists', { episodes: `{"index":0}\n${'['.repeat(5e5)}\n` }, /episodes\.ndjson:2: .*more than 16 lists/],
+    ['a line of nested lists', { episodes: `{"index":0}\n${'['.repeat(5e5)}\n` }, /episodes\.ndjson:2: .*more than 16 nested lists/],
   ])('is refused with %s', async (_, files, message) => {
     await using results = await kept(files);
     await expect(episodesOf(results)).rejects.toEqual(refusal('results.invalid', message));

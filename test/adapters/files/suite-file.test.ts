@@ -7,7 +7,7 @@ import { readSuiteFile } from '../../../src/adapters/files/suite-file.ts';
 it('a checkpoint in place of a suite is refused', async () => {
   await expect(readSuiteFile('runs/late.safetensors')).rejects.toMatchObject({
     code: 'suite.swapped',
-    message: expect.stringContaining("runs/late.safetensors has the name of a checkpoint's file, and stands where the suite is expected"),
+    message: expect.stringContaining("runs/late.safetensors has the name of a checkpoint's file; expected a suite"),
   });
 });
 
@@ -16,7 +16,7 @@ it('an agent in place of a suite is refused as an agent, and a suite that names 
   try {
     const file = path.join(directory, 'qwen.yaml');
     await writeFile(file, 'agent: model\nendpoint: trainer\nmodel: policy\n');
-    const message = `${file} says what an agent is, and stands where the suite is expected`;
+    const message = `${file} describes an agent; expected a suite`;
     await expect(readSuiteFile(file)).rejects.toMatchObject({ code: 'suite.swapped', message });
     await writeFile(file, 'agent: oracle\nname: code\n');
     expect((await readSuiteFile(file)).value).toEqual({ agent: 'oracle', name: 'code' });

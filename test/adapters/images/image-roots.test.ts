@@ -156,9 +156,9 @@ describe('the root file system of an image', () => {
     await unpacked(image);
     const roots = new RootFileSystems(place());
     for (const [name, problem] of [
-      [place(), /it is not there; expected the path of an OCI image layout/],
+      [place(), /it does not exist; expected the path of an OCI image layout/],
       ['registry.invalid/nothing:here', /docker pull it first/],
-      ['-v', /it is not there/],
+      ['-v', /it does not exist/],
       [top, /neither index\.json nor manifest\.json/],
     ] as const)
       await expect(roots.openDirectory({ kind: 'image', image: name, assumedWorkdir: undefined }, undefined, soon())).rejects.toThrow(
@@ -202,11 +202,11 @@ describe('the workdir of an image', () => {
     [
       'a link that names a file of the host alone',
       (at) => symlink(import.meta.filename, join(at, 'x')),
-      /\/code\/x .* names nothing in the image/,
+      /\/code\/x .* is a link to nothing in the image/,
     ],
-    ['a link that names itself', (at) => symlink('x', join(at, 'x')), /\/code\/x .* names nothing in the image/],
-    ['a link behind a file', (at) => symlink('/file/x', join(at, 'x')), /\/code\/x .* names nothing in the image/],
-    ['a link to a directory around it', (at) => symlink('..', join(at, 'x')), /\/code\/x\/code .* a directory that it lies in/],
+    ['a link that names itself', (at) => symlink('x', join(at, 'x')), /\/code\/x .* is a link to nothing in the image/],
+    ['a link behind a file', (at) => symlink('/file/x', join(at, 'x')), /\/code\/x .* is a link to nothing in the image/],
+    ['a link to a directory around it', (at) => symlink('..', join(at, 'x')), /\/code\/x\/code .* a directory that contains it/],
     [
       'directories that would be very many as copies',
       async (at) => {

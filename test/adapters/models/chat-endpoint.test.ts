@@ -129,7 +129,7 @@ describe('a model server', () => {
     await place.endpoint.complete(REQUEST, NEVER);
     await expect(place.endpoint.complete(REQUEST, NEVER)).rejects.toMatchObject({
       code: 'endpoint.other-model',
-      message: expect.stringContaining('"m-2026-02", and before as "m-2026-01"'),
+      message: expect.stringContaining('"m-2026-02", and answered as "m-2026-01" before'),
     });
   });
 

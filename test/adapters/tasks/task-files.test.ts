@@ -31,7 +31,7 @@ describe('a task directory on disk', () => {
     await expect(readTaskDirectory(top)).rejects.toThrow(/tests\/link: it is a symbolic link; expected files and directories only/);
     await rm(link);
     execFileSync('mkfifo', [link]);
-    await expect(readTaskDirectory(top)).rejects.toThrow(/tests\/link: it is no regular file/);
+    await expect(readTaskDirectory(top)).rejects.toThrow(/tests\/link: it is not a regular file/);
     await rm(link);
     await writeFile(join(top, 'a\nb'), '');
     await expect(readTaskDirectory(top)).rejects.toThrow(/expected a relative path of plain names/);

@@ -78,7 +78,9 @@ describe('a task in an image without Python and with another C library', () => {
     await expect(checkTask(fixture.grader, scripted, { times: 1 }, AbortSignal.timeout(120_000))).rejects.toThrow(
       /^solution\/solve\.sh: .*\/bin\/bash.*; the root file system needs \/bin\/bash for it/,
     );
-    await expect(fixture.verdict(missing, {})).rejects.toThrow(/docker_image "registry.invalid\/not\/there:1": it is not there; expected/);
+    await expect(fixture.verdict(missing, {})).rejects.toThrow(
+      /docker_image "registry.invalid\/not\/there:1": it does not exist; expected/,
+    );
     const path = process.env['PATH'];
     const built = await fixture.task({ ...taskIn('x'), 'task.toml': TASK['task.toml'] ?? '', 'environment/Dockerfile': 'FROM scratch\n' });
     try {

@@ -37,7 +37,9 @@ describe('a submission that becomes a case of its task', () => {
     await writeFile(path.join(task, 'tests/draw.py'), STRONG);
     expect(await harden(terms)).toMatchObject({ isKnown: true, trial: { rewards: [0], finding: 'as-expected', detail: '' } });
     const other = await fixture.written({ 'sort.py': 'raise SystemExit\n' });
-    await expect(harden({ ...terms, submission: other })).rejects.toThrow(/cheats\/by-heart: is another submission than .*: --name/);
+    await expect(harden({ ...terms, submission: other })).rejects.toThrow(
+      /cheats\/by-heart: is a different submission from .* with --name/,
+    );
   });
 
   it('is kept as a twin with the reason for its failure, and is refused when it cannot be kept', async () => {
@@ -47,7 +49,9 @@ describe('a submission that becomes a case of its task', () => {
     expect(twin).toMatchObject({ directory: path.join(task, 'twins/own-module'), trial: { rewards: [0], finding: 'wrong' } });
     expect(formatHardening(twin).join('\n')).toMatch(/execute: case drawn-\d: ended with status 1[^]*then: muster task check /);
     const empty = await fixture.written({});
-    await expect(harden({ task, submission: empty, role: 'twin', name: 'x' })).rejects.toThrow(/is empty; expected what an agent/);
+    await expect(harden({ task, submission: empty, role: 'twin', name: 'x' })).rejects.toThrow(
+      /is empty; expected the files that an agent/,
+    );
     await expect(harden({ task, submission, role: 'twin', name: '../x' })).rejects.toThrow(/"\.\.\/x": expected a name of 1 to 64 letters/);
   });
 });

@@ -138,7 +138,7 @@ describe('a task directory that is wrong is refused with its file and field', ()
       /execute\.stored: tests\/x\.jsonl is not among the task's files/,
     ],
     ['cases of another form', { 'tests/cases.jsonl': '{"stdin": 1}' }, /^task\.cases toy\/tests\/cases\.jsonl:1: stdin: /],
-    ['a case twice', { 'tests/cases.jsonl': '{"name":"a","expected":""}\n{"name":"a","expected":""}' }, /:2: name: "a" stands twice/],
+    ['a case twice', { 'tests/cases.jsonl': '{"name":"a","expected":""}\n{"name":"a","expected":""}' }, /:2: name: "a" occurs twice/],
     ['every case visible', { 'muster.toml': withExecute('stored = "cases.jsonl"\nvisible = 2') }, /execute\.visible: covers every case/],
     ['no golden model', { 'tests/cases.jsonl': '{"stdin": "1"}' }, /golden: is missing, and the stored case "stored-1" has no "expected"/],
     [
@@ -149,7 +149,7 @@ describe('a task directory that is wrong is refused with its file and field', ()
     [
       'a test id twice',
       { 'muster.toml': withSuite('failToPass = ["a"]\npassToPass = ["a"]') },
-      /execute\.passToPass: the test id "a" stands twice/,
+      /execute\.passToPass: the test id "a" occurs twice/,
     ],
     ['no test to pass', { 'muster.toml': withSuite('failToPass = []') }, /execute\.failToPass: is empty/],
     [

@@ -95,10 +95,10 @@ describe("a runner's report", () => {
   });
 
   it.each<readonly [string, RunnerKind, string, RegExp]>([
-    ['entities', 'junit', '<!DOCTYPE x [<!ENTITY a "b">]><testsuite/>', /no well-formed XML at character 1/],
+    ['entities', 'junit', '<!DOCTYPE x [<!ENTITY a "b">]><testsuite/>', /not well-formed XML at character 1/],
     ['no suite', 'junit', '<html/>', /no <testsuite>/],
-    ['an attribute twice', 'junit', '<testsuite><testcase name="a" name="b"/></testsuite>', /"name" stands twice/],
-    ['deep nesting', 'junit', '<a>'.repeat(100), /more than 64 elements/],
+    ['an attribute twice', 'junit', '<testsuite><testcase name="a" name="b"/></testsuite>', /"name" occurs twice/],
+    ['deep nesting', 'junit', '<a>'.repeat(100), /more than 64 nested elements/],
     ['nothing', 'junit', '', /is empty/],
     ['no end', 'unittest', 'test_a (m.C.test_a) ... ok\n', /does not say "Ran/],
     ['a process that ended early', 'cargo', 'running 2 tests\ntest a ... ok\n', /1 binaries began their tests and 0 ended/],

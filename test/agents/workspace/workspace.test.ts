@@ -148,7 +148,7 @@ describeEach(
       );
       await session.put([{ path: '/tests/link', content: Buffer.from('mine'), executable: false }], soon());
       await expect(session.put([{ path: '/tests/../x', content: large, executable: false }], soon())).rejects.toThrow(
-        'is no normal absolute path',
+        'is not a normalised absolute path',
       );
       await expect(session.put([{ path: '/usr/x', content: large, executable: false }], soon())).rejects.toThrow('is in none of');
       await session.wipe('/tests', soon());
@@ -280,7 +280,7 @@ describe('workspaces that are forked', () => {
     const other = await fixture.workspace({ start: 'forked' });
     for (const { pid, argv } of listProcesses()) if (argv.includes('/only-here')) killProcess(pid);
     expect(await sandbox.exit).toMatchObject({ kind: 'lost' });
-    await expect(shell(session, ':')).rejects.toThrow('a workspace is of no use any more');
+    await expect(shell(session, ':')).rejects.toThrow('a workspace cannot be used any more');
     await other.session.ping(soon());
     await eventually('workspaces are forked from another process', async () => {
       const next = await fixture.workspace(places).catch((error: unknown) => {

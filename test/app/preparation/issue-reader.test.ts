@@ -84,7 +84,7 @@ it('what a tracker refuses says whether the token, the address or the limit of r
   };
   const spent = answer(403, 'API rate limit exceeded', { 'x-ratelimit-remaining': '0' });
   expect(await read(undefined, spent)).toMatchObject({ code: 'issues.limit', message: expect.stringContaining('set MUSTER_ISSUES_TOKEN') });
-  expect(await read('key', spent)).toMatchObject({ code: 'issues.limit', message: expect.stringContaining('wait, and give the same') });
+  expect(await read('key', spent)).toMatchObject({ code: 'issues.limit', message: expect.stringContaining('wait, and run the same') });
   expect(await read('key', answer(401, '{"message": "Bad\n credentials"}'))).toMatchObject({
     kind: 'input',
     message: `--issues: ${url}/issues/44 answers 401: {"message": "Bad credentials"}; check MUSTER_ISSUES_TOKEN: it has to allow reading issues, or give a file of issues`,

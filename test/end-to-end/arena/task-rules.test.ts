@@ -119,7 +119,7 @@ describe('a task that was checked', () => {
     const start = () => agent.send('POST', '/v1/episodes', { task: TASK, agent: 'test' });
     expect((await start()).json).toMatchObject({
       code: 'task.unsound',
-      detail: expect.stringMatching(/its oracle scored 0, expected 1 .*mend the task.*muster task check --keep/s),
+      detail: expect.stringMatching(/its oracle scored 0, expected 1 .*correct the task.*muster task check --keep/s),
     });
     // The store is the server's alone: the same command says so, and what to do.
     expect(await check('--keep')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is in use by another Muster') });

@@ -69,7 +69,7 @@ it(
     expect(reasons).toMatchObject({
       'Change what stands beside a link': 'filter: passwords is a link out of the tree',
       'Use a submodule': 'filter: it changes library, which is a link or a submodule',
-      'Add a name that is no text': expect.stringMatching(/^filter: the name .* is no UTF-8$/),
+      'Add a name that is no text': expect.stringMatching(/^filter: the name .* is not UTF-8$/),
       'Add much': expect.stringContaining('filter: data.bin has 34603008 bytes'),
       'Test more': 'discover: it changes tests only',
       'Filter what is read': 'discover: it changes no source code',

@@ -18,7 +18,9 @@ describe('the address of a server', () => {
       /^MUSTER_URL: .*got muster:7677; did you mean http:\/\/muster:7677\?$/,
     );
     expect(() => parseServerUrl('muster', 'MUSTER_URL')).toThrow(/, got muster$/);
-    expect(() => checkSendableToken('a b', 'https://muster.example.com', false, 'MUSTER_TOKEN')).toThrow(/^MUSTER_TOKEN: expected visible/);
+    expect(() => checkSendableToken('a b', 'https://muster.example.com', false, 'MUSTER_TOKEN')).toThrow(
+      /^MUSTER_TOKEN: expected only visible/,
+    );
   });
 
   it('allows a token only on an encrypted or local connection', () => {

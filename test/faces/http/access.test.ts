@@ -115,7 +115,7 @@ describe('a server that takes tokens', () => {
       await server.send('GET', '/v1/audit', { headers }),
     ];
     for (const answer of refused) expect(answer).toMatchObject(refusal(403, 'access.forbidden'));
-    expect(refused[0]?.text).toContain('takes the role submitter');
+    expect(refused[0]?.text).toContain('needs the role submitter');
   });
 
   it('lets a submitter cancel its own evaluations, and an operator all', async () => {

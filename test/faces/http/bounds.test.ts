@@ -239,8 +239,8 @@ describe('the body of a request', () => {
   const wrapped = (levels: number, open: string, close: string): string => `${open.repeat(levels)}1${close.repeat(levels)}`;
 
   it.each([
-    ['lists', `{"suite":${wrapped(64, '[', ']')}}`, 'more than 64 lists and objects in one another'],
-    ['objects', `{"suite":${wrapped(5000, '{"a":', '}')}}`, 'more than 64 lists and objects in one another'],
+    ['lists', `{"suite":${wrapped(64, '[', ']')}}`, 'more than 64 nested lists and objects'],
+    ['objects', `{"suite":${wrapped(5000, '{"a":', '}')}}`, 'more than 64 nested lists and objects'],
     ['values', `[${'1,'.repeat(200_000)}1]`, 'more than 200000 values'],
     ['bytes that are no UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'body: '],
   ])('of too many %s is refused before it is parsed', async (_, body, expected) => {

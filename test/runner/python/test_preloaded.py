@@ -149,7 +149,7 @@ def test_a_verification_that_fails_otherwise_verifies_nothing(tmp_path: Path, mo
 def test_a_file_that_is_not_only_data_is_refused_unless_it_is_trusted(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"whatever")
-    with pytest.raises(PolicyRefusal, match=f"{name} is not held as data alone"):
+    with pytest.raises(PolicyRefusal, match=f"{name} is not data alone"):
         preload_policy(path, file_digest(path), trusted=False)
 
 
@@ -164,7 +164,7 @@ CARRIED = {"muster.json": '{"policy": {"entry": "brought:make"}}', "brought.py":
 
 def test_a_directory_with_code_of_a_policy_is_refused_unless_it_is_trusted(tmp_path: Path) -> None:
     path, digest = write_directory(tmp_path / "d", dict(CARRIED))
-    with pytest.raises(PolicyRefusal, match="not held as data alone"):
+    with pytest.raises(PolicyRefusal, match="is not data alone"):
         preload_policy(path, digest, trusted=False)
     assert not code_has_run()
     assert str(path) not in sys.path

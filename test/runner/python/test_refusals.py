@@ -147,7 +147,7 @@ def test_a_missing_checkpoint_is_refused(runner: RunnerProcess, tmp_path: Path) 
 def test_a_checkpoint_of_an_unknown_kind_is_refused(runner: RunnerProcess, tmp_path: Path) -> None:
     path = tmp_path / "policy.pkl"
     path.write_bytes(b"x")
-    assert "policy.pkl is of no known kind" in refusal(runner, (path, file_digest(path)))
+    assert "policy.pkl is of an unknown kind" in refusal(runner, (path, file_digest(path)))
 
 
 def test_a_directory_with_a_link_is_refused(runner: RunnerProcess, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_directory_with_a_link_is_refused(runner: RunnerProcess, tmp_path: Pat
         ({"muster.json": '{"policy":{"entry":"code_here:make"}}', "code_here.py": "def make(**_): return 1"}, "without a method act"),
         ({"muster.json": '{"policy":{"entry":"code_here:make"}}', "code_here.py": "def make(**_): exit(2)"}, "SystemExit: 2"),
         ({"muster.json": '{"policy":{"entry":"code_here:make"}}', "code_here.py": "import absent"}, "No module named 'absent'"),
-        ({"muster.json": '{"policy":{"entry":"json:dumps"}}', "json.py": ""}, 'module "json" hides behind another one'),
+        ({"muster.json": '{"policy":{"entry":"json:dumps"}}', "json.py": ""}, 'module "json" has the name of another module'),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

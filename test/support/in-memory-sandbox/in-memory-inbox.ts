@@ -71,5 +71,5 @@ export class InMemoryInbox {
 
 async function sharedFile(hostPath: string): Promise<string> {
   if ((await stat(hostPath)).isFile()) return hostPath;
-  throw new Error(`${hostPath} is no regular file`);
+  throw new Error(`${hostPath} is not a regular file`);
 }

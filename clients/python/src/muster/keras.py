@@ -107,7 +107,7 @@ def _in_a_row(model: Any) -> list[Any]:
     layers = [layer for layer in model.layers if type(layer).__name__ != "InputLayer"]
     for before, after in pairwise(layers):
         if after.input is not before.output:
-            raise ExportError(f"the layer {after.name} takes something else than what {before.name} gives. {HOW}")
+            raise ExportError(f"the layer {after.name} has another input than what {before.name} gives. {HOW}")
     return layers
 
 

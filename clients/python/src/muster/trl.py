@@ -108,7 +108,7 @@ class MusterEnvironment:
     def _act(self, action: dict[str, str]) -> str:
         """Raises ValueError when the episode is over, which TRL passes to the model."""
         if self._episode is None or self._is_over:
-            raise ValueError("the work is submitted: nothing more can be done")
+            raise ValueError("the work is submitted, and the episode takes no more actions")
         step = self._client.arena.step(self._episode, self._steps + 1, action)
         self._steps += 1
         self._is_over = step.done

@@ -46,7 +46,7 @@ class Checkpoint:
             is_path = name == "path"
             assert_is(f"checkpoint.{name}", getattr(self, name), (str, os.PathLike) if is_path else str, "a path" if is_path else "text")
             if getattr(self, name) == "":
-                raise InvalidArgument(f"checkpoint.{name}: it is empty; is a variable that it is made of not set?")
+                raise InvalidArgument(f"checkpoint.{name}: it is empty; is a variable in it not set?")
         if self.base is not None:
             assert_is("checkpoint.base", self.base, (str, os.PathLike), "a path")
         if self.base is not None and self.path is None:
@@ -154,12 +154,12 @@ def _walk(directory: Path, within: str, chain: tuple[Path, ...]) -> Iterator[tup
         if child.is_dir():
             real = child.resolve()
             if real in chain:
-                raise InvalidArgument(f"checkpoint: {child} leads back to {real}, which it is in; remove the link")
+                raise InvalidArgument(f"checkpoint: {child} leads back to {real}, which contains it; remove the link")
             yield from _walk(child, path, (*chain, real))
         elif child.is_file():
             yield path, child
         else:
-            raise InvalidArgument(f"checkpoint: {child} is neither a file nor a directory, or a link that leads nowhere; remove it")
+            raise InvalidArgument(f"checkpoint: {child} is not a file or a directory, or is a broken link; remove it")
 
 
 def _read_file(path: str, address: Path) -> LocalFile:

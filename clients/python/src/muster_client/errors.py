@@ -103,7 +103,7 @@ class LeaseLost(MusterError):
     """Groups were not acknowledged before their leases were over, and another may have them by now. A longer lease prevents it."""
 
     def __init__(self, groups: list[str]) -> None:
-        what = "the lease was over before the acknowledgement, and another may have it by now; ask for a longer lease"
+        what = "the lease ended before the acknowledgement, and another trainer may have it; request a longer lease"
         super().__init__(f"{', '.join(groups)}: {what}")
         self.groups = groups
 

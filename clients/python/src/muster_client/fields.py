@@ -81,7 +81,7 @@ def parsed(text: bytes | str, what: str) -> Fields:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise ServerError(f"{what}: the server sent what is no JSON: {error}") from error
+        raise ServerError(f"{what}: the server sent invalid JSON: {error}") from error
     return Fields(value, what)
 
 

@@ -88,9 +88,9 @@ def _resolve_token(token: str | None, url: str, plain_http: bool) -> str | None:
     assert_is("token", found, str, "the token as text")
     if not (found.isascii() and found.isprintable() and " " not in found):
         name = "token" if token else "MUSTER_TOKEN"
-        raise InvalidArgument(f"{name}: expected visible ASCII characters alone; is there a space or a line break in it?")
+        raise InvalidArgument(f"{name}: expected only visible ASCII characters; is there a space or a line break in it?")
     if not plain_http and urlsplit(url).scheme == "http" and not _is_loopback(urlsplit(url).hostname or ""):
-        raise InvalidArgument("url: a token would be readable on its way; use https, or say plain_http=True where the network is your own")
+        raise InvalidArgument("url: a token would be sent unencrypted; use https, or set plain_http=True if the network is your own")
     return found
 
 

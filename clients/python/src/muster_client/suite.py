@@ -41,7 +41,7 @@ def suite_reference(given: SuiteLike) -> str | dict[str, Any]:
     assert_is("suite", given, (str, os.PathLike), "the name of a suite, the path of a YAML or JSON file, or a mapping")
     text = os.fspath(given)
     if text.endswith(WEIGHTS_ENDINGS):
-        raise InvalidArgument(f"suite: {text} has the name of a checkpoint's file; the checkpoint comes before the suite")
+        raise InvalidArgument(f"suite: {text} has the name of a checkpoint's file; give the checkpoint before the suite")
     if isinstance(given, str) and not text.endswith(FILE_ENDINGS):
         return text
     return _read(Path(text))
@@ -64,7 +64,7 @@ def _parse_json(path: Path, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise InvalidArgument(f"suite: {path} is no JSON: {error}") from error
+        raise InvalidArgument(f"suite: {path} is not valid JSON: {error}") from error
 
 
 def _parse_yaml(path: Path, text: str) -> Any:
@@ -76,4 +76,4 @@ def _parse_yaml(path: Path, text: str) -> Any:
     try:
         return YAML(typ="safe", pure=True).load(text)
     except YAMLError as error:
-        raise InvalidArgument(f"suite: {path} is no YAML: {error}") from error
+        raise InvalidArgument(f"suite: {path} is not valid YAML: {error}") from error

@@ -5,10 +5,10 @@ import type { Row } from '../../store/sql/schema/database.ts';
 export type FieldValue = string | number | boolean | null | Buffer;
 export type Fields = Readonly<Record<string, FieldValue>>;
 
-/** A value as Firestore's JSON has it. */
+/** A value in Firestore's JSON. */
 export type WrittenValue = Readonly<Record<string, string | number | boolean | null>>;
 
-/** Whole numbers and others are of two types there, which are compared with each other as numbers. */
+/** Firestore has two types of numbers, integers and doubles, and compares them as numbers. */
 export function formatValue(value: FieldValue): WrittenValue {
   if (value === null) return { nullValue: null };
   if (Buffer.isBuffer(value)) return { bytesValue: value.toString('base64') };
@@ -30,7 +30,7 @@ const valueSchema = z.union([
   z.object({ nullValue: z.unknown() }).transform(() => null),
 ]);
 
-/** A document as Firestore's JSON has it. */
+/** A document in Firestore's JSON. */
 export const documentSchema = z
   .object({ name: z.string(), fields: z.record(z.string(), z.unknown()).default({}), updateTime: z.string() })
   .transform(({ name, fields, updateTime }): StoredDocument => ({

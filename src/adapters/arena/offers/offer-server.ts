@@ -68,13 +68,13 @@ export class OfferServer implements EpisodeOffers, AsyncDisposable {
     try {
       assertAccessFits(key === undefined ? 'off' : 'tokens', hostname);
     } catch {
-      throw new InputError('agent.listen', `listen: others than this machine reach ${address}; set keyVariable, or listen on 127.0.0.1`);
+      throw new InputError('agent.listen', `listen: other machines can reach ${address}; set keyVariable, or listen on 127.0.0.1`);
     }
     const server = new OfferServer(address, key, clock);
     try {
       await server.#app.listen({ host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port || '80') });
     } catch (error) {
-      throw new InputError('agent.listen', `listen: ${address} cannot be listened on: ${getMessage(error)}; choose another port`, {
+      throw new InputError('agent.listen', `listen: ${address} cannot be used to listen: ${getMessage(error)}; choose another port`, {
         cause: error,
       });
     }
@@ -124,7 +124,7 @@ export class OfferServer implements EpisodeOffers, AsyncDisposable {
   #find(id: string): Offer {
     const offer = this.#offers.get(id);
     if (offer?.agent !== undefined) return offer;
-    throw new OfferProblem(409, 'episode.over', `there is no open episode ${id.slice(0, 100)}: it has ended, or was never taken`);
+    throw new OfferProblem(409, 'episode.over', `there is no open episode ${id.slice(0, 100)}: it has ended, or never began`);
   }
 
   #assertAllowed({ headers, ip }: FastifyRequest): void {

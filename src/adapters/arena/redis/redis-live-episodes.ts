@@ -113,7 +113,7 @@ export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
     try {
       return await withTimeout(this.#clock, ANSWER_MS, answer, () => new Error(`no answer within ${ANSWER_MS} ms`));
     } catch (error) {
-      throw new InfrastructureError('live.failed', `arena.live: the server did not do what it was asked: ${getMessage(error)}`, {
+      throw new InfrastructureError('live.failed', `arena.live: the server refused a command: ${getMessage(error)}`, {
         cause: error,
       });
     }

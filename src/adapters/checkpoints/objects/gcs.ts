@@ -39,7 +39,7 @@ const refusalSchema = z.object({ error: z.object({ message: z.string() }) });
 export class GcsStore implements ObjectStore {
   readonly name = 'Google Cloud Storage';
   readonly signIn =
-    'sign in ("gcloud auth application-default login", GOOGLE_APPLICATION_CREDENTIALS) as one who may list and read the bucket';
+    'sign in ("gcloud auth application-default login", GOOGLE_APPLICATION_CREDENTIALS) with permission to list and read the bucket';
   readonly #settings: GcsSettings;
   readonly #endpoint: string;
   #auth: Promise<GoogleAuth> | undefined;

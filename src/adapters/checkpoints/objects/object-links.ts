@@ -11,7 +11,7 @@ export interface ObjectLinksOptions {
   readonly s3: ObjectStore;
   /** Names of hosts that sandboxes reach; names below them count, too. */
   readonly hosts: readonly string[];
-  /** A link is good this long. */
+  /** How long a link is valid. */
   readonly seconds: number;
   readonly clock: Clock;
   readonly log: Log;
@@ -20,7 +20,7 @@ export interface ObjectLinksOptions {
 interface Made {
   /** Undefined when no link can be signed. */
   readonly url: Promise<string | undefined>;
-  /** The time, as of the clock's `now`, until which the link is handed out again. */
+  /** The time, as of the clock's `now`, until which the link is reused. */
   readonly until: number;
 }
 
@@ -29,7 +29,7 @@ const SIGNING_MS = 10_000;
 /** Links that are kept in memory: the most recently used ones. */
 const MOST_KEPT = 10_000;
 
-/** Links to objects of buckets, for sandboxes that read from there what Muster has read from there. */
+/** Signed links with which sandboxes read from a bucket what Muster has read from it. */
 export class ObjectLinks {
   readonly #options: ObjectLinksOptions;
   readonly #made = new Map<string, Made>();
@@ -47,7 +47,7 @@ export class ObjectLinks {
     const key = `${object.revision} ${object.uri}`;
     const known = this.#made.get(key);
     if (known && known.until > clock.now()) return await raceWithAbort(known.url, signal);
-    // A link that is handed out has at least half of its time left.
+    // A reused link has at least half of its time left.
     const made = { url: this.#make(object), until: clock.now() + (seconds * 1000) / 2 };
     this.#made.delete(key);
     this.#made.set(key, made);
@@ -65,7 +65,7 @@ export class ObjectLinks {
     try {
       const url = await withTimeout(clock, SIGNING_MS, store.link(parseObjectLocation(uri), revision, seconds), createTimeoutError);
       if (isAt(hosts, url)) return url;
-      log.debug({ object: uri, host: new URL(url).hostname }, 'sandboxes fetch it from Muster: its host is none of delivery.bucketHosts');
+      log.debug({ object: uri, host: new URL(url).hostname }, 'sandboxes fetch it from Muster: its host is not in delivery.bucketHosts');
     } catch (error) {
       log.warn({ object: uri, error: getMessage(error) }, 'sandboxes fetch it from Muster: no link to it can be signed');
     }

@@ -23,7 +23,7 @@ const ANSWER_MS = 30_000;
 
 /**
  * Checkpoints in the buckets of an object store. A URI is an object's name, for a file; or the part before a slash of several objects' names, for a
- * directory. The store itself distinguishes versions: what is read is what was listed, or nothing, and changed content always has another generation
+ * directory. The store itself distinguishes versions: a read gives the listed content or fails, and changed content always has another generation
  * or entity tag.
  */
 export class ObjectSource implements CheckpointSource {
@@ -48,7 +48,7 @@ export class ObjectSource implements CheckpointSource {
     return { kind: 'directory' as const, files: await this.#listDirectory(uri, place, options) };
   }
 
-  /** Or a part of its surroundings. */
+  /** The file alone, or a directory of the file and the weights beside it. */
   async #listSingleFile(uri: string, { bucket }: ObjectLocation, file: ListedFile, signal: AbortSignal): Promise<CheckpointListing> {
     const besideUri = getDataFileName(uri);
     if (besideUri === undefined) return { kind: 'file', files: [file] };
@@ -89,7 +89,7 @@ export class ObjectSource implements CheckpointSource {
             return await this.#store.open(place, file.revision, from, either);
           } catch (error) {
             const isOther = error instanceof ObjectStoreError && (error.status === 404 || error.status === 412);
-            throw isOther ? new CheckpointChangedError(file.address, `${file.revision} is no longer there`) : error;
+            throw isOther ? new CheckpointChangedError(file.address, `${file.revision} no longer exists`) : error;
           }
         }),
     };

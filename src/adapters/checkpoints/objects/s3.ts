@@ -27,7 +27,8 @@ interface Connected {
  */
 export class S3Store implements ObjectStore {
   readonly name = 'S3';
-  readonly signIn = 'sign in (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, a role) as one who may list and read the bucket';
+  readonly signIn =
+    'sign in (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, a role) with permission to list and read the bucket';
   readonly #settings: S3Settings;
   #connected: Promise<Connected> | undefined;
 
@@ -143,7 +144,7 @@ function createS3Error(error: unknown): ObjectStoreError | InputError {
   if (getMessage(error) === 'Region is missing')
     return new InputError(
       'checkpoint.unreadable',
-      'checkpoint: S3 is asked in no region; set AWS_REGION, or sources.s3.region in the configuration',
+      'checkpoint: S3 needs a region; set AWS_REGION, or sources.s3.region in the configuration',
       {
         cause: error,
       },

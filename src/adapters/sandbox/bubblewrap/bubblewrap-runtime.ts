@@ -199,5 +199,5 @@ function requireSandboxes({ bubblewrap, namespaces }: Capabilities): void {
 
 function requireForking({ name, zygote }: SandboxTemplate, { forking }: Capabilities): void {
   if (!zygote?.isRequired || forking.state === 'available') return;
-  throw new InfrastructureError('sandbox.unavailable', `template "${name}" is to be forked, but ${forking.detail}; ${forking.remedy}`);
+  throw new InfrastructureError('sandbox.unavailable', `template "${name}" requires forking, but ${forking.detail}; ${forking.remedy}`);
 }

@@ -21,7 +21,7 @@ function createPart(name: string, { project, image, serviceAccount, dialBack, ..
   if (project === undefined || image === undefined || serviceAccount === undefined) {
     const missing = Object.entries({ project, image, serviceAccount }).filter(([, value]) => value === undefined);
     const names = missing.map(([setting]) => `cloud-build.${setting}`).join(', ');
-    throw new InputError('template.incomplete', `template "${name}": with provider: cloud-build it also has to name ${names}`);
+    throw new InputError('template.incomplete', `template "${name}": with provider: cloud-build it must also have ${names}`);
   }
   const line = { kind: 'dial-back', provider: 'cloud-build', python: rest.python, ...dialBack } as const;
   return new BuildPart({ ...rest, project, image, serviceAccount, dialBack: line });

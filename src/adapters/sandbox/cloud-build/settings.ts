@@ -69,5 +69,5 @@ export class BuildPart {
 /** @throws InfrastructureError when the template has no settings for builds: it was made for another provider. */
 export function getBuild({ name, providerPart }: SandboxTemplate): BuildTemplate {
   if (providerPart instanceof BuildPart) return providerPart.build;
-  throw new InfrastructureError('template.no-build', `template "${name}" does not say what its builds are made of`);
+  throw new InfrastructureError('template.no-build', `template "${name}" has no settings for builds`);
 }

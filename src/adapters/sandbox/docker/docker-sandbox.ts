@@ -92,7 +92,7 @@ export class DockerSandbox implements Sandbox {
     try {
       await this.#parts.inbox.remove(path);
     } catch (error) {
-      throw new InfrastructureError('sandbox.upload', `"${path}" could not be taken away: ${getMessage(error)}`, { cause: error });
+      throw new InfrastructureError('sandbox.upload', `"${path}" could not be removed: ${getMessage(error)}`, { cause: error });
     }
   }
 

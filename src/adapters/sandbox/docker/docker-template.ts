@@ -20,7 +20,7 @@ export function createDockerTemplate(
 ): SandboxTemplate {
   const { image, python } = own;
   if (image === undefined) {
-    throw new InputError('template.no-image', `template "${name}": with provider: docker it has to name an image; set docker.image`);
+    throw new InputError('template.no-image', `template "${name}": with provider: docker it must name an image; set docker.image`);
   }
   const runner = { source: join(projectDirectory, 'runner'), target: RUNNER_INSIDE };
   return {
@@ -33,5 +33,5 @@ export function createDockerTemplate(
 /** @throws InfrastructureError when the template has no settings for containers: it was made for another provider. */
 export function getDockerPart({ name, providerPart }: SandboxTemplate): DockerPart {
   if (providerPart instanceof DockerPart) return providerPart;
-  throw new InfrastructureError('template.no-container', `template "${name}" does not say what its containers are made of`);
+  throw new InfrastructureError('template.no-container', `template "${name}" has no settings for containers`);
 }

@@ -24,5 +24,5 @@ function createPart({ template, runner, python, visible, tenancySeconds }: E2bMa
 /** @throws InfrastructureError when the template has no part for E2B, because it was made for another provider. */
 export function getMachine({ name, providerPart }: SandboxTemplate): E2bMachine {
   if (providerPart instanceof E2bPart) return providerPart.machine;
-  throw new InfrastructureError('template.no-machine', `template "${name}" does not say what its sandboxes are at E2B`);
+  throw new InfrastructureError('template.no-machine', `template "${name}" has no settings for E2B`);
 }

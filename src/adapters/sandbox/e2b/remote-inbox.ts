@@ -52,7 +52,7 @@ export class RemoteInbox {
   async #bring(content: UploadContent, signal: AbortSignal): Promise<string> {
     if (content.kind === 'stream') return this.#send(content.stream, signal);
     const { hostPath } = content;
-    if (!(await stat(hostPath)).isFile()) throw new Error(`${hostPath} is no regular file`);
+    if (!(await stat(hostPath)).isFile()) throw new Error(`${hostPath} is not a regular file`);
     return retryPatiently(this.#clock, signal, () => this.#send(createReadStream(hostPath), signal));
   }
 

@@ -26,15 +26,15 @@ export class E2bService {
   readonly #clock: Clock;
 
   constructor(account: E2bAccount, clock: Clock) {
-    // The SDK would wait out some of the 429s by itself, and the pool would go on creating meanwhile.
+    // The SDK would wait out some of the 429s by itself, and the pool would create more sandboxes meanwhile.
     this.#options = { ...account, requestTimeoutMs: REQUEST_MS, retries: 0 };
     this.#clock = clock;
   }
 
   /**
-   * One attempt. It cannot be aborted half-way: a request that is given up may have made a sandbox all the same.
+   * One attempt. It cannot be aborted half-way: an aborted request may still have created a sandbox.
    *
-   * @param maybeMade called when it failed and there may be a sandbox nevertheless. @throws ProviderBusyError (429), InputError (key, template,
+   * @param maybeMade called when the creation failed, but there may be a sandbox. @throws ProviderBusyError (429), InputError (key, template,
    * limits of the plan), InfrastructureError.
    */
   async create({ template, metadata, timeoutMs, reaches }: Creation, maybeMade: () => Promise<void>): Promise<Sandbox> {

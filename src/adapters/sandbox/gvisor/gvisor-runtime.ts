@@ -111,7 +111,7 @@ function describeIsolation(template: SandboxTemplate, { gvisor, limits, cgroups 
     throw new InputError('template.invalid', `template "${template.name}": ${problem}`);
   }
   if (template.zygote?.isRequired === true) {
-    const problem = 'is to be forked, which gVisor cannot; set its start to auto or plain, or its provider to bubblewrap';
+    const problem = 'requires forking, which gVisor cannot do; set its start to auto or plain, or its provider to bubblewrap';
     throw new InputError('template.invalid', `template "${template.name}" ${problem}`);
   }
   if (gvisor.state === 'missing') {

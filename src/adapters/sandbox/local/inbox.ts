@@ -163,7 +163,7 @@ async function isLinked(hostPath: string, complete: string): Promise<boolean> {
 async function shareFile(hostPath: string, incomplete: string, signal: AbortSignal): Promise<void> {
   const source = await realpath(hostPath);
   const found = await stat(source);
-  if (!found.isFile()) throw new Error(`${hostPath} is no regular file`);
+  if (!found.isFile()) throw new Error(`${hostPath} is not a regular file`);
   if (isReadable(found)) {
     try {
       return await link(source, incomplete);

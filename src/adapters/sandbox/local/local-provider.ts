@@ -170,7 +170,7 @@ export class LocalProvider implements SandboxProvider {
     opened: Runtime,
     signal: AbortSignal,
   ): Promise<Sandbox> {
-    if (!opened.runtime.startPair) throw new RangeError(`${this.name} was to play a policy apart, and does not`);
+    if (!opened.runtime.startPair) throw new RangeError(`${this.name} does not play a policy apart, as it was required to`);
     await prepareSite(environment, template, opened);
     await prepareSite(policy, template, opened);
     if (signal.aborted) throw createAbortError(signal);

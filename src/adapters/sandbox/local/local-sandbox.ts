@@ -91,7 +91,7 @@ export class LocalSandbox implements Sandbox {
     try {
       await this.#parts.inbox.remove(path);
     } catch (error) {
-      throw new InfrastructureError('sandbox.upload', `"${path}" could not be taken away: ${getMessage(error)}`, { cause: error });
+      throw new InfrastructureError('sandbox.upload', `"${path}" could not be removed: ${getMessage(error)}`, { cause: error });
     }
   }
 

@@ -62,7 +62,7 @@ export async function bringMounts(
 }
 
 export function createMountError(source: string, cause: unknown): InfrastructureError {
-  return new InfrastructureError('sandbox.mounts', `${source} could not be brought into a sandbox: ${getMessage(cause)}`, { cause });
+  return new InfrastructureError('sandbox.mounts', `${source} could not be sent into a sandbox: ${getMessage(cause)}`, { cause });
 }
 
 async function send(archive: Readable, channel: RunningCommand, signal: AbortSignal): Promise<void> {

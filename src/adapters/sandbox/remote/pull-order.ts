@@ -72,7 +72,7 @@ function getHex(digest: string): string {
  */
 export function readPullAnswer(stdout: string, stderr: string): Pulled {
   const parsed = answerSchema.safeParse(tryParseJson(stdout.slice(0, MOST_ANSWER_CHARACTERS)));
-  if (!parsed.success) throw fetchError(`what fetches files has not said how it went: ${(stderr || stdout).trim().slice(0, 500)}`);
+  if (!parsed.success) throw fetchError(`the program that fetches files gave no result: ${(stderr || stdout).trim().slice(0, 500)}`);
   const { data } = parsed;
   switch (data.kind) {
     case 'done':

@@ -13,7 +13,7 @@ import { RUNNER_INSIDE } from '../local/template/python-template.ts';
 export function createRemoteTemplate(name: string, settings: TemplateSettings, python: string): SandboxTemplate {
   checkNotLocal(name, settings);
   if (settings.policy === 'apart') {
-    throw createCannotPlayApartError(name, 'sandboxes that are not on this machine have one program only');
+    throw createCannotPlayApartError(name, 'sandboxes on other machines have only one program');
   }
   const { imports, command, environment, network, limits, demands } = settings;
   const runner = [python, '-I', RUNNER_INSIDE, ...imports.flatMap((module) => ['--import', module])];
@@ -25,10 +25,10 @@ function checkNotLocal(name: string, { python, start, mounts, network }: Templat
     throw createNotLocalError(name, 'python', 'auto', 'the interpreter inside is named by the settings of the provider');
   if (start === 'forked') throw createNotLocalError(name, 'start', 'auto', 'only sandboxes of this machine are forked');
   if (mounts.length > 0) throw createNotLocalError(name, 'mounts', '[]', "put the files into the provider's image or template");
-  if (network !== 'none') throw createNotLocalError(name, 'network', 'none', 'there is no host to share a network with');
+  if (network !== 'none') throw createNotLocalError(name, 'network', 'none', 'there is no host network to share');
 }
 
 function createNotLocalError(name: string, setting: string, neutral: string, why: string): InputError {
   const text = `templates.${name}.${setting} speaks of this machine, where its sandboxes are not`;
-  return new InputError('template.not-local', `${text}; set it to ${neutral} (what a template leaves out it takes from "local"): ${why}`);
+  return new InputError('template.not-local', `${text}; set it to ${neutral} (a template takes missing settings from "local"): ${why}`);
 }

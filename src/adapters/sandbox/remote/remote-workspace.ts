@@ -28,7 +28,7 @@ export function createRemoteWorkspace(
     throw new InputError('template.not-local', `the task has an image of its own, which ${sandboxes} do not have; ${remedy}`);
   }
   if (start === 'forked') {
-    throw new InputError('template.not-local', `templates.local.start is forked, but ${sandboxes} start each by itself; set it to auto`);
+    throw new InputError('template.not-local', `templates.local.start is forked, but ${sandboxes} cannot be forked; set it to auto`);
   }
   const places = ['/tmp', '/dev/shm', ...writable];
   return {

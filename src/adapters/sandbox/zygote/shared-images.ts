@@ -3,7 +3,7 @@ import type { SharedContent } from '../../../pool/ports/shared-content.ts';
 import type { Warden } from './warden.ts';
 import { BASE_IMAGE, type ImageContent, type PreloadedPolicy } from './warden-messages.ts';
 
-/** Something shared, with its path as the warden sees it. */
+/** Shared content, with its path as the warden sees it. */
 export interface PlacedContent {
   readonly content: SharedContent;
   readonly path: string;
@@ -14,11 +14,11 @@ export interface ImageChoice {
   readonly image: string;
   /** Digests of what it has in memory. */
   readonly shares: ReadonlySet<string>;
-  /** Whether code among that has run in it. */
+  /** Whether code of this content has run in it. */
   readonly hasRunCode: boolean;
 }
 
-/** What it needs of a warden. */
+/** The part of a warden that images need. */
 export type ImageMaker = Pick<Warden, 'hasEnded' | 'hasImage' | 'makeImage' | 'retireImage'>;
 
 interface Image extends ImageChoice {
@@ -34,8 +34,8 @@ interface Making {
 }
 
 /**
- * Up to here a sandbox that lasts loads a policy by itself rather than that one is made in its place: that takes about 30 ms of a processor, and
- * each has some megabytes of its own anyway. Beyond, what is loaded once for all is worth it.
+ * An existing sandbox loads a policy up to this size by itself. A new sandbox in its place would take about 30 ms of a processor and some megabytes.
+ * A larger policy is loaded once for all sandboxes, in an image.
  */
 const LIGHT = { bytes: 4 * 2 ** 20, seconds: 0.03 };
 
@@ -44,7 +44,7 @@ export const NOTHING: ImageChoice = { image: BASE_IMAGE, shares: new Set(), hasR
 /**
  * Decides which image the sandboxes of one template are forked from: one with everything that is wanted at the time.
  *
- * A further wish is met by an image forked from the present one, so that its content is not loaded again. While that is being made, or cannot be,
+ * Further content comes in an image that is forked from the present one, so that the present content is not loaded again. Until that is ready,
  * sandboxes are forked from the present one as long as it has wanted content: evaluations that play with it do not wait for what others load. An
  * image with unwanted policies stays in use, as they cost nothing. Unwanted code could disturb other code by what it did when it was imported.
  */
@@ -63,7 +63,7 @@ export class SharedImages {
   readonly #light = new Map<string, boolean>();
   readonly #newName: () => string;
 
-  /** @param onProblem gets the reason when content cannot be shared. @param newName of an image, which no other of the warden has. */
+  /** @param onProblem gets the reason when content cannot be shared. @param newName a name for an image that is unique in its warden. */
   constructor(onProblem: (message: string) => void, newName: () => string) {
     this.#onProblem = onProblem;
     this.#newName = newName;
@@ -73,7 +73,7 @@ export class SharedImages {
     return this.#wanted.size > 0;
   }
 
-  /** Nothing is wanted any more, and nothing more is forked from the present image. */
+  /** Retires the present image, because nothing is wanted any more. */
   retire(): void {
     const present = this.#present;
     this.#present = undefined;
@@ -123,7 +123,7 @@ export class SharedImages {
     );
   }
 
-  /** Orders a new image when there is none that will do. */
+  /** Orders a new image if no existing one suits. */
   choose(warden: ImageMaker): ImageChoice {
     const wanted = [...this.#wanted.values()]
       .flatMap((placed) => placed.slice(0, 1))
@@ -202,7 +202,7 @@ export class SharedImages {
     return image;
   }
 
-  /** Further wishes are met by the next one. */
+  /** Content that is requested meanwhile goes into the next image. */
   #prepare(warden: ImageMaker, { image, made }: Making): void {
     this.#coming = image;
     made.then(
@@ -220,8 +220,8 @@ export class SharedImages {
   }
 
   /**
-   * An evaluation that wants it loads it in its sandbox, and learns there what is wrong with it. What another process has taken away while it was being loaded is
-   * not to blame.
+   * The evaluations load the content in their sandboxes, and get the error there. Content that was withdrawn while it was being loaded is not marked as
+   * unfit.
    */
   #onFailed(image: Image, content: readonly PlacedContent[], error: unknown): void {
     const wasComing = this.#coming === image;

@@ -257,7 +257,7 @@ export class Warden implements AsyncDisposable {
 
   #createError(detail: string): MusterError {
     if (!this.#isUnfit) return new InfrastructureError('sandbox.zygote', `sandboxes cannot be forked: ${detail}`);
-    const remedy = 'mend its packages or the imports of the template; "muster doctor" tries it';
+    const remedy = 'correct its packages or the imports of the template; "muster doctor" tries it';
     return new InputError('python.unusable', `the template's Python cannot start the runner: ${detail}; ${remedy}`);
   }
 

@@ -155,7 +155,7 @@ function toRefusal(name: string, error: unknown): InputError | InfrastructureErr
   if (typeof code === 'string' && CALLER_CODES.has(code))
     return new InputError(
       'store.unusable',
-      `${name} refuses the connection: ${getMessage(error)}; mend the store's URL, or the rights there`,
+      `${name} refuses the connection: ${getMessage(error)}; correct the store's URL, or the permissions there`,
       options,
     );
   return new InfrastructureError('store.unreachable', `${name} cannot be reached: ${getMessage(error)}; is the server running?`, options);

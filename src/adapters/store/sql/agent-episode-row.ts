@@ -82,6 +82,6 @@ export function readAgentStep(row: Row): StoredStep {
 function createUnknownFormError(what: string): InfrastructureError {
   return new InfrastructureError(
     'store.unreadable',
-    `${what} is stored in a way that this Muster does not know; was it stored by a newer one?`,
+    `${what} has a form that this version of Muster does not know; was it stored by a newer version?`,
   );
 }

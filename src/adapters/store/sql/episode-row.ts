@@ -67,7 +67,10 @@ function readOutcome(row: Row, { metrics = NO_METRICS, detail = '' }: Extra): Ou
   if (outcome === 'completed') return { kind: 'completed', return: readNumber(row, 'result'), length: readNumber(row, 'length'), metrics };
   if (outcome === 'lost') return { kind: 'lost', detail };
   if (isCause(outcome)) return { kind: 'failed', cause: outcome, detail };
-  throw new InfrastructureError('store.unreadable', `the column outcome holds "${outcome}", which is no outcome that this Muster knows`);
+  throw new InfrastructureError(
+    'store.unreadable',
+    `the column outcome holds "${outcome}", which is not an outcome that this version of Muster knows`,
+  );
 }
 
 function isCause(text: string): text is FailureCause {

@@ -22,7 +22,7 @@ export function readEvaluationRow(row: Row): StoredEvaluation {
   if (!checked.success)
     throw new InfrastructureError(
       'store.unreadable',
-      `evaluation ${id} is stored in a way that this Muster does not know: ${checked.error.message}`,
+      `evaluation ${id} has a form that this version of Muster does not know: ${checked.error.message}`,
     );
   const { state, labels, failure } = checked.data;
   return {

@@ -102,7 +102,7 @@ function getUsable(row: Row): Usable {
   if (kind === 'file' || kind === 'directory') return { kind, name: readOptional(row, 'name', readText) };
   throw new InfrastructureError(
     'store.unreadable',
-    `the column kind holds "${kind}", which is no kind of checkpoint that this Muster knows`,
+    `the column kind holds "${kind}", which is not a kind of checkpoint that this version of Muster knows`,
   );
 }
 

@@ -50,7 +50,7 @@ function readToken(row: Row): StoredToken {
   if (!checked.success) {
     throw new InfrastructureError(
       'store.unreadable',
-      `token ${id} is stored in a way that this Muster does not know: ${z.prettifyError(checked.error)}`,
+      `token ${id} has a form that this version of Muster does not know: ${z.prettifyError(checked.error)}`,
     );
   }
   return {

@@ -63,7 +63,7 @@ export function parseStoredAnswer(value: unknown): Completion {
   if (!parsed.success)
     throw new InfrastructureError(
       'store.unreadable',
-      'a turn of an episode is stored in a way that this Muster does not know; was it stored by a newer one?',
+      'a turn of an episode has a form that this version of Muster does not know; was it stored by a newer version?',
     );
   const { tokens, ...rest } = parsed.data;
   if (tokens === null) return { ...rest, tokens: undefined };

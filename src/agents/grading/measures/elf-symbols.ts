@@ -35,7 +35,7 @@ export function readElfSymbols(content: Buffer): ReadonlySet<string> | undefined
 function addNames(names: Set<string>, symbols: Buffer, texts: Buffer): void {
   for (let at = 0; at + SYMBOL_BYTES <= symbols.length; at += SYMBOL_BYTES) {
     const begin = symbols.readUInt32LE(at);
-    // A name that is longer than any that is forbidden is cut off: all names of a table together take no more time than it has symbols.
+    // Names longer than any forbidden one are cut off, so the time grows only with the number of symbols.
     const text = texts.subarray(begin, begin + 512);
     const end = text.indexOf(0);
     const [name = ''] = text.toString('latin1', 0, end === -1 ? text.length : end).split('@', 1);

@@ -70,5 +70,5 @@ export class MeasuringSandbox implements AsyncDisposable {
 
 async function getFirst<Item>(items: AsyncIterable<Item>): Promise<Item> {
   for await (const item of items) return item;
-  throw new InfrastructureError('workspace.failed', 'a run that was asked for was not carried out');
+  throw new InfrastructureError('workspace.failed', 'a requested run was not done');
 }

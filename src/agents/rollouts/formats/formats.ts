@@ -4,22 +4,22 @@ import { formatMessages } from './chat-messages.ts';
 import { formatSkyrl, formatVerl, SlimeFormat } from './samples.ts';
 import { formatVerifiers } from './verifiers-trace.ts';
 
-/** The formats of trajectories, each an object a line. */
+/** The formats of trajectories, each with one object on a line. */
 export const ROLLOUT_FORMATS = ['muster', 'atif', 'messages', 'verl', 'slime', 'skyrl', 'verifiers'] as const;
 
 export type RolloutFormat = (typeof ROLLOUT_FORMATS)[number];
 
-/** Formats of tokens: without them there is nothing to write. */
+/** Formats of tokens. A trajectory without tokens cannot be written in them. */
 const OF_TOKENS: ReadonlySet<RolloutFormat> = new Set(['verl', 'slime', 'skyrl', 'verifiers']);
 
-/** Formats of one conversation: a conversation that the model never saw in this order is no example for any. */
+/** Formats of one conversation. A rewritten one cannot be written in them, because the model never saw it in this order. */
 const OF_CONVERSATIONS: ReadonlySet<RolloutFormat> = new Set(['atif', 'messages']);
 
 /** Writes trajectories in one format, one after the other. */
 export interface RolloutFormatter {
   /**
-   * Its lines. Undefined when the format is one of tokens, and the trajectory has none with log-probabilities or no reward; and when it is one of
-   * conversations, and the program has rewritten this one.
+   * The trajectory's lines. Undefined in a format of tokens, when the trajectory lacks tokens with log-probabilities or a reward; and in a format of
+   * conversations, when the program has rewritten the conversation.
    */
   format(trajectory: Trajectory): readonly object[] | undefined;
 }

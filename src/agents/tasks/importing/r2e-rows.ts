@@ -148,7 +148,7 @@ function findPinnedTests({ expected_output_json: expected, execution_result_cont
     const [one] = named;
     if (one === undefined || named.length > 1)
       return refuse(
-        `its log of the mended commit has ${named.length} tests of the name ${JSON.stringify(name.slice(0, 100))}; expected one`,
+        `its log of the fixed commit has ${named.length} tests of the name ${JSON.stringify(name.slice(0, 100))}; expected one`,
       );
     pinned.push(one.id);
   }

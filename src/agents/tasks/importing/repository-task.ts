@@ -74,7 +74,7 @@ export function findPinnedProblem({ failToPass, passToPass }: Pick<RepositoryTas
     return `the test id ${JSON.stringify(foreign.slice(0, 100))} is not one of pytest's; this repository has a runner of its own`;
   const seen = new Set<string>();
   const twice = [...failToPass, ...passToPass].find((id) => seen.size === seen.add(id).size);
-  return twice === undefined ? undefined : `the test id ${JSON.stringify(twice.slice(0, 100))} stands twice`;
+  return twice === undefined ? undefined : `the test id ${JSON.stringify(twice.slice(0, 100))} occurs twice`;
 }
 
 /** A patch is the oracle, and stands in no other file of the task. @param flags of git apply. */

@@ -22,7 +22,7 @@ export function* readJunitResults(text: string): Generator<TestResult> {
   for (const tag of readXmlTags(text)) {
     if (tag.name === 'testsuite' || tag.name === 'testsuites') hasSuite = true;
     if (tag.name === 'testcase') {
-      if (tag.kind !== 'close' && current !== undefined) throw new ReportProblem('a <testcase> stands in another');
+      if (tag.kind !== 'close' && current !== undefined) throw new ReportProblem('a <testcase> is inside another');
       if (tag.kind === 'open') current = { tag, status: parseStatus(tag) };
       else if (tag.kind === 'empty') yield { id: getId(tag), status: parseStatus(tag) };
       else if (current !== undefined) {

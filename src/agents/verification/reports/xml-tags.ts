@@ -29,18 +29,18 @@ export function* readXmlTags(text: string): Generator<XmlTag> {
   for (let at = text.startsWith('\uFEFF') ? 1 : 0; at < text.length;) {
     STEP.lastIndex = at;
     const match = STEP.exec(text);
-    if (match === null) throw new ReportProblem(`it is no well-formed XML at character ${at + 1}`);
+    if (match === null) throw new ReportProblem(`it is not well-formed XML at character ${at + 1}`);
     at = STEP.lastIndex;
     const groups = match.groups ?? {};
     const skipped = (['comment', 'data', 'instruction'] as const).find((kind) => groups[kind] !== undefined);
     if (skipped !== undefined) at = findBehind(text, ENDS[skipped], at);
     else if (groups['close'] !== undefined) {
-      if (open.pop() !== groups['close']) throw new ReportProblem(`it is no well-formed XML: </${groups['close']}> closes nothing`);
+      if (open.pop() !== groups['close']) throw new ReportProblem(`it is not well-formed XML: </${groups['close']}> closes nothing`);
       yield { name: groups['close'], kind: 'close', attributes: new Map() };
     } else if (groups['open'] !== undefined) {
       const isEmpty = groups['empty'] === '/';
       if (!isEmpty && open.push(groups['open']) > MOST_DEPTH)
-        throw new ReportProblem(`its XML has more than ${MOST_DEPTH} elements in one another`);
+        throw new ReportProblem(`its XML has more than ${MOST_DEPTH} nested elements`);
       yield { name: groups['open'], kind: isEmpty ? 'empty' : 'open', attributes: readAttributes(groups['attributes'] ?? '') };
       tags += 1;
     }
@@ -58,7 +58,7 @@ function readAttributes(text: string): ReadonlyMap<string, string> {
   const attributes = new Map<string, string>();
   for (const { groups = {} } of text.matchAll(ATTRIBUTE)) {
     const name = groups['name'] ?? '';
-    if (attributes.has(name)) throw new ReportProblem(`it is no well-formed XML: the attribute "${name}" stands twice`);
+    if (attributes.has(name)) throw new ReportProblem(`it is not well-formed XML: the attribute "${name}" occurs twice`);
     attributes.set(name, resolveEntities(groups['double'] ?? groups['single'] ?? ''));
   }
   return attributes;

@@ -107,7 +107,7 @@ async function runPrepare(
     return chooseExitCode(tasks, prepared.proof);
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
-    await print(process.stderr, formatNotice('interrupted; the same command goes on from here'));
+    await print(process.stderr, formatNotice('interrupted; the same command continues from here'));
     return EXIT_CODES.interrupted;
   }
 }

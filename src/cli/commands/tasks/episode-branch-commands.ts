@@ -12,7 +12,7 @@ export function createEpisodeBranchCommands(connect: Connect): readonly Command[
 
 function fork(connect: Connect): Command {
   const command = new Command('fork')
-    .description('Begins episodes that go on behind a step of another one: prints their ids.')
+    .description('Begins episodes that continue from a step of another one: prints their ids.')
     .argument('<episode>')
     .option('--at <step>', 'behind which step, 0 for the beginning; the last one when it is left out', parseStepNumber)
     .option('-n, --count <number>', 'how many', parseWholeNumber, 1)

@@ -49,7 +49,7 @@ export function createTaskHardenCommand(harden: HardenTask): Command {
 }
 
 const HELP = `
-The case stays also when the verifier is talked round: mend the verifier, then run "muster task check".
+The case stays even if it deceives the verifier: correct the verifier, then run "muster task check".
 
 Exit codes:
   0    the cheat scores 0, or the twin 1

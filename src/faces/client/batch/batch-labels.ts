@@ -23,7 +23,7 @@ export function isLabelPattern(text: string): boolean {
 export function readLabels(path: string, pattern: string): LabelsInPath {
   const { run, version } = compileExpression(pattern).exec(path)?.groups ?? {};
   if (run === undefined && version === undefined)
-    throw new InputError('batch.labels', `${path} does not end as "labelled: ${pattern}" has it; change either, or list it by itself`);
+    throw new InputError('batch.labels', `${path} does not match "labelled: ${pattern}"; change one of them, or list it separately`);
   return { ...(run === undefined ? {} : { run }), ...(version === undefined ? {} : { version: Number(version) }) };
 }
 

@@ -35,7 +35,7 @@ export async function planCheckpoints({ checkpoints }: BatchFile, context: Batch
   const titles = planned.map(({ title }) => title);
   const twice = titles.find((title, i) => titles.indexOf(title) !== i);
   if (twice === undefined) return planned;
-  throw new InputError('batch.twice', `checkpoints: ${twice} is there twice; list it once, or make the patterns narrower`);
+  throw new InputError('batch.twice', `checkpoints: ${twice} is listed twice; list it once, or make the patterns narrower`);
 }
 
 /** @throws InputError as `readSuite` does. */

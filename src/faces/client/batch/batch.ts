@@ -114,7 +114,7 @@ export class Batch {
       const evaluation = await this.#submitWithinQuota(() => ask(attempt), signal);
       if (evaluation.state !== 'failed' && evaluation.state !== 'cancelled') return evaluation;
     }
-    throw new InputError('batch.attempts', `it was asked ${MOST_ATTEMPTS} times without an answer; look at why it fails`);
+    throw new InputError('batch.attempts', `it was tried ${MOST_ATTEMPTS} times without an answer; check why it fails`);
   }
 
   /** Waits while the quota of waiting evaluations is used up, until some of the batch's own begin. */

@@ -110,9 +110,9 @@ function createActionTool({ name, description, parameters }: (typeof ACTION_TOOL
 }
 
 async function act(episode: unknown, action: Record<string, unknown>, { arena, caller, wait }: ToolParts): Promise<ToolAnswer> {
-  if (typeof episode !== 'string') throw new InputError('episode.missing', 'episode: expected the text that start_episode gave');
+  if (typeof episode !== 'string') throw new InputError('episode.missing', 'episode: expected the id that start_episode returned');
   const { answer, reward } = await stepToReward(arena, episode, caller, action, wait);
-  if (reward === 'grading') throw new InputError('episode.grading', `episode ${episode} is graded, and that takes longer; submit again`);
+  if (reward === 'grading') throw new InputError('episode.grading', `episode ${episode} is still being graded; submit again`);
   if (answer === undefined) throw new InputError('episode.empty', `episode ${episode} has ended before its first step`);
   const { observation, done, truncated, remaining, step, notice } = answer;
   const data = { episode, step, done, truncated, remaining, notice, observation: observation.data, reward: reward?.reward ?? null };

@@ -237,5 +237,5 @@ async function takeStep(
   const { answer, reward } = await stepToReward(arena, id, requireCaller(caller), action, wait);
   const result = toActionResult(id, { answer, reward });
   if (result) return { ...result, observation: { ...result.observation } };
-  throw new InputError('episode.grading.conflict', `episode ${id} is graded, and that takes longer; send the step again`);
+  throw new InputError('episode.grading.conflict', `episode ${id} is still being graded; send the step again`);
 }

@@ -45,7 +45,7 @@ export async function answerSessionRpc({ arena, caller, task, wait }: RpcParts, 
       async ({ name, action }) => {
         const episode = session ?? '';
         const result = toActionResult(episode, await stepToReward(arena, episode, caller, action, wait));
-        if (result === undefined) throw new InputError('episode.grading', `${name}: the episode is graded and takes longer; call it again`);
+        if (result === undefined) throw new InputError('episode.grading', `${name}: the episode is still being graded; call it again`);
         return result;
       },
     );

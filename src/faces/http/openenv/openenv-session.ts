@@ -125,7 +125,7 @@ export class OpenEnvSession {
 
   async #call({ name, action }: ToolCall): Promise<ActionResult> {
     const result = await this.#act(action);
-    if (result === undefined) throw new InputError('episode.grading', `${name}: the episode is graded and takes longer; call it again`);
+    if (result === undefined) throw new InputError('episode.grading', `${name}: the episode is still being graded; call it again`);
     return result;
   }
 

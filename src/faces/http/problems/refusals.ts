@@ -37,13 +37,13 @@ export function assertPermitted(call: Call, caller: Caller | undefined, owner?: 
     case 'unauthenticated':
       throw new UnauthenticatedError(
         'access.missing',
-        `${call} takes a token: set MUSTER_TOKEN for muster commands and clients, or send the header "Authorization: Bearer muster_…"`,
+        `${call} needs a token: set MUSTER_TOKEN for muster commands and clients, or send the header "Authorization: Bearer muster_…"`,
       );
     case 'forbidden': {
       const whose = owner === undefined || owner === caller?.principal ? '' : ` for what is ${owner}'s`;
       throw new ForbiddenError(
         'access.forbidden',
-        `${call} takes the role ${decision.needed}${whose}, and the token of ${caller?.principal} has the role ${caller?.role}; ask an operator`,
+        `${call} needs the role ${decision.needed}${whose}, and the token of ${caller?.principal} has the role ${caller?.role}; ask an operator`,
       );
     }
   }

@@ -29,7 +29,7 @@ export function limitBodyRoom(app: FastifyInstance, { maxBodyBytes, isStreamed }
     if (held + bytes > most) {
       // The rest that the caller sends is not read.
       reply.header('connection', 'close');
-      const why = `the bodies of other requests take all of the ${most} bytes that there are for them; ask again`;
+      const why = `the bodies of other requests take all of the ${most} bytes for bodies; try again`;
       throw new InfrastructureError('request.busy', why);
     }
     held += bytes;

@@ -11,5 +11,5 @@ export async function findEvaluation(service: Pick<EvaluationService, 'find'>, i
 }
 
 export function createNotFoundError(id: string): InputError {
-  return new InputError('evaluation.not-found', `there is no evaluation ${id}; it may have been forgotten since (server.retentionDays)`);
+  return new InputError('evaluation.not-found', `there is no evaluation ${id}; it may have been deleted (server.retentionDays)`);
 }

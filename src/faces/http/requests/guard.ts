@@ -57,7 +57,7 @@ function createRateLimiter(app: FastifyInstance, max: number | undefined): Count
 }
 
 function createTooManyRequestsError(mostPerMinute: number, seconds: number): TooManyRequestsError {
-  const remedy = `go on in ${seconds} s, and follow events in place of asking again and again`;
+  const remedy = `try again in ${seconds} s, and follow events instead of polling`;
   const what = `more than ${mostPerMinute} requests within a minute (server.requestsPerMinute)`;
   return new TooManyRequestsError('request.too-many', `${what}; ${remedy}`, seconds);
 }

@@ -60,7 +60,7 @@ function createForeignPageError(): ForbiddenError {
   const remedy = 'programs send the header "Authorization: Bearer muster_…" in place of a cookie';
   return new ForbiddenError(
     'access.foreign-page',
-    `a request with a session cookie that changes something has to come from a page of this server; ${remedy}`,
+    `a changing request with a session cookie must come from a page of this server; ${remedy}`,
   );
 }
 
@@ -70,7 +70,7 @@ function createUnauthenticatedError(why: RefusedToken): UnauthenticatedError {
 
 function createTooManyTokensError(mostPerMinute: number, seconds: number): TooManyRequestsError {
   const what = `more than ${mostPerMinute} tokens that are not good came from this address within a minute (server.failedTokensPerMinute)`;
-  return new TooManyRequestsError('access.too-many', `${what}; go on in ${seconds} s, with a token that an operator has made`, seconds);
+  return new TooManyRequestsError('access.too-many', `${what}; try again in ${seconds} s, with a token of an operator`, seconds);
 }
 
 /** Every caller on this machine, where access is off. */
@@ -85,6 +85,6 @@ export const identifyLocal: Identify = async ({ headers, socket }) => {
   if (strange === undefined) return LOCAL_CALLER;
   return new ForbiddenError(
     'access.not-local',
-    `server.access is "off", which is for this machine alone, and ${strange}; set server.access: "tokens" for others`,
+    `server.access is "off", which admits only this machine, and ${strange}; set server.access: "tokens" for other machines`,
   );
 };

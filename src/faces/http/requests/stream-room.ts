@@ -38,7 +38,7 @@ export class StreamRoom {
         RETRY_SECONDS,
       );
     if (this.#all >= ofAll)
-      throw new InfrastructureError('stream.busy', `${this.#all} streams are open, and server.streams is ${ofAll}; ask again`);
+      throw new InfrastructureError('stream.busy', `${this.#all} streams are open, and server.streams is ${ofAll}; try again`);
     this.#open.set(principal, open + 1);
     this.#all += 1;
     return () => this.#leave(principal);

@@ -53,7 +53,7 @@ function addHeadRoute(scope: FastifyInstance, checkpoints: CheckpointService): v
       schema: {
         summary: 'Whether a checkpoint is here for you, and how much of its upload has come',
         description:
-          'A checkpoint is here for principals that brought it or were granted it, and for no others. Without it, the header Upload-Offset of the 404 says how many bytes of your own upload have come: of the file, or of what is sent in its place.',
+          'A checkpoint exists only for principals that sent it or were granted it. Without it, the header Upload-Offset of the 404 says how many bytes of your own upload have come: of the file, or of what is sent in its place.',
         tags: ['checkpoints'],
         params: checkpointParamsSchema,
         querystring: receivedQuerySchema,
@@ -66,7 +66,7 @@ function addHeadRoute(scope: FastifyInstance, checkpoints: CheckpointService): v
       if (await checkpoints.find(digest, principal)) return reply.code(200).send(undefined);
       const received = await checkpoints.countReceived(digest, principal, request.query.kind);
       reply.header(UPLOAD_OFFSET, String(received));
-      throw new InputError('checkpoint.not-found', `there is no checkpoint ${digest}, and ${received} bytes of it have come`);
+      throw new InputError('checkpoint.not-found', `there is no checkpoint ${digest}, and ${received} bytes of it have arrived`);
     },
   );
 }
@@ -78,7 +78,7 @@ function putRoute(scope: FastifyInstance, checkpoints: CheckpointService): void 
       schema: {
         summary: 'Bring a checkpoint, whole or in parts',
         description:
-          'What has come is kept when a connection breaks: HEAD says how much, and a PUT with Content-Range goes on from there. The digest is verified before the checkpoint can be used. A part that begins elsewhere is refused with 409 and the header Upload-Offset; one that begins at 0 starts anew.',
+          'The bytes that have arrived are kept when a connection breaks: HEAD says how many, and a PUT with Content-Range continues from there. The digest is verified before the checkpoint can be used. A part that begins elsewhere is refused with 409 and the header Upload-Offset; one that begins at 0 starts anew.',
         tags: ['checkpoints'],
         consumes: ['application/octet-stream'],
         params: checkpointParamsSchema,
@@ -118,11 +118,17 @@ async function receiveUpload<Value>({ raw }: FastifyRequest, receive: () => Prom
   } catch (error) {
     if (error instanceof MusterError) throw error;
     if (raw.destroyed && !raw.complete)
-      throw new InputError('request.aborted', 'the connection broke before all had come; go on with what is missing', { cause: error });
-    if (error instanceof DOMException && error.name === 'AbortError')
-      throw new InfrastructureError('service.draining', 'this Muster is about to end; what has come is kept, go on with what is missing', {
+      throw new InputError('request.aborted', 'the connection broke before all bytes had arrived; continue with the missing ones', {
         cause: error,
       });
+    if (error instanceof DOMException && error.name === 'AbortError')
+      throw new InfrastructureError(
+        'service.draining',
+        'the server is shutting down; it keeps the bytes that have arrived, continue with the missing ones',
+        {
+          cause: error,
+        },
+      );
     throw error;
   }
 }

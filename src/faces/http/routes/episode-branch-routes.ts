@@ -33,7 +33,7 @@ function forkRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
     '/v1/episodes/:id/fork',
     {
       schema: {
-        summary: 'Begin episodes that go on behind a step of this one',
+        summary: 'Begin episodes that continue from a step of this one',
         description: 'They have its steps up to there, and its files. Their next step has the number behind it.',
         tags: TAGS,
         params: episodeParamsSchema,

@@ -19,7 +19,7 @@ export function grantRoutes(instance: FastifyInstance, grants: GrantService): vo
     {
       schema: {
         summary: 'The principals that you let use a checkpoint',
-        description: 'For those who brought it. An operator sees the grants of all.',
+        description: 'For the principals that sent it. An operator sees all grants.',
         tags: ['checkpoints'],
         params: checkpointParamsSchema,
         response: { 200: grantListSchema, ...PROBLEMS },
@@ -32,7 +32,7 @@ export function grantRoutes(instance: FastifyInstance, grants: GrantService): vo
     {
       schema: {
         summary: 'Let another principal use a checkpoint',
-        description: 'For those who brought it, and for operators. Granting the same again changes nothing.',
+        description: 'For the principals that sent it, and for operators. Repeating a grant changes nothing.',
         tags: ['checkpoints'],
         params: checkpointParamsSchema,
         body: newGrantSchema,

@@ -82,7 +82,9 @@ export const startedEpisodeSchema = z.strictObject({
 
 export const startedGymEpisodeSchema = startedEpisodeSchema.extend({ episode_id: z.string() });
 
-export const gradingSchema = z.strictObject({ episode: z.string(), state: z.literal('grading') }).describe('it is graded: ask again');
+export const gradingSchema = z
+  .strictObject({ episode: z.string(), state: z.literal('grading') })
+  .describe('it is still being graded: try again');
 
 export const episodeListQuerySchema = z.strictObject({
   task: z.string().max(260).optional(),

@@ -12,7 +12,7 @@ const uploadKindSchema = z
   .enum(['file', 'delta', 'manifest'])
   .default('file')
   .describe(
-    'delta: what differs from a file that is here (muster-delta/1); manifest: the lines `<sha256 hex>  <path>` of a directory whose files are here',
+    'delta: the difference from a file on the server (muster-delta/1); manifest: the lines `<sha256 hex>  <path>` of a directory whose files are on the server',
   );
 
 /** Names the upload whose received bytes are requested. */
@@ -26,12 +26,12 @@ export const uploadQuerySchema = z
       .max(255)
       .exactOptional()
       .describe(
-        'of the file: its suffix says what it is, as in policy.safetensors. Left out for the files of a directory and for its manifest',
+        'of the file, with the suffix of its format, such as policy.safetensors. Left out for the files of a directory and for its manifest',
       ),
     kind: uploadKindSchema,
   })
   .refine(({ name, kind }) => kind !== 'manifest' || name === undefined, {
-    error: 'expected no name for a manifest: its paths name the files',
+    error: 'expected no name with a manifest: its paths name the files',
     path: ['name'],
   });
 
@@ -39,7 +39,7 @@ export const uploadHeadersSchema = z.looseObject({
   'content-range': z
     .string()
     .exactOptional()
-    .describe('`bytes FIRST-LAST/SIZE` of a part; `bytes */SIZE`, without a body, when all has come'),
+    .describe('`bytes FIRST-LAST/SIZE` of a part; `bytes */SIZE`, without a body, when all bytes have arrived'),
 });
 
 /** A stream: the body is not held in memory. */
@@ -52,8 +52,8 @@ export const checkpointSchema = z
     bytes: z.int().describe('of all files together'),
     files: z.array(z.strictObject({ path: z.string(), size: z.int(), sha256: z.string() })),
   })
-  .describe('a checkpoint that is here, verified');
+  .describe('a verified checkpoint on the server');
 
 export const partialUploadSchema = z.strictObject({
-  received: z.int().describe('bytes that have come: where the next part begins. In the header Upload-Offset, too'),
+  received: z.int().describe('bytes that have arrived: the next part begins there. Also in the header Upload-Offset'),
 });

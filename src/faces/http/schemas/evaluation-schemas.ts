@@ -35,7 +35,7 @@ export const checkpointReferenceSchema = z
         .string()
         .regex(/^(sha256:)?[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits')
         .exactOptional()
-        .describe('of a checkpoint that the server has, as `PUT /v1/checkpoints/{sha256}` brought it; with or without `sha256:`'),
+        .describe('of a checkpoint that the server has from `PUT /v1/checkpoints/{sha256}`; with or without `sha256:`'),
       name: nameSchema.exactOptional(),
       run: runSchema.exactOptional(),
       version: versionSchema.exactOptional(),
@@ -82,7 +82,7 @@ const asked = {
     .refine((labels) => Object.keys(labels).length <= 32, 'expected 32 labels at most')
     .default({})
     .describe('names and values of the caller’s own, by which evaluations are found'),
-  cache: z.enum(['on', 'off']).default('on').describe('off: every episode is played anew, and none of them stands in for those of others'),
+  cache: z.enum(['on', 'off']).default('on').describe('off: every episode is played again, and none is reused for other evaluations'),
 };
 
 export const newEvaluationSchema = z

@@ -19,7 +19,7 @@ export const grantSchema = z
     grantedBy: z.string().describe('who allowed it'),
     at: z.iso.datetime(),
   })
-  .describe('that a principal may use a checkpoint which another has brought');
+  .describe('the right of a principal to use a checkpoint that another principal has sent');
 
 export const grantListSchema = z.strictObject({ items: z.array(grantSchema).describe('by principal') });
 

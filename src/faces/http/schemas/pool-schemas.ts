@@ -21,16 +21,20 @@ export const poolSchema = z
       .describe('since this process began'),
     obstacles: z
       .array(z.strictObject({ kind: z.string(), sandboxes: count, detail: z.string() }))
-      .describe('what keeps sandboxes that are being created from getting ready, now: no room on a node, an image that cannot be pulled'),
+      .describe('why sandboxes in creation are not ready yet: no room on a node, an image that cannot be pulled'),
     usage: z
       .strictObject({
         sandboxes: count.describe('how many of them were measured'),
-        processors: z.number().min(0).nullable().describe('processor seconds a second, lately; null before the second look'),
-        memoryBytes: count.describe('most that each of them had had, summed'),
-        largestMemoryBytes: count.describe('most that one of them had had'),
+        processors: z
+          .number()
+          .min(0)
+          .nullable()
+          .describe('processor seconds per second, over the last few seconds; null before the second measurement'),
+        memoryBytes: count.describe('sum of their peaks'),
+        largestMemoryBytes: count.describe('largest peak of one sandbox'),
       })
       .nullable()
-      .describe('as of a few seconds ago; null where the provider does not measure it, and before the first look'),
+      .describe('as of a few seconds ago; null if the provider does not measure it, and before the first measurement'),
     lastErrors: z.strictObject({ creation: z.string().nullable(), destruction: z.string().nullable(), sweep: z.string().nullable() }),
   })
   .describe('a pool of this process');
@@ -40,10 +44,10 @@ export const poolChangeSchema = z
     min: z.int().min(0).max(100_000).exactOptional(),
     max: z.int().min(1).max(100_000).exactOptional(),
     warm: z.int().min(0).max(100_000).exactOptional(),
-    draining: z.boolean().exactOptional().describe('true: finish what is under way, then play nothing; false: go on'),
+    draining: z.boolean().exactOptional().describe('true: finish the running evaluations, then play nothing; false: continue'),
   })
   .refine((change) => Object.keys(change).length > 0, 'expected one of min, max, warm, draining')
-  .describe('what is left out stays as it is');
+  .describe('a missing field keeps its value');
 
 export const poolListSchema = z.strictObject({ items: z.array(poolSchema) });
 

@@ -16,7 +16,7 @@ function renderTaskSection({ soundness: { task, digest, isSound, trials, notices
   return markup`<section><h2><bdi>${task}</bdi> ${renderSoundBadge(isSound)}</h2>
 <p class="line"><code>${digest}</code></p>
 <section class="card"><h3>Submissions of the task</h3>
-<div class="scroll wide" tabindex="0"><table><thead><tr><th scope="col">Submission</th><th scope="col" class="words">Is</th><th scope="col">Has to score</th><th scope="col">Scored</th><th scope="col">Took</th><th scope="col" class="words">Finding</th><th scope="col" class="words">Because</th></tr></thead>
+<div class="scroll wide" tabindex="0"><table><thead><tr><th scope="col">Submission</th><th scope="col" class="words">Role</th><th scope="col">Expected</th><th scope="col">Scored</th><th scope="col">Took</th><th scope="col" class="words">Finding</th><th scope="col" class="words">Reason</th></tr></thead>
 <tbody>${trials.map((trial, at) => renderTrialRow(trial, submissions[at], `${source}soundness.trials.${at}`))}</tbody></table></div></section>
 ${renderWarningList(notices)}
 ${odd.map(({ trial, graded, at }) => graded && renderOddSection(trial, graded, `${source}submissions.${at}.`))}</section>

@@ -106,7 +106,7 @@ test('a mounted directory is sent again when its connection breaks, and a mount 
     const missing = uploadMounts(remote, [{ source: '/no/such', target: '/x' }], context.clock, NEVER);
     await expect(missing).rejects.toMatchObject({
       code: 'sandbox.mounts',
-      message: expect.stringContaining('/no/such could not be brought'),
+      message: expect.stringContaining('/no/such could not be sent'),
     });
   });
 });

@@ -51,7 +51,7 @@ describe('the inbox of a local sandbox', () => {
   });
 
   it('refuses a directory in place of a file, and keeps nothing of it', async () => {
-    await expect(receive('policy', directory)).rejects.toThrow(/policy.*is no regular file/);
+    await expect(receive('policy', directory)).rejects.toThrow(/policy.*is not a regular file/);
     expect(await readdir(inbox.directory)).toEqual([]);
   });
 

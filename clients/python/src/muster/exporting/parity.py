@@ -53,7 +53,7 @@ def assert_parity(path: Path, reference: Reference) -> None:
     place, first = differing[0], first_differing_layer(path, reference)
     where = f"the first layer that differs is {first}" if first else "each layer that was compared agrees; what the outputs mean differs"
     raise ParityError(
-        f"{path.name} acts otherwise than the trainer's own policy on {len(differing)} of {len(played)} observations: "
+        f"{path.name} acts differently from the trainer's own policy on {len(differing)} of {len(played)} observations: "
         f"on observation {place} it does {played[place].tolist()}, the trainer's policy {reference.actions[place].tolist()}; {where}"
     )
 

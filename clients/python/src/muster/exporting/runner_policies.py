@@ -29,7 +29,7 @@ def runner_module(name: str) -> Any:
         return importlib.import_module(f"{PACKAGE}.{name}")
     except ModuleNotFoundError as error:
         if error.name != PACKAGE:
-            raise ExportError(f"the exported policy cannot be tried out, {error.name} is missing: pip install {error.name}") from error
+            raise ExportError(f"the exported policy cannot be tested, because {error.name} is missing: pip install {error.name}") from error
     sys.path.append(str(_find_directory()))
     return importlib.import_module(f"{PACKAGE}.{name}")
 
@@ -41,4 +41,4 @@ def _find_directory() -> Path:
         for place in ("runner", "program/runner"):
             if (parent / place / PACKAGE / "policies").is_dir():
                 return parent / place
-    raise ExportError("the runner, which tries exported policies out, is missing: install muster-eval, or work in a clone of Muster")
+    raise ExportError("the runner, which tests exported policies, is missing: install muster-eval, or work in a clone of Muster")

@@ -24,7 +24,7 @@ def read_network(policy: Any, path: ObservationPath) -> Network:
     from stable_baselines3.td3.policies import TD3Policy
 
     if not type(policy).__module__.startswith("stable_baselines3."):
-        raise ExportError(f"the policy is a {_name_class(policy)}, a class of its own; known are those of {KNOWN}. {HOW}")
+        raise ExportError(f"the policy is a {_name_class(policy)}, a custom class; known are those of {KNOWN}. {HOW}")
     match policy:
         case ActorCriticPolicy():
             return _read_actor_critic(policy, path)
@@ -101,7 +101,7 @@ def _read_extractor(extractor: Any, name: str, parts: dict[str, Part]) -> tuple[
 
     if type(extractor) is not CombinedExtractor:
         if list(parts) != [""]:
-            raise ExportError(f"{name} is a {_name_class(extractor)}, which takes a dictionary in a way of its own. {HOW}")
+            raise ExportError(f"{name} is a {_name_class(extractor)}, which handles dictionaries in its own way. {HOW}")
         return (replace(parts[""], layers=_read_extractor_layers(extractor, name)),)
     if list(extractor.extractors) != list(parts):
         taken = list(extractor.extractors)

@@ -214,7 +214,7 @@ class TrainingEvaluator:
         except Abandoned:
             pass
         except Exception:
-            logger.exception("evaluating beside the training has failed; the training goes on without it")
+            logger.exception("evaluating beside the training has failed; the training continues without it")
         finally:
             self._is_busy = False
 

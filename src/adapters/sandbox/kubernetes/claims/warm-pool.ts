@@ -43,7 +43,7 @@ async function readHash(api: AgentSandbox, name: string, clock: Clock, signal: A
   const createTimeoutError = (): Error =>
     new InfrastructureError(
       'kubernetes.no-controller',
-      `agent-sandbox's controller has not looked at the SandboxTemplate "${name}" within ${CONTROLLER_MS / 1000} s; does it run, with --extensions?`,
+      `agent-sandbox's controller has not handled the SandboxTemplate "${name}" within ${CONTROLLER_MS / 1000} s; does it run, with --extensions?`,
     );
   using deadline = new Deadline(clock, CONTROLLER_MS, createTimeoutError, signal);
   for (;;) {

@@ -16,7 +16,7 @@ export function getAdvertisedUrl({ provider, advertise, certificate, plaintext }
   const createAddressError = (problem: string): InputError => createErrorOf(provider, problem);
   if (advertise === undefined)
     throw createAddressError(
-      `is not set, and pods that dial back need Muster's address; set it to ws:// or wss:// and an address that they reach`,
+      `is not set, and pods that dial back need Muster's address; set it to ws:// or wss:// and an address that pods can reach`,
     );
   const url = URL.canParse(advertise) ? new URL(advertise) : undefined;
   if (!url || !['ws:', 'wss:'].includes(url.protocol) || url.pathname !== '/' || url.search !== '' || url.username !== '')

@@ -116,7 +116,7 @@ async function removeQuietly(exec: InboxExec, incomplete: string, signal: AbortS
 
 async function measureFile(hostPath: string): Promise<number> {
   const found = await stat(hostPath);
-  if (!found.isFile()) throw new Error(`${hostPath} is no regular file`);
+  if (!found.isFile()) throw new Error(`${hostPath} is not a regular file`);
   return found.size;
 }
 

@@ -70,14 +70,14 @@ async function assertDirectories(name: string, mounts: readonly Mount[]): Promis
 
 function requireImage(name: string, { image }: PodSettings): string {
   if (image !== undefined) return image;
-  throw new InputError('template.no-image', `template "${name}": with provider: kubernetes it has to name an image; set kubernetes.image`);
+  throw new InputError('template.no-image', `template "${name}": with provider: kubernetes it must name an image; set kubernetes.image`);
 }
 
 /** @throws InfrastructureError when the template has no settings for pods: it was made for another provider. */
 export function getPod(template: SandboxTemplate): PodTemplate {
   const pod = getPodPart(template);
   if (pod) return pod;
-  throw new InfrastructureError('template.no-pod', `template "${template.name}" does not say what its pods are made of`);
+  throw new InfrastructureError('template.no-pod', `template "${template.name}" has no settings for pods`);
 }
 
 function getTransport(kind: PodSettings['transport'], dialBack: PodSettings['dialBack'], python: string): PodTransport {

@@ -68,7 +68,7 @@ function createObstacleError(name: string, { kind, detail }: PodObstacle, { imag
     case 'image':
       return new InputError(
         'template.image',
-        `the image ${image} cannot be had for the pod ${name} (${detail}); set kubernetes.image to one that the nodes can pull, and kubernetes.imagePullSecrets if the registry wants credentials`,
+        `the image ${image} cannot be pulled for the pod ${name} (${detail}); set kubernetes.image to one that the nodes can pull, and kubernetes.imagePullSecrets if the registry wants credentials`,
       );
     case 'container':
       return new InfrastructureError(

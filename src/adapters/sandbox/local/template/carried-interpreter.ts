@@ -53,7 +53,7 @@ export async function findCarriedInterpreter(python: string, runner: string, sig
     const detail = `it said ${JSON.stringify(output.slice(0, 300))} of its libraries; expected one dynamic linker`;
     throw new InfrastructureError(
       'python.unusable',
-      `Python at ${python} cannot be carried into another root file system: ${detail}; run npm run setup`,
+      `Python at ${python} cannot be used in another root file system: ${detail}; run npm run setup`,
     );
   }
   const { executable, standardLibrary, libraries } = answer.data;

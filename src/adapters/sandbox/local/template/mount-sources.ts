@@ -15,7 +15,7 @@ export async function assertSourcesExist(template: string, mounts: readonly Moun
     } catch (error) {
       if (!hasErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES')) throw error;
       const problem = hasErrno(error, 'EACCES') ? 'is in a directory that is closed to this user' : 'does not exist';
-      const remedy = 'expected the path of a file or directory of this machine; mend the path, or take the mount out';
+      const remedy = 'expected the path of a file or directory of this machine; correct the path, or remove the mount';
       throw new InputError('template.mounts', `templates.${template}.mounts[${i}].source: ${source} ${problem}; ${remedy}`);
     }
   }

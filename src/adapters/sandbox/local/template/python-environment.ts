@@ -95,7 +95,7 @@ function getLastLine(text: string): string {
 function createUnusableError(python: string, detail: string, cause: unknown, code = 'python.unusable'): InfrastructureError {
   return new InfrastructureError(
     code,
-    `Python at ${python} does not work: ${detail}; mend it, or set python in the template to another one`,
+    `Python at ${python} does not work: ${detail}; repair it, or set python in the template to another one`,
     { cause },
   );
 }

@@ -104,6 +104,6 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, column:
   if (parsed.success) return parsed.data;
   throw new InfrastructureError(
     'store.unreadable',
-    `${column} of a stream of rollouts is stored in a way that this Muster does not know; was it stored by a newer one?`,
+    `${column} of a stream of rollouts has a form that this version of Muster does not know; was it stored by a newer version?`,
   );
 }

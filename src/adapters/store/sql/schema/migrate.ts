@@ -27,7 +27,7 @@ export async function migrate(
   if (version > migrations.length) {
     throw new InputError(
       'store.newer',
-      `${name} has the structure ${version}, and this Muster knows those up to ${migrations.length}: a newer one has used it; start that one, or give this one another store`,
+      `${name} has the structure ${version}, and this Muster knows those up to ${migrations.length}: a newer version has used it; start that version, or give this one another store`,
     );
   }
   for (const [i, migration] of migrations.entries()) {

@@ -202,7 +202,7 @@ export const MIGRATIONS: readonly Migration[] = [
 ];
 
 /**
- * Statements that derive from an evaluation that its principal brought its checkpoints: it named them by their URI, or had sent all of their files.
+ * Statements that give a principal the right to the checkpoints of its earlier evaluations, if it named them by URI or had sent all of their files.
  * Knowing the digest of another principal's checkpoint gives no right to it.
  */
 function listEarlierEvaluations(json: JsonReading): readonly string[] {
