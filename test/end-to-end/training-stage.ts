@@ -11,6 +11,7 @@ import { ANSWER_TASK, HALF_TASK } from '../support/agent-suite-fixture.ts';
 import { freePort } from '../support/free-port.ts';
 import { writeFiles } from '../support/grading-fixture.ts';
 import { ScriptedModelServer, type ModelScript } from '../support/model-server.ts';
+import type { MusterCommandOptions } from './muster-command.ts';
 import { MusterServer } from './muster-server.ts';
 import { Stage } from './stage.ts';
 
@@ -21,7 +22,7 @@ export interface Training extends AsyncDisposable {
   readonly stage: Stage;
   readonly model: ScriptedModelServer;
   readonly agent: string;
-  readonly serve: () => Promise<MusterServer>;
+  readonly serve: (options?: MusterCommandOptions) => Promise<MusterServer>;
 }
 
 export async function prepareTraining(script: ModelScript, access: 'off' | 'tokens' = 'off', agent: object = MODEL): Promise<Training> {
@@ -40,7 +41,8 @@ export async function prepareTraining(script: ModelScript, access: 'off' | 'toke
   const models = { endpoints: { trainer: { url: model.url } } };
   const config = await stage.write('muster.json', { server, models, pool: { max: 8 } });
   const held = opening.move();
-  return { stage, model, agent: file, serve: () => MusterServer.start(stage, config), [Symbol.asyncDispose]: () => held.disposeAsync() };
+  const serve: Training['serve'] = (options) => MusterServer.start(stage, config, options);
+  return { stage, model, agent: file, serve, [Symbol.asyncDispose]: () => held.disposeAsync() };
 }
 
 /** What a group teaches, whatever came between. */
