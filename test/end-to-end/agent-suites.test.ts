@@ -125,7 +125,7 @@ describe('what is wrong with a suite of tasks for agents', () => {
       /agent: expected nothing/,
     ],
     ['an invalid agent', {}, 'agent:somebody', /there is no agent "somebody"; expected agent:oracle or agent:nop, or a file/],
-    ['a slip in the name of an agent', {}, 'orcale', /agent: expected oracle, nop, or a file .*did you mean "oracle"\?/],
+    ['a slip in the name of an agent', {}, 'orcale', /agent: expected oracle, nop, or an agent's file.*did you mean "oracle"\?/],
     ['a checkpoint in place of an agent', {}, LATE, /has the name of a checkpoint's file, and this suite has tasks for agents/],
     ['tasks that are not there', { tasks: { from: 'taks' } }, 'nop', /suite\.yaml:\d+: tasks\.from: "taks": /],
     ['a file that is no agent', {}, import.meta.filename, /agent|expected YAML/],
