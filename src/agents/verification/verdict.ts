@@ -45,5 +45,7 @@ const MEASURED = new Set([...FIGURES, 'output']);
 
 /** The verdict without measurements: two of one submission with one seed have the same bytes. */
 export function omitMeasurements(verdict: Verdict): unknown {
-  return JSON.parse(JSON.stringify(verdict, (key, value: unknown) => (MEASURED.has(key) ? undefined : value)));
+  // The sentence about a violated constraint names the measured figure.
+  const stages = verdict.stages.map((each) => (each.stage === 'constraints' ? { ...each, detail: '' } : each));
+  return JSON.parse(JSON.stringify({ ...verdict, stages }, (key, value: unknown) => (MEASURED.has(key) ? undefined : value)));
 }

@@ -123,6 +123,8 @@ describe('the plan of stages', () => {
     });
     const [slow, fast] = ['9.75s', '8.92s'].map((took) => omitMeasurements({ ...first, evidence: [printed(took)] }));
     expect(slow).toEqual(fast);
+    const [high, higher] = [101, 102].map((bytes) => omitMeasurements(verdict(`${CASES}${BOUND}`, [...answered([true]), peak(bytes)])));
+    expect(high).toEqual(higher);
   });
 });
 
