@@ -277,7 +277,11 @@ test('dispatch that ran too far ahead, an unknown arm or task are errors of the 
 
 test.each<[string, Partial<PairedFoldOptions>, RegExp]>([
   ['no bounds', { bounds: undefined }, /reward\.bounds/],
-  ['a budget that is less than one index', { budgetEpisodes: 1 }, /budget\.episodes: a comparison of 2 checkpoints takes 2 .* got 1/],
+  [
+    'a budget that is less than one index',
+    { budgetEpisodes: 1 },
+    /budget\.episodes: a comparison of 2 checkpoints needs 2 episodes for each index, got 1 in total/,
+  ],
   ['an empty recording', { baselineEpisodes: 0 }, /baseline: expected a recording of at least one episode, got 0/],
 ])('%s is refused with the field and the remedy', (_name, given, message) => {
   expect(() => pairedFold(given)).toThrow(InputError);

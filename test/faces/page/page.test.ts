@@ -206,7 +206,7 @@ describe('the live page', () => {
     await page.getByRole('button', { name: 'Play once more' }).click();
     await page
       .getByRole('alert')
-      .getByText(/note\.txt .* is not in the store any more, and .* does not have it either/)
+      .getByText(/note\.txt .* is no longer in the store, and .* does not have it either/)
       .waitFor();
     expect(await listViolations(page)).toEqual([]);
     expect(opened.complaints.filter((text) => !text.includes('422'))).toEqual([]);
