@@ -29,7 +29,7 @@ export type StepDelta = z.infer<typeof stepDeltaSchema>;
 export interface FileContents {
   /** Skips contents that are stored already. */
   keep(tree: AgentEpisodeId, contents: ReadonlyMap<Digest, Buffer>): Promise<void>;
-  /** @returns undefined when it is not there, or another by now. */
+  /** @returns undefined when it is missing, or its bytes no longer have this digest. */
   read(tree: AgentEpisodeId, digest: Digest): Promise<Buffer | undefined>;
   /** Removes all of them. */
   forget(tree: AgentEpisodeId): Promise<void>;
@@ -62,7 +62,7 @@ export async function keepDelta({ entries, removed }: WorkspaceDelta, contents: 
   return { changed, removed: [...removed] };
 }
 
-/** @returns undefined when it is not there any more. */
+/** @returns undefined when it is missing, or its bytes no longer have its digest. */
 export async function readContent(
   entry: Extract<StepEntry, { kind: 'file' }>,
   contents: FileContents,
@@ -71,7 +71,7 @@ export async function readContent(
   return entry.content === undefined ? await contents.read(tree, entry.digest) : Buffer.from(entry.content, 'base64');
 }
 
-/** The files after some steps, by path: those of the task, with the changes of the steps. */
+/** What some steps, one after the other, leave changed and removed. */
 export function applyDeltas(deltas: readonly StepDelta[]): {
   readonly entries: readonly StepEntry[];
   readonly removed: ReadonlySet<string>;

@@ -5,13 +5,13 @@ import type { Outcomes, PinnedTests } from './derivation.ts';
 import { type SourceFile, type SourceFiles, readText } from './source/source-files.ts';
 
 const MOST_TRIPWIRES = 4;
-/** All are tried in one run; many are no tripwires, because their literal does not matter to the test. */
+/** All are tried in one run. Many turn out to be none, because the test passes whatever their literal is. */
 const [MOST_TRIED_OF_FILE, MOST_TRIED] = [8, 16];
 const PACKAGE = 'package/';
 
 /**
- * Candidates for tripwires, at most a few of each file. Copies of tests that have to begin to pass come first: a submission whose own code makes
- * everything pass passes them, unlike those of tests of other code.
+ * Candidates for tripwires, at most a few of each file. Copies of tests of failToPass come first: they run the code that a submission changes, so
+ * they also catch a submission whose code makes every test that calls it pass.
  */
 export function draftTripwires(
   { language, framework }: DetectedLanguage,

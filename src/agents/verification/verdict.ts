@@ -40,8 +40,8 @@ export const VERIFIER_VERSION = 2;
 
 /** Keys whose values are measured and differ from run to run. */
 const FIGURES = ['seconds', 'cpuSeconds', 'peakBytes', 'ratio', 'low', 'high', 'pairs', 'turns', 'value', 'golden', 'candidate'];
-/** Includes text of compilers, scripts and test runners for people, which contains measured times. */
-const MEASURED = new Set([...FIGURES, 'output']);
+/** Includes text for people that is not compared: of compilers, scripts and test runners, and the error output of runs. It may hold measured times. */
+const MEASURED = new Set([...FIGURES, 'output', 'errors']);
 
 /** The verdict without measurements: two of one submission with one seed have the same bytes. */
 export function omitMeasurements(verdict: Verdict): unknown {

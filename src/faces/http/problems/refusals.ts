@@ -13,7 +13,7 @@ export class MethodNotAllowedError extends InputError {
   readonly allowed: readonly string[];
 
   constructor(asked: string, allowed: readonly string[]) {
-    super('request.method', `there is no ${asked}; it takes ${allowed.join(', ')}`);
+    super('request.method', `there is no ${asked}; the path takes ${allowed.join(', ')}`);
     this.allowed = allowed;
   }
 }

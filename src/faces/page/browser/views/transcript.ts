@@ -42,7 +42,7 @@ function renderAnswer(episode: AgentEpisode, reward: RewardAnswer | undefined, a
     <p class="headline">${episode.reward === null ? (episode.outcome ?? episode.state) : `reward ${formatReward(episode.reward)}`}</p>
     ${reward?.problem ? html`<p class="warning">${reward.problem}</p>` : nothing} ${reward ? renderStages(reward.stages) : nothing}
     ${renderFigures([...figures, ...listComponents(reward)])}
-    ${origin ? html`<p class="muted">Goes on behind step ${origin.step} of ${renderLink(actions, { view: 'agent', id: origin.episode }, origin.episode)}.</p>` : nothing}
+    ${origin ? html`<p class="muted">Continues after step ${origin.step} of ${renderLink(actions, { view: 'agent', id: origin.episode }, origin.episode)}.</p>` : nothing}
   </div>`;
 }
 
