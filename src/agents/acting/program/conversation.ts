@@ -23,7 +23,7 @@ export interface ProgramMessage {
   readonly toolCall: string | null;
 }
 
-/** The messages of a chat completion's body. What is none is left out: the server refuses it. */
+/** The messages of a chat completion's body. Anything else in the list is left out, because the server refuses it. */
 export function readMessages({ messages }: Readonly<Record<string, unknown>>): readonly ProgramMessage[] {
   if (!Array.isArray(messages)) return [];
   return messages.flatMap((each: unknown) => {
