@@ -61,10 +61,10 @@ export const MEASURES: readonly Attack[] = [
     item: 'measured-only',
     files: {
       'sort.py':
-        'import os, time\ndef sort_numbers(numbers):\n    done, burnt = os.pipe()\n    if os.fork() == 0:\n        os.setsid()\n        while time.process_time() < 0.5:\n            pass\n        os.write(burnt, b"x")\n        time.sleep(60)\n        os._exit(0)\n    os.read(done, 1)\n    return sorted(numbers)\n',
+        'import os, time\ndef sort_numbers(numbers):\n    done, burnt = os.pipe()\n    if os.fork() == 0:\n        os.setsid()\n        while time.process_time() < 1.5:\n            pass\n        os.write(burnt, b"x")\n        time.sleep(60)\n        os._exit(0)\n    os.read(done, 1)\n    return sorted(numbers)\n',
     },
-    naive: judged('sys.exit(not (is_right and time.process_time() < .35))'),
-    task: constrained('measure = "processorSeconds"\nmost = 0.35'),
+    naive: judged('sys.exit(not (is_right and time.process_time() < 1))'),
+    task: constrained('measure = "processorSeconds"\nmost = 1'),
     twin: { files: { 'sort.py': `import os\nos.cpu_count()\n${SOLVED}` } },
   },
   {
