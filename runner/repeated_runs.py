@@ -50,7 +50,7 @@ _MODULES = {
     "sys": "argv byteorder exit maxsize stderr stdin stdout",
     "zlib": "adler32 compress crc32 decompress",
 }
-# Only of these may a program use attributes: they are methods, or the stream beneath.
+# A program may use attributes of these only. They are methods, or the stream that the object wraps.
 _STREAMS = ("stderr", "stdin", "stdout")
 # Attributes that lead from a function or an error to objects that all runs share.
 _LEADING_OUT = ("_", "ag_", "co_", "cr_", "f_", "func_", "gi_", "tb_")

@@ -45,7 +45,7 @@ class Connection:
         return self._write()
 
     def end(self) -> None:
-        """Muster sends no more."""
+        """Call it when Muster has sent everything."""
         self._is_ended = True
         self._finish()
 

@@ -19,7 +19,7 @@ MOST_BYTES = 4 * 2**20
 MOST_ENTRIES = 5000
 # Of one archive. A small one can unpack to gigabytes.
 MOST_UNPACKED = 256 * 2**20
-# Of archives that are damaged, or that a repository has made to be. A number of a header that is none gives a ValueError.
+# Errors of damaged archives, also of those that a repository damages on purpose. A header with a malformed number raises ValueError.
 _DAMAGED = (
     OSError,
     zipfile.BadZipFile,

@@ -115,7 +115,7 @@ class Transfer:
 
     def _build_headers(self, offset: int) -> dict[str, str]:
         if offset > 0:
-            # The present file may be another one by now, or the other server's. The digest decides in the end.
+            # The file may have changed, or another server may answer. The digest of the whole shows it.
             return {"Range": f"bytes={offset}-"}
         return self._offer.headers if self._offer else {}
 

@@ -73,7 +73,7 @@ def _read_trusted(path: Path) -> Checkpoint:
 
 
 def preload_code(directory: Path, modules: list[str]) -> None:
-    """Imports modules that came with a suite: for the first load whose code lies there, and for no other. @raises whatever they raise."""
+    """Imports modules of a suite for the first load of code from this directory only. @raises whatever they raise."""
     visited = visit(directory)
     for module in modules:
         importlib.import_module(module)

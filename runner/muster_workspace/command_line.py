@@ -71,7 +71,7 @@ def _parse(arguments: list[str]) -> Settings:
 def _begin(settings: Settings) -> None:
     # The first process of a namespace gets no signal from within that it has no handler for.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # The daemon that starts a container tells of the start by itself, and there is no such descriptor.
+    # In a container this descriptor does not exist: the daemon that starts it reports the start.
     with suppress(OSError):
         os.write(_STARTED_DESCRIPTOR, b"started\n")
     os.closerange(_STARTED_DESCRIPTOR, _HIGHEST_DESCRIPTOR)

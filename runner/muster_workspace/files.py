@@ -15,7 +15,7 @@ _DEEPEST = 64
 
 
 class Incoming:
-    """A file that comes in parts, of which the first makes it anew."""
+    """A file that comes in parts. The first part replaces a file of that name."""
 
     def __init__(self, writable: tuple[str, ...]) -> None:
         self._writable = writable
@@ -60,7 +60,7 @@ class Incoming:
 
 
 def wipe(path: str, writable: tuple[str, ...]) -> None:
-    """Make a directory anew: it is there, and empty."""
+    """Make an empty directory, in place of one of that name."""
     base, parts = parts_below(path, writable)
     if not parts:
         with opened_directory(base, [], make=False) as directory:

@@ -19,7 +19,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _DEEPEST = 64
 # Entries of one directory, which are sorted before the first is sent.
 _MOST_NAMES = 100_000
-# Larger files are not searched, and no more than this of all together: what a search finds must not depend on the speed of the machine.
+# Bounds of the bytes that a search reads. They are not of time, so its result does not depend on the speed of the machine.
 _SEARCHED_FILE_BYTES = 8 << 20
 _SEARCHED_BYTES = 64 << 20
 # Of one listing or search.

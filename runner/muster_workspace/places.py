@@ -101,7 +101,7 @@ def open_base(base: str) -> int:
 
 
 def renew(base: int) -> None:
-    """Make one of the directories that may be written to anew: nothing in it, and nothing that a program has changed of it."""
+    """Empty a directory that programs may write to, and undo their changes of its mode and attributes."""
     if os.fstat(base).st_uid == os.geteuid():
         os.fchmod(base, _BASE_MODE)
         for name in _own_attributes(base):

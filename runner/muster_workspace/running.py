@@ -202,7 +202,7 @@ class RunningCommand:
 
 
 def _open_process(pid: int) -> int:
-    """A descriptor that tells of its end; none where the kernel, such as that of older versions of gVisor, has no such descriptors."""
+    """A pidfd, which shows the end of the process. `_NO_DESCRIPTOR` on kernels without pidfds, such as older versions of gVisor."""
     try:
         return os.pidfd_open(pid)
     except OSError as error:

@@ -90,7 +90,7 @@ class RunsInTurn:
         return sum(os.fstat(each).st_size for each in self._own_streams()[1:]) > self._command.most
 
     def _own_streams(self) -> list[int]:
-        """Of the run that is reported next; those of the last once there is none."""
+        """The streams of the run that is reported next; after the last run, those of the last."""
         at = 3 * min(self.done, len(self._runs) - 1)
         return self._streams[at : at + 3]
 

@@ -1,4 +1,4 @@
-"""One command on several inputs, one after the other: everything is made anew before each run."""
+"""Runs one command on several inputs, one after the other, each in a new workdir."""
 
 import os
 import time
@@ -76,7 +76,7 @@ class Series:
 
     @property
     def _needs_no_look(self) -> bool:
-        """Whether the program is trusted, and finds nothing but its directory, which is made anew where a run has left something there."""
+        """Whether the program is trusted and sees only its directory, which is emptied after a run that left a file."""
         has_files = bool(self._files) or any(run.files for run in self._runs)
         return self._is_trusted and not has_files and not self._taken and self._wiped == [self._command.directory]
 

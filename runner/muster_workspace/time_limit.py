@@ -15,7 +15,7 @@ _LOOK_SECONDS = 0.25
 class _Seen(NamedTuple):
     ran: tuple[bytes, bytes]
     pending: float
-    """Seconds of a wait that goes on. The kernel tells of it when it is over: on a busy machine that may be after the command's time."""
+    """Seconds of a wait that has not ended. The kernel reports a wait when it ends, on a busy machine after the command's time."""
     waited: float
 
 

@@ -1,4 +1,4 @@
-"""Starts the first process of a sandbox, which makes a list of system calls, tells how that went, and then only has to be there."""
+"""Starts the first process of a sandbox. It makes a list of system calls, reports their results, and then only waits."""
 
 import contextlib
 import errno
@@ -38,7 +38,7 @@ class FirstProcess(Protocol):
         """@param serial: below SERIALS. @returns its process id, at once. @raises OSError when there can be no further process."""
 
     def close(self) -> None:
-        """It starts no more."""
+        """Free what it holds. No process can be started afterwards."""
 
 
 class FirstProcesses:

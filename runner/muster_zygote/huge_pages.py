@@ -15,7 +15,7 @@ from muster_zygote.linux import libc
 HUGE_PAGE = 2 << 20
 # In bytes. Smaller ones hold what each child writes on: of those it is to copy small pages.
 LARGE_REGION = 32 << 20
-# A library asks for memory and fills it at once; what it fills between two looks is put together in the end, which costs a copy.
+# A library fills memory as soon as it has it. Memory that it fills between two looks becomes huge pages afterwards, by a copy.
 LOOK_SECONDS = 0.01
 # Advice of madvise(2); the second since Linux 6.1.
 _MADV_HUGEPAGE, _MADV_COLLAPSE = 14, 25

@@ -142,7 +142,7 @@ class Image:
 
 
 def give_up_privileges(settings: Settings) -> None:
-    """Of the warden's an image keeps what it takes to enter the namespaces of sandboxes. Whatever gets hold of it has no more.
+    """Keep only the privileges that an image needs to enter the namespaces of sandboxes. A program that takes an image over has no others.
 
     @raises OSError
     """

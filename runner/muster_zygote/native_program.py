@@ -13,11 +13,11 @@ from typing import Any
 from muster_zygote.linux import Argument, Call
 from muster_zygote.seccomp import FilterProgram
 
-# The only descriptor that it has: where it tells how the calls went.
+# The only descriptor that it has: it reports the results of the calls there.
 REPORT = 0
 # The first word of its command line names it; messages show so many bytes of it.
 NAME_BYTES = 8
-# Its name; what the last call answered, an error's number being negative; which call that was. Nothing failed where it is none of them.
+# Its name; the result of the last call, an error as a negative number; the position of that call, or NONE_FAILED.
 REPORTED = struct.Struct("=8sqi4x")
 NONE_FAILED = -1
 
@@ -45,7 +45,7 @@ _NUMBERS = {
     "close_range": 436,
 }
 _RT_SIGACTION = 13
-# Where an argument is handed over: the instruction that loads a number of 64 bits, and the one that loads what lies on the stack.
+# For each register of an argument: the instruction that loads a number of 64 bits, and the one that loads from the stack.
 _REGISTERS = (
     (b"\x48\xbf", b"\x48\x8b\xbc\x24"),  # rdi
     (b"\x48\xbe", b"\x48\x8b\xb4\x24"),  # rsi

@@ -1,4 +1,4 @@
-"""What Muster tells the warden before anything else: what all its sandboxes have in common."""
+"""The settings that all sandboxes of a warden share. They are the first message that Muster sends to it."""
 
 import base64
 import resource

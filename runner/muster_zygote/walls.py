@@ -190,7 +190,7 @@ class MountsWithin:
             yield close_file(descriptor)
 
     def _list_missing_directories(self) -> list[str]:
-        """What there has to be for something to be mounted there, each behind what it lies in. A mount brings what is in it along."""
+        """The directories that mount points need, each after its parent. Those inside of another mount come with it."""
         found: dict[str, None] = {}
         for target in self._targets:
             if self._is_in_another(target):

@@ -1,4 +1,4 @@
-"""Keeps the sandboxes of one template: builds their walls, has images fork programs behind them, and tells Muster how they end.
+"""Keeps the sandboxes of one template: builds their walls, has images fork programs behind them, and reports their ends to Muster.
 
 A sandbox has these states. *building*: its first process puts up the walls. *waiting*: the walls stand, its image is not ready yet.
 *forked*: its image has the order to fork the program. A sandbox ends when its program ends, when Muster orders it, or when something fails.

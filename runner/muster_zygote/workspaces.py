@@ -1,4 +1,4 @@
-"""Keeps the workspaces of one template: forks the first process of each, and tells Muster how it ends.
+"""Keeps the workspaces of one template: forks the first process of each, and reports its end to Muster.
 
 That process puts up its own walls and then is the program in the workspace (muster_workspace), which has imported everything already. It is
 the only process of its sandbox until it is asked to run something. With it the kernel ends all others of its pid namespace.
@@ -171,7 +171,7 @@ class WorkspaceWarden:
             os._exit(code)
 
     def _wall_off(self, sandbox: str, descriptors: list[int]) -> int:
-        """Returns how many descriptors lie aside: the streams and, where there is one, the line on which to ask for an interpreter."""
+        """Returns the number of descriptors that stay open: the streams and, if there is one, the socket that requests an interpreter."""
         count = len(STREAMS) + (self._warm is not None)
         streams, groups = descriptors[:count], descriptors[count:]
         for group in groups:

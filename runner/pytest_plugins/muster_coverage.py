@@ -27,7 +27,7 @@ def _trace(frame: Any, event: str, _: Any) -> Any:
 
 
 def pytest_runtestloop(session: Any) -> None:
-    """Modules have been imported by now: what is traced is what tests call."""
+    """Trace from here on: modules are imported, so only what tests call is traced."""
     sys.settrace(_trace)
 
 

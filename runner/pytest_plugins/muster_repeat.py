@@ -20,7 +20,7 @@ _MOST_WAITING = 200.0
 
 
 def _clock() -> float:
-    """Give the time in seconds, without what this process was ready and waited for a processor, where the kernel tells."""
+    """Return the time in seconds, without the time that this process waited for a processor, if the kernel reports it."""
     try:
         with _open("/proc/self/schedstat", encoding="ascii") as file:
             waited = int(file.read().split()[1]) / 1e9

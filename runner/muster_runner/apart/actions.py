@@ -50,7 +50,7 @@ class Actions:
         return assemble(self.space, iter(parts))
 
     def read_rows(self, data: memoryview, count: int) -> tuple[list[Any], dict[int, BaseException]]:
-        """An action for each row, and at which places there is none."""
+        """An action for each row, and the errors of rows without one, by position."""
         leaf = self.only
         if leaf is None:
             return self._read_each(data, count)

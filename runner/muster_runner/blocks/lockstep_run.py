@@ -79,7 +79,7 @@ class LockstepRun:
         self._numbers: Rows = np.array([row.number for row in self._rows], np.int64)
 
     def _begin_next(self, row: Row) -> bool:
-        """Begins the next episode that can be begun; those that cannot get their outcome. False when there is none left."""
+        """Begin the next episode whose environment can be reset, and give those before it their outcome. False when no episode is left."""
         while self._begun < len(self._episodes):
             row.place, self._begun = self._begun, self._begun + 1
             failed = self._begin(row, self._episodes[row.place])

@@ -1,4 +1,4 @@
-"""A step that does not come back is ended from outside of it, so that the other rows can go on."""
+"""Ends a step that does not return, so that the other rows can continue."""
 
 import signal
 from collections.abc import Callable, Hashable

@@ -70,7 +70,7 @@ def count_outputs(kind: ActionKind, space: spaces.Space[Any]) -> int:
 
 
 def make_action_head(kind: ActionKind, space: spaces.Space[Any], deterministic: bool, dice: Dice) -> ActionHead:
-    """@raises PolicyRefusal when actions of this kind are none of the space's."""
+    """@raises PolicyRefusal when the space has no actions of this kind."""
     count_outputs(kind, space)
     if isinstance(space, spaces.Discrete):
         start = int(space.start)

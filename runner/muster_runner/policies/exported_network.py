@@ -131,7 +131,7 @@ class ExportedNetwork:
         return tuple(shape)
 
     def _try_out(self, zeros: Array, kind: ActionKind, fit: Fit, expected: int) -> None:
-        """Models tell the sizes of their outputs only when they run."""
+        """Run it once: the sizes of a model's outputs are known only afterwards."""
         try:
             outputs = self._run_outputs(zeros)
         except PolicyRefusal:

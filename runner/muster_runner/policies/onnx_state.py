@@ -43,9 +43,9 @@ def parse_state(value: Object | None) -> Mapping[str, str]:
 
 
 def state_parts(session: Any, declared: Mapping[str, str]) -> tuple[StatePart, ...]:
-    """Declared in the metadata, or by their names: `…_in` goes on as `…_out`.
+    """Declared in the metadata, or by their names: `…_out` is the next value of `…_in`.
 
-    @raises FieldError when a name is none of the model's, PolicyRefusal when the parts are of shapes or types that cannot be kept.
+    @raises FieldError when the model has no such name, PolicyRefusal when the parts are of shapes or types that cannot be kept.
     """
     inputs = {one.name: one for one in session.get_inputs()}
     outputs = {one.name for one in session.get_outputs()}

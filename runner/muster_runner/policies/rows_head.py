@@ -22,7 +22,7 @@ class RowsHead(Protocol):
 
 
 def make_rows_head(kind: ActionKind, space: spaces.Space[Any], deterministic: bool, rows: int) -> RowsHead:
-    """@raises PolicyRefusal when actions of this kind are none of the space's."""
+    """@raises PolicyRefusal when the space has no actions of this kind."""
     outputs = count_outputs(kind, space)
     if isinstance(space, spaces.Discrete):
         return Best(int(space.start)) if deterministic else Drawn(int(space.start), RowDice(rows, 1, uniform))
