@@ -9,7 +9,7 @@ ALONE = _add_underscores(
     "call len iter next getitem setitem delitem reversed bool int float complex index abs neg pos invert round trunc floor ceil bytes "
     "enter exit str repr format"
 )
-"""Those that the candidate answers."""
+"""The special methods that the candidate's object answers itself."""
 
 _OPERATORS = "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or"
 BETWEEN = [each for prefix in ("", "r", "i") for each in _add_underscores(" ".join(f"{prefix}{name}" for name in _OPERATORS.split()))]

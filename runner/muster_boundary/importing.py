@@ -23,7 +23,7 @@ class _Loader(Loader):
         raise CandidateGone(f"the candidate's process gave no module for {spec.name}")
 
     def exec_module(self, module: ModuleType) -> None:
-        """It has been executed already."""
+        """Does nothing: the module has been executed already."""
 
 
 class CandidateFinder(MetaPathFinder):

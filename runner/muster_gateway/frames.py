@@ -12,7 +12,7 @@ WINDOW_BYTES = 256 * 1024
 
 
 class Kind(IntEnum):
-    """Of a frame."""
+    """The kind of a frame."""
 
     OPEN = 0
     DATA = 1

@@ -84,7 +84,7 @@ def describe_reward(reward: object) -> str:
 
 
 def describe_extra(error: BaseException) -> str:
-    """What stands behind an error that asks for an extra of Gymnasium: Gymnasium does not name the interpreter. Empty for other errors."""
+    """The remedy for a missing extra of Gymnasium: the command that installs it for this interpreter. Empty for other errors."""
     asked = re.search(r"gymnasium\[[\w,-]+\]", str(error))
     return f"; {describe_installation(repr(asked[0]))}" if asked else ""
 

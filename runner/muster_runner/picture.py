@@ -16,7 +16,7 @@ RGB = 2
 
 
 class PictureError(Exception):
-    """What `render` gave is no picture."""
+    """`render` returned something that is no picture."""
 
 
 def encode_picture(rendered: Any) -> bytes:

@@ -29,7 +29,7 @@ class LoadCost:
 
     """Memory that no file holds."""
     own_bytes: int
-    """Of a processor, without the verification."""
+    """Seconds of a processor, without the verification."""
     seconds: float
 
 

@@ -55,7 +55,7 @@ class Prompter(Channel):
     answers: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """It has no descriptors to look after."""
+        """Does nothing: it has no descriptors."""
 
     def send(self, frame: Outgoing) -> None:
         encode(frame)

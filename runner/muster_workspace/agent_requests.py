@@ -1,4 +1,4 @@
-"""What is asked while an agent works in a workspace: nothing of what it runs is ended."""
+"""Answers requests while an agent works in a workspace. They end none of the agent's processes."""
 
 from muster_workspace import fields
 from muster_workspace.changing import Change, Written

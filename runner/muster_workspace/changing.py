@@ -127,7 +127,7 @@ def _join_path(base: str, parts: list[str]) -> str:
 
 
 def _choose_mode(place: _Place, directory: int, must_exist: bool) -> int:
-    """What the file has, or is to have. Raises Refusal when something else is there."""
+    """The mode that the file has or gets. Raises Refusal when the path is not a file."""
     try:
         found = os.stat(place.parts[-1], dir_fd=directory, follow_symlinks=False).st_mode
     except FileNotFoundError:

@@ -6,9 +6,9 @@ from base64 import b64encode
 from typing import Any, Self
 
 MAX_LINE_BYTES = 1 << 20
-"""Of a line in either direction, line feed not counted."""
+"""Most bytes of a line in either direction, without the line feed."""
 DATA_BYTES = 384 * 1024
-"""Of what one frame carries, before it is encoded."""
+"""Most bytes of data in one frame, before they are encoded."""
 
 _READ_BYTES = 1 << 17
 _KEPT_BYTES = 1 << 16

@@ -72,7 +72,7 @@ def wipe(path: str, writable: tuple[str, ...]) -> None:
 
 
 class Bounds:
-    """What may still be given out."""
+    """The number of files and bytes that may still be sent."""
 
     def __init__(self, files: int, most_bytes: int) -> None:
         self.files = files

@@ -20,7 +20,7 @@ class ForkedProgram(NamedTuple):
     """The program and its arguments."""
     directory: str
     environment: tuple[tuple[str, str], ...]
-    """Of the interpreter."""
+    """The environment variables of the interpreter."""
     variables: tuple[str, ...]
     """Further ones of the program, as name=value. They decide nothing of an interpreter that is isolated."""
     modules: tuple[str, ...]

@@ -48,7 +48,7 @@ class BoundedOutput:
 
     @classmethod
     def of_file(cls, descriptor: int, head: int, tail: int) -> "BoundedOutput":
-        """Of what was written to a file that nothing writes to any more."""
+        """The bounded output from a file to which no process writes any more."""
         output = cls(descriptor, head, tail)
         output.total = os.fstat(descriptor).st_size
         output.head += os.pread(descriptor, head, 0)

@@ -103,7 +103,7 @@ def processor_seconds(but: int | None = None) -> float:
 
 
 class Accounts:
-    """What processes have used that have ended."""
+    """Processor time and memory of processes that have ended."""
 
     def __init__(self, but: int | None = None) -> None:
         """Without what one of them has used."""

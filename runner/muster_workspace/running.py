@@ -30,7 +30,7 @@ _NO_DESCRIPTOR = -1
 
 
 class Beside(Protocol):
-    """What runs on while a command runs."""
+    """Work that continues while a command runs."""
 
     @property
     def runs(self) -> bool:

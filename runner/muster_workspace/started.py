@@ -49,7 +49,7 @@ class _Started:
 
 
 class StartedCommands:
-    """Those of one workspace, with the last output of those that have ended."""
+    """The commands that run in one workspace, and the last output of those that have ended."""
 
     def __init__(self) -> None:
         self._all: dict[str, _Started] = {}

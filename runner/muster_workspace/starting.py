@@ -43,7 +43,7 @@ class Begun(NamedTuple):
     problem: str
     """Why it could not; empty when it runs."""
     calls: "Calls | None"
-    """Of those that are watched."""
+    """The system calls of the command, if they are watched."""
     pipes: Pipes
 
 

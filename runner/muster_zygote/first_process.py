@@ -42,7 +42,7 @@ class FirstProcess(Protocol):
 
 
 class FirstProcesses:
-    """Those of one warden."""
+    """Starts the first processes of one warden, and reads their reports."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self._calls = tuple(calls)
@@ -56,7 +56,7 @@ class FirstProcesses:
         return self._kind.start(serial, word)
 
     def reports(self) -> list[Report]:
-        """Those that have come. Each is written at once, so none comes in parts."""
+        """The reports that have arrived. Each is written by one call, so none arrives in parts."""
         try:
             content = os.read(self.descriptor, READ_REPORTS * REPORTED.size)
         except BlockingIOError:
@@ -64,7 +64,7 @@ class FirstProcesses:
         return [Report(int(name), self._describe_problem(result, position)) for name, result, position in REPORTED.iter_unpack(content)]
 
     def close(self) -> None:
-        """Those that have been started stay."""
+        """Free what it holds. Processes that have been started continue."""
         self._kind.close()
         os.close(self.descriptor)
         os.close(self._report)
@@ -109,7 +109,7 @@ class Forked:
         return pid
 
     def close(self) -> None:
-        """It holds nothing."""
+        """Does nothing: it holds nothing."""
 
     def _become(self, name: bytes, calls: Sequence[Call]) -> NoReturn:
         os.dup2(self._report, REPORT)

@@ -24,7 +24,7 @@ _filling: list[object] = []
 
 
 def fill_holes() -> None:
-    """What fills them is never freed. Call it last: memory that is freed afterwards is a hole again."""
+    """Fill the holes with objects that are never freed. Call it last: memory that is freed afterwards is a hole again."""
     for size in range(STEP, LARGEST_OBJECT + 1, STEP):
         _fill_pools(size)
     _fill_heap()

@@ -176,7 +176,7 @@ def preload(policies: list[Message], code: list[Message]) -> list[Message]:
 
 
 def flush_prints() -> None:
-    """What modules have printed and is not written yet would come out of every program, among what that one has to say."""
+    """Writes what modules have printed: a buffer that is copied by a fork would be printed by every program again."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

@@ -117,7 +117,7 @@ def build_native_program(calls: Sequence[Call]) -> bytes:
 
 @dataclass
 class _Data:
-    """What calls point at, behind the instructions."""
+    """The data that arguments of calls point at. It follows the instructions."""
 
     address: int
     content: bytearray = field(default_factory=bytearray)

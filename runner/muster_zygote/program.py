@@ -132,7 +132,7 @@ class OwnProgram:
         self._arguments = arguments
 
     def prepare(self) -> None:
-        """What is wrong with the program's file, the program itself will say."""
+        """Ignores errors in the program's file, because the program reports them when it starts."""
         if self._path is not None:
             with contextlib.suppress(OSError, SyntaxError, ValueError):
                 main_of(self._path)

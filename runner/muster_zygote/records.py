@@ -17,7 +17,7 @@ class Sandbox:
     image: str
     command: list[str]
     pid: int
-    """Of its first process, in the warden's pid namespace."""
+    """The process id of its first process in the warden's pid namespace."""
     pidfd: int
     serial: int
     """The number under which the first process reports."""

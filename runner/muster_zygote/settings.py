@@ -51,9 +51,9 @@ class Settings:
     filter: bytes
     """Where every sandbox has a control group of its name, in each hierarchy."""
     cgroups: tuple[Hierarchy, ...]
-    """Of workspaces, None of others: directories that can be written to besides those two, each as large as /tmp."""
+    """For workspaces: further writable directories, each as large as /tmp. None for other sandboxes."""
     writable: tuple[str, ...] | None = None
-    """Of workspaces: whether the Python of their root file system is this machine's, and can be trusted with more than a sandbox may do."""
+    """For workspaces: whether the Python of their root file system is this machine's, so that it may run outside of sandboxes."""
     has_own_root: bool = True
 
 

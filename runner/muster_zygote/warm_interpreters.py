@@ -72,7 +72,7 @@ class WarmInterpreters:
             close_all(descriptors)
 
     def forget(self, pid: int) -> None:
-        """One of them has ended, or something that was forked from one."""
+        """Call it when a warm interpreter has ended, or a process that was forked from one."""
         modules = next((modules for modules, (each, _) in self._all.items() if each == pid), None)
         if modules is not None:
             self._all.pop(modules)[1].close()
@@ -119,7 +119,7 @@ class WarmInterpreters:
 
 
 def list_calls(settings: Settings) -> list[tuple[str, tuple[Any, ...]]]:
-    """What makes the walls stand around what has entered a sandbox, as for its first process (walls.py)."""
+    """The calls that restrict a process that has entered a sandbox, the same as for the first process (walls.py)."""
     bounds = (Call(libc.setrlimit, (kind, struct.pack("QQ", most, most)), "setrlimit") for kind, most in list_limits(settings))
     calls = [*bounds, new_session(), *drop_capabilities(), forbid_new_privileges(), install_filter(settings.filter), hide_memory()]
     return [(call.function.__name__, tuple(_as_plain(each) for each in call.arguments)) for call in calls]

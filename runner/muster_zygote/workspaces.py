@@ -123,7 +123,7 @@ class WorkspaceWarden:
             self._selector.register(line, selectors.EVENT_READ, pid)
 
     def _hand_on(self, pid: int) -> None:
-        """Its first process asks for an interpreter, or has ended."""
+        """Passes the request for an interpreter on. Its line becomes readable when the first process asks for one, or has ended."""
         sandbox, workspace = self._workspaces[pid]
         line = self._forget_line(workspace)
         if line is not None and self._warm is not None:

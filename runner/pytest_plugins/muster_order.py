@@ -20,7 +20,7 @@ def pytest_collection_modifyitems(items: list) -> None:  # type: ignore[type-arg
 
 
 def _rank(seed: str, nodeid: str, depth: int) -> str:
-    """Of the module, the class, and so on to the test itself, which has its parameters in its name."""
+    """The rank of the module, the class, and so on to the test itself, whose name has its parameters."""
     path, bracket, parameters = nodeid.partition("[")
     parts = path.split("::")
     name = "::".join(parts[:depth]) + (bracket + parameters if depth == len(parts) else "")

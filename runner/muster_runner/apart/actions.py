@@ -10,7 +10,7 @@ from muster_runner.apart.space_data import Space
 
 
 class Actions:
-    """Of one space."""
+    """Reads and writes the actions of one space."""
 
     def __init__(self, space: Space) -> None:
         self.space = space

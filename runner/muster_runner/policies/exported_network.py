@@ -97,7 +97,7 @@ class ExportedNetwork:
         return self.model.begin if isinstance(self.model, Recurrence) else self.model
 
     def _check(self, fit: Fit) -> tuple[ActionKind, tuple[int, ...]]:
-        """What its outputs mean, and the shape of one observation with its batch dimension. @raises PolicyRefusal"""
+        """The meaning of its outputs, and the shape of one observation with its batch dimension. @raises PolicyRefusal"""
         kind = self.description.action or find_usual_action(fit.action_space)
         expected = count_outputs(kind, fit.action_space)
         self._check_bytes(fit.observation_space)
@@ -106,7 +106,7 @@ class ExportedNetwork:
         return kind, shape
 
     def _check_bytes(self, space: spaces.Space[Any]) -> None:
-        """What is no byte would be cut down to one without a word."""
+        """Refuse a space whose values do not fit into bytes: converting them would cut them off silently."""
         if self.dtype is not np.uint8:
             return
         if not isinstance(space, spaces.Box) or space.dtype != np.uint8:

@@ -25,7 +25,7 @@ LONGEST_VARINT = 10
 
 
 class NoModelError(Exception):
-    """What is wrong with it, ONNX Runtime will say."""
+    """The file is no ONNX model. ONNX Runtime reports the reason when it loads the file."""
 
 
 @dataclass(frozen=True)
