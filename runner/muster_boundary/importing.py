@@ -34,7 +34,7 @@ class CandidateFinder(MetaPathFinder):
         self._tops = {module.split(".")[0] for module in modules}
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:  # noqa: ARG002
-        """Every module may have others in it: whether it has, the candidate knows."""
+        """Takes every module for a package, because only the candidate knows which ones are."""
         if fullname.split(".")[0] not in self._tops:
             return None
         return ModuleSpec(fullname, self._loader, origin="the candidate", is_package=True)

@@ -29,7 +29,7 @@ from muster_puller.patience import Patience
 
 # Recently used checkpoints: the next one of a run is likely a delta of one of them.
 _BASE_CHECKPOINTS = 4
-# Changes are renames and removals.
+# Most seconds that a change of the directory waits for another one. Changes are renames and removals.
 _CHANGE_SECONDS = 600.0
 
 
@@ -70,7 +70,7 @@ class NodeCache:
                 raise
 
     def _keep(self, order: HoldOrder) -> bool:
-        """Notes the holder. @returns whether the checkpoint is here. No room is made between the two."""
+        """Notes the holder. @returns whether the checkpoint is here. Under one lock, so that it is not removed in between."""
         with self._changing():
             self._hold_file(order).write_text(str(order.until))
             if not (self._get_directory(order.checkpoint).is_dir() and self._is_recorded_as(order)):

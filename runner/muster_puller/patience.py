@@ -16,7 +16,7 @@ class Patience:
 
     @property
     def left(self) -> float:
-        """Seconds, 0 at least."""
+        """Seconds that are left; 0 when the time is over."""
         return max(0.0, self._ends - time.monotonic())
 
     @property

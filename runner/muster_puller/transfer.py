@@ -12,10 +12,10 @@ from muster_puller.growing_file import GrowingFile
 from muster_puller.order import WantedFile
 from muster_puller.patience import Patience
 
-# In a row, without a byte in between.
+# Failures in a row, without a byte received between them.
 _MOST_FAILURES = 8
 _PIECE_BYTES = 256 * 1024
-# While there is a bucket, what one of the two does not have is requested from the other.
+# While there is a bucket, a refusal of these kinds sends the request to the other of the two.
 _GIVEN_ELSEWHERE = ("refused", "size", "url")
 
 
@@ -25,14 +25,14 @@ class Fetched:
 
     # Bytes of bodies that came over the network.
     received: int
-    # Whole from Muster, as what differs from a file that was here, or whole from the bucket that it came from.
+    # `whole` from Muster; `delta` to a file that was here; `bucket`: whole, from the bucket of the checkpoint.
     came: Literal["whole", "delta", "bucket"]
 
 
 class Transfer:
     """Fetches a file, and continues by range where a connection broke. A file with the wrong digest is fetched once more, whole.
 
-    As a delta, where there is one; else from its bucket; and from Muster, which certainly has it, when the bucket fails.
+    It first tries a delta, then the bucket, and then Muster, which always has the file.
     """
 
     def __init__(self, wanted: WantedFile, target: Path, patience: Patience, bases: Mapping[str, Path]) -> None:

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-# Of each end, in bytes. Both together fit into an outcome's frame however they are escaped.
+# Bytes of each end that are kept. Both together fit into an outcome's frame, however they are escaped.
 KEPT_BYTES = 4096
 
 
@@ -29,16 +29,16 @@ class EpisodePrints:
             del self._tail[:-KEPT_BYTES]
 
     def pour_into(self, other: "EpisodePrints") -> None:
-        """What was kept is the other's from now on, after what that has; empties this one."""
+        """Moves the kept bytes behind those of the other, and empties this one."""
         tail = self._tail[-KEPT_BYTES:]
         other.append(bytes(self._head))
-        # What is missing between the two ends is missing there as well.
+        # The bytes between the two ends are missing in the other as well.
         other.total += self.total - len(self._head) - len(tail)
         other.append(bytes(tail))
         self._clear()
 
     def take(self) -> str:
-        """What was kept, as text; empties it. Empty when nothing was printed."""
+        """Returns the kept bytes as text, and empties this one. The text is empty when nothing was printed."""
         if self.total == 0:
             return ""
         tail = self._tail[-KEPT_BYTES:]
