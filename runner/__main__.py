@@ -5,11 +5,11 @@ import sys
 
 
 def with_fixed_hashes() -> None:
-    """Starts this process over with a fixed hash seed, unless it has one.
+    """Restarts this process with a fixed hash seed, unless it has one.
 
-    The order of a set of strings follows the hash seed, and `python -I` draws one anew in every process: an environment
-    that walks through a set would play differently in each sandbox. A fixed seed can only be given at start. The second
-    start keeps what -I promised: no user site, no current directory, no PYTHON… variable of the outside.
+    The iteration order of a set of strings follows the hash seed, and `python -I` draws a new seed in every process: an environment that
+    iterates over a set would play differently in each sandbox. A hash seed can only be set when the interpreter starts. The restart keeps
+    what -I guarantees: no user site, no current directory in the path, no PYTHON… variable from outside.
     """
     if not sys.flags.hash_randomization:
         return

@@ -1,4 +1,4 @@
-"""Entry point of the programs on the two sides of a boundary between tests and candidate; descriptor 3 is the line between them."""
+"""Entry point of the two programs on the sides of a boundary between tests and candidate. Descriptor 3 is the connection between them."""
 
 import sys
 from pathlib import Path

@@ -1,9 +1,9 @@
-"""An interpreter that forks a process for each run of a program: `python3 -I forked_python.py MODULES`, orders at descriptor 3.
+"""An interpreter that forks a process for each run of a program: `python3 -I forked_python.py MODULES`, with orders on descriptor 3.
 
-The Python of the root file system runs this file, so it imports nothing of Muster and uses only what Python 3.7 and later have. Each run is
-as if the interpreter itself had started the program. Untrusted programs run as the same user beside this process, so it makes itself
-unreadable and unwritable for them. Muster's program, which sends the orders, checks before each that no limit and no scheduling of this
-process has been changed (muster_workspace/interpreters.py).
+The Python of the root file system runs this file, so it imports nothing of Muster and uses only what Python 3.7 and later have. Each run
+starts in the same state as in a new interpreter. Untrusted programs run as the same user beside this process, so it makes its memory
+inaccessible to them. Muster's program, which sends the orders, checks before each that no limit and no scheduling of this process has been
+changed (muster_workspace/interpreters.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PR_SET_DUMPABLE = 4
 
 
 def define(file_name: str) -> Dict[str, Any]:
-    """Run a file beside this one, and return the names that it defines: an isolated interpreter cannot import it."""
+    """Runs a file beside this one, and returns the names that it defines. An isolated interpreter cannot import the file."""
     path = __file__.rpartition("/")[0] + "/" + file_name
     names: Dict[str, Any] = {}
     with open(path, "rb") as file:
@@ -32,12 +32,12 @@ def define(file_name: str) -> Dict[str, Any]:
 
 
 _RUN = define("one_run.py")
-# Filled when it is first needed.
+# `_repeat` fills it at its first call.
 _REPEATED: Dict[str, Any] = {}
 
 
 def native(*names: str) -> List[Callable[..., int]]:
-    """Functions of the C library that return a number. Raises ImportError."""
+    """Returns functions of the C library whose result is an int. Raises ImportError."""
     # The C module that ctypes uses. Importing ctypes itself takes longer than everything else here.
     import _ctypes
 
@@ -50,10 +50,7 @@ def native(*names: str) -> List[Callable[..., int]]:
 
 
 def seal() -> Callable[[], object]:
-    """Keep other processes of this user from this one's memory. Returns a function that a child calls to undo it.
-
-    Raises ImportError and OSError.
-    """
+    """Keeps other processes of this user from reading this one's memory. Returns a function that a child calls to undo it."""
     (prctl,) = native("prctl")
     if prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
         raise OSError("other processes can read the interpreter's memory")
@@ -61,7 +58,7 @@ def seal() -> Callable[[], object]:
 
 
 def _import(names: Sequence[str]) -> None:
-    """Import modules of the standard library, and numpy. Others may start threads, or open files, that a fork does not keep."""
+    """Imports modules of the standard library, and numpy. Other modules may start threads or open files, which do not survive a fork."""
     if any(os.access(place or ".", os.W_OK) for place in sys.path):
         raise ImportError("a program could replace the interpreter's modules")
     allowed = set(getattr(sys, "stdlib_module_names", ())) | {"numpy"}
@@ -74,7 +71,7 @@ def _import(names: Sequence[str]) -> None:
 
 
 def serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
-    """Fork a process for each run of an order, and report how it ended. Returns only in a run's process: program and arguments."""
+    """Forks a process for each run of an order, and reports how it ended. Returns only in a run's process: program and arguments."""
     # A program that still runs could interrupt this process between the end of a run and the report.
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     hides_resource = "resource" not in sys.modules
@@ -100,10 +97,7 @@ def serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
 
 
 def _carry_out(orders: Any, words: List[str], streams: List[int], begin: Callable[..., None]) -> List[str]:
-    """Carry an order out. Returns, only in a run's process, the program and its arguments; an empty list in this one.
-
-    An order with several runs ends after the first run that leaves a file in its directory: the sender then empties the directory.
-    """
+    """Carries an order out. Returns the program and its arguments in a run's process; an empty list in this one."""
     directory, variables = words.pop(0), _take(words)
     programs = [_take(words) for _ in range(len(streams) // 3)]
     is_one = len(programs) == 1
@@ -133,7 +127,7 @@ def _carry_out(orders: Any, words: List[str], streams: List[int], begin: Callabl
 def _repeat(
     programs: List[List[str]], directory: str, streams: List[int], send: Callable[[bytes], object], begin: Callable[[], None]
 ) -> bool:
-    """Do all runs in one process, if the program can leave nothing in it for the next run. Reports each run that has ended."""
+    """Carries out all runs in one process, if the program can leave nothing in it for the next run. Reports each run that has ended."""
     if not _REPEATED:
         _REPEATED.update(define("repeated_runs.py"))
     if not _REPEATED["leaves_nothing"](os.path.join(directory, programs[0][0])):
@@ -152,7 +146,7 @@ def _close(descriptors: List[int]) -> None:
 
 
 def _take(words: List[str]) -> List[str]:
-    """Remove and return some words. The first word is their number."""
+    """Removes and returns some words. The first word is their number."""
     end = int(words[0]) + 1
     taken = words[1:end]
     del words[:end]
@@ -187,7 +181,9 @@ def _wait() -> Tuple[str, List[str], Set[str]]:
 
 
 def prepare(names: Sequence[str]) -> Tuple[Callable[[], object], Set[str]]:
-    """Do what all runs share. Returns the result of `seal`, and the names of the modules that runs find. Raises ImportError and OSError."""
+    """Prepares what all runs share. Returns the result of `seal`, and the names of the modules that runs find. Raises ImportError and
+    OSError.
+    """
     unseal = seal()
     _import(names)
     import atexit  # noqa: F401

@@ -1,4 +1,4 @@
-"""Entry point of the relay between a program and its model: `gateway.py PROGRAM ARGUMENT…`; descriptor 3 is the line to Muster."""
+"""Entry point of the relay between a program and its model: `gateway.py PROGRAM ARGUMENT…`. Descriptor 3 is the connection to Muster."""
 
 import sys
 from pathlib import Path

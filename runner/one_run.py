@@ -1,4 +1,4 @@
-"""One run of a Python program in a process that was forked for it. forked_python.py reads this file."""
+"""Runs a Python program once, in a process that was forked for it. forked_python.py reads this file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def load(program: str) -> Dict[str, Any]:
-    """Compile the program, as the module `__main__`. Returns the module's names; `__code__` is its code."""
+    """Compiles the program, as the module `__main__`. Returns the module's names; `__code__` is its code."""
     try:
         with open(program, "rb") as file:
             source = file.read()
@@ -32,7 +32,7 @@ def load(program: str) -> Dict[str, Any]:
 
 
 def execute(names: Dict[str, Any]) -> int:
-    """Run the program, then what it has registered for its end. Returns its exit status."""
+    """Runs the program, then the functions that it has registered for its exit. Returns its exit status."""
     status = 0
     try:
         exec(names.pop("__code__"), names)
@@ -52,7 +52,7 @@ def execute(names: Dict[str, Any]) -> int:
 
 
 def forget(names: Dict[str, Any]) -> None:
-    """Free everything that the program has made. This also flushes and closes the files that it has left open."""
+    """Frees everything that the program has made. This also flushes and closes the files that it has left open."""
     names.clear()
     sys.modules["gc"].collect()
     _flush()
@@ -98,7 +98,7 @@ def _flush() -> bool:
 
 
 def run(program: str, arguments: List[str], known: Set[str]) -> None:
-    """Run the program, and end the process as the interpreter does. Does not return."""
+    """Runs the program, and ends the process as the interpreter does. Does not return."""
     sys.argv[:] = [program] + arguments
     names = load(program)
     status = execute(names)

@@ -1,4 +1,4 @@
-"""Entry point of what fetches checkpoints for sandboxes: `python -I pull.py`, with one order on stdin and one answer on stdout."""
+"""Entry point of the program that fetches checkpoints for sandboxes: `python -I pull.py`, one order on stdin, one answer on stdout."""
 
 import sys
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""Several runs of a trusted program in one process, if the program can leave nothing in the process for its next run.
+"""Runs a trusted program several times in one process, if a run can leave nothing in the process for the next.
 
-forked_python.py reads this file for an order with several runs. A program is harmless if it consists only of the syntax, the builtins and
-the functions of modules that are listed here; all other programs have a process for each run. A harmless program is compiled again for each
-run, and gets new streams. The modules that it imports stay, and the listed functions keep nothing of a call. The lists are short on
+forked_python.py reads this file for an order with several runs. A program is harmless if it uses only the syntax, the builtins and the
+functions of modules that are listed here. Every run of another program gets its own process. A harmless program is compiled again for each
+run, and gets new streams. The modules that it imports stay loaded, and the listed functions keep nothing of a call. The lists are short on
 purpose.
 """
 
@@ -50,14 +50,14 @@ _MODULES = {
     "sys": "argv byteorder exit maxsize stderr stdin stdout",
     "zlib": "adler32 compress crc32 decompress",
 }
-# A program may use attributes of these only. They are methods, or the stream that the object wraps.
+# A program may use attributes of these objects only. Such an attribute is a method, or the stream that the object wraps.
 _STREAMS = ("stderr", "stdin", "stdout")
 # Attributes that lead from a function or an error to objects that all runs share.
 _LEADING_OUT = ("_", "ag_", "co_", "cr_", "f_", "func_", "gi_", "tb_")
 
 
 def leaves_nothing(path: str) -> bool:
-    """Whether the next run of the program finds the same state as in a process of its own."""
+    """Returns whether each run of the program finds the same state as in a new process."""
     try:
         with open(path, "rb") as file:
             tree = compile(file.read(), "", "exec", _ONLY_SYNTAX, dont_inherit=True)
@@ -91,12 +91,12 @@ def _walk(node: Any, base: type) -> Iterator[Any]:
 
 def _takes_harmless(node: Any) -> bool:
     harmless = _MODULES.get(node.module or "", "").split()
-    # A stream under another name would still be that of this run.
+    # Under another name, a stream would still be that of this run in the next.
     return not node.level and node.module != "sys" and all(each.name in harmless for each in node.names)
 
 
 def _list_bound(node: Any, kind: str) -> List[str]:
-    """The names that the program itself binds."""
+    """Lists the names that the program itself binds."""
     if kind == "Name":
         return [] if type(node.ctx).__name__ == "Load" else [node.id]
     if kind == "ImportFrom":
@@ -110,7 +110,7 @@ def _is_harmless(node: Any, modules: Dict[str, str], known: Set[str], inside: Se
     kind = type(node).__name__
     if kind == "Name":
         if node.id in modules:
-            # A module may not be assigned to a name, nor passed to a function.
+            # A module may not be assigned to a name or passed to a function.
             return id(node) in inside and node.id not in known
         return node.id in known
     if kind != "Attribute":
@@ -132,7 +132,7 @@ def run_all(
     send: Callable[[bytes], object],
     steps: Tuple[Callable[[str], Dict[str, Any]], Callable[[Dict[str, Any]], int], Callable[[Dict[str, Any]], None]],
 ) -> None:
-    """Do each run, with its arguments and its three streams, and report how it ended. Stops after a run that leaves a file.
+    """Carries out each run, with its arguments and its three streams, and reports its end. Stops after a run that leaves a file.
 
     Ends the process.
     """

@@ -1,10 +1,10 @@
-"""A warm interpreter: `python3 -I warm_forked_python.py MODULES`, orders at descriptor 3. It forks the interpreters of sandboxes.
+"""A warm interpreter, which forks the interpreters of sandboxes: `python3 -I warm_forked_python.py MODULES`, with orders on descriptor 3.
 
 It starts and imports once, which takes most of the time that an interpreter needs until it can fork runs (forked_python.py). It is outside
 of all sandboxes, and runs no code of a submission. Each order is for one sandbox: the forked interpreter enters the sandbox, gives up all
 privileges, and keeps only the descriptor of its own orders. Only then does it run programs.
 
-The Python of the machine runs this file, so it imports nothing of Muster. It reads forked_python.py.
+The machine's Python runs this file, so it imports nothing of Muster. It reads forked_python.py.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _ORDERS = 3
 _ORDER_BYTES = 1 << 17
 _CLONE_NEWPID = 0x2000_0000
-# An order has far fewer.
+# Far more than an order has.
 _MOST_DESCRIPTORS = 64
 
 
 def _load_forking() -> Dict[str, Any]:
-    """The names that forked_python.py, beside this file, defines."""
+    """Returns the names that forked_python.py, beside this file, defines."""
     path = __file__.rpartition("/")[0] + "/forked_python.py"
     names: Dict[str, Any] = {"__name__": "forked_python", "__file__": path, "__builtins__": __builtins__}
     with open(path, "rb") as file:
@@ -35,7 +35,7 @@ def _load_forking() -> Dict[str, Any]:
 
 
 class _Confinement:
-    """The system calls with which a forked process enters a sandbox and gives up its privileges. They are prepared once."""
+    """Holds the system calls with which a forked process enters a sandbox and gives up its privileges. They are prepared once."""
 
     def __init__(self, native: Callable[..., List[Callable[..., int]]], calls: Sequence[Tuple[str, Tuple[Any, ...]]]) -> None:
         self.enter_namespace, enter_directory = native("setns", "chdir")
@@ -46,14 +46,14 @@ class _Confinement:
         self._calls = [(functions[name], tuple(self._point_at(each) for each in arguments)) for name, arguments in calls]
 
     def enter(self, namespaces: Sequence[int], groups: Sequence[int]) -> None:
-        """Enters the user namespace last: from within it, no other can be entered. Raises OSError."""
+        """Enters the namespaces; the user namespace last, because from within it no other can be entered. Raises OSError."""
         for group in groups:
             os.write(group, b"0")
         _make([(self.enter_namespace, (each, 0)) for each in namespaces])
         _make([self._enter_root, *self._calls])
 
     def _point_at(self, argument: Any) -> Any:
-        """Turn a list of one element, the instructions of a seccomp filter, into the struct sock_fprog that the call takes."""
+        """Turns a list of one element, the instructions of a seccomp filter, into the struct sock_fprog that the call takes."""
         if not isinstance(argument, list):
             return argument
         import _ctypes
@@ -73,7 +73,7 @@ def _make(calls: Sequence[Tuple[Callable[..., int], Tuple[Any, ...]]]) -> None:
 
 
 def _serve(orders: Any, confinement: _Confinement) -> List[str]:
-    """Fork an interpreter for each order. Returns only in the interpreter's process: the variables of the order."""
+    """Forks an interpreter for each order. Returns only in the interpreter's process: the variables of the order."""
     # The kernel reaps the interpreters. Each ends with the first process of its sandbox.
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
     own_processes = os.open("/proc/self/ns/pid", os.O_RDONLY)
@@ -83,7 +83,7 @@ def _serve(orders: Any, confinement: _Confinement) -> List[str]:
             os._exit(0)
         received = memoryview(control[0][2]).cast("i").tolist()
         count, _, text = data.partition(b"\0")
-        # If the sandbox has ended, only its descriptors remain to be closed.
+        # If the sandbox has ended, the descriptors of the order are closed, and nothing is forked.
         is_there = confinement.enter_namespace(received[0], _CLONE_NEWPID) == 0
         if is_there and os.fork() == 0:
             _become(confinement, received[1 : int(count)], received[int(count) : -1], received[-1])

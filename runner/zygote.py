@@ -21,7 +21,7 @@ if __name__ == "__main__":
     except (EOFError, FieldError) as error:
         print(f"zygote: {error}", file=sys.stderr)
         sys.exit(EXIT_USAGE)
-    # Each imports what all its sandboxes have in memory, and no more.
+    # Each branch imports only what its sandboxes share in memory.
     if settings.writable is None:
         from muster_zygote.warden import Warden
 

@@ -18,7 +18,7 @@ _TRACEBACK_CHARACTERS = 8192
 
 
 class Theirs:
-    """A function or an iterator of the tests, by its number there."""
+    """A function or an iterator of the tests, by the number that the tests gave it."""
 
     def __init__(self, candidate: Candidate, number: int, name: str) -> None:
         self._candidate = candidate
@@ -53,12 +53,12 @@ class Candidate:
         self._replaced: dict[tuple[int, str], Any] = {}
 
     def serve(self) -> None:
-        """Answer until the tests have ended. Raises LineClosed then."""
+        """Answers requests until the tests have ended. Raises LineClosed then."""
         while True:
             self._answer(self._line.receive())
 
     def call_back(self, number: int, args: tuple[Any, ...] | None, kwargs: dict[str, Any]) -> Any:
-        """Have the tests call one of their functions, or get the next value of one of their iterators (args is None)."""
+        """Has the tests call one of their functions, or get the next value of one of their iterators (args is None)."""
         if threading.get_ident() != self._thread:
             raise NotPlain("a function of the tests was called in another thread than the one for which the tests wait")
         writer = Writer(self._refer)
@@ -111,7 +111,7 @@ class Candidate:
         return getattr(type(target), what)(target, *rest)
 
     def _remember(self, target: Any, name: str) -> None:
-        """The modules before the tests replace them: they delete their own to restore these."""
+        """Notes the value that the tests are about to replace. They restore it by deleting their own."""
         held = getattr(target, "__dict__", {})
         if name in held:
             self._replaced.setdefault((id(target), name), held[name])
@@ -136,7 +136,7 @@ class Candidate:
         return self._theirs[number]
 
     def _read_exception(self, raised: dict[str, Any], reader: Reader | None) -> BaseException:
-        """An exception of the tests, as the candidate can catch it."""
+        """Returns an exception of the tests in a form that the candidate can catch."""
         if "object" in raised:
             own = self._handles.object(raised["object"])
             return own if isinstance(own, BaseException) else RuntimeError("a failure in the tests")

@@ -14,7 +14,7 @@ from muster_boundary.trusted import Asker
 
 
 def run(arguments: list[str]) -> None:
-    """`candidate --path DIRECTORY…`, or `tests --module NAME… --class NAME… --path DIRECTORY… --run MODULE -- ARGUMENT…`."""
+    """Runs `candidate --path DIRECTORY…`, or `tests --module NAME… --class NAME… --path DIRECTORY… --run MODULE -- ARGUMENT…`."""
     parser = ArgumentParser(prog="boundary.py", allow_abbrev=False)
     parser.add_argument("side", choices=["candidate", "tests"])
     parser.add_argument("--path", action="append", default=[], help="where Python looks for modules first")

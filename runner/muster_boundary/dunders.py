@@ -1,4 +1,4 @@
-"""Which special methods of a candidate's class its objects have in the tests."""
+"""The special methods of a candidate's class that the tests can call on its objects."""
 
 
 def _add_underscores(names: str) -> list[str]:
@@ -13,7 +13,7 @@ ALONE = _add_underscores(
 
 _OPERATORS = "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or"
 BETWEEN = [each for prefix in ("", "r", "i") for each in _add_underscores(" ".join(f"{prefix}{name}" for name in _OPERATORS.split()))]
-"""Operators: both sides have to be the candidate's, so that it learns nothing of what a test expects."""
+"""Operators. Both operands must be the candidate's own, so that the candidate learns nothing of the values that a test expects."""
 
 ORDERS = _add_underscores("lt le gt ge")
 """Comparisons, which the candidate never answers."""
@@ -23,4 +23,4 @@ TESTS_OF_VALUES = frozenset(
     [f"is{kind}" for kind in _TESTS_OF_TEXT.split()]
     + ["startswith", "endswith", "count", "index", "find", "rfind", "rindex", "issubset", "issuperset", "isdisjoint", "is_integer"]
 )
-"""Methods of plain data with which tests compare: an object with its own versions could agree with everything."""
+"""Methods of plain data that tests compare with. An object with versions of its own could claim to equal everything."""

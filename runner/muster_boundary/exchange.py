@@ -1,4 +1,4 @@
-"""Answering one message, on either side: carries out the request, and reports the result and its changes."""
+"""Answers one message, on either side: carries out the request, and reports the result and the changes of its values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def answered(
     act: Callable[[Reader], Any],
     failed: Callable[[BaseException, Writer], dict[str, Any]],
 ) -> Message:
-    """The answer to a message. `act` carries out its request, `failed` writes an exception."""
+    """Returns the answer to a message. `act` carries out its request; `failed` writes an exception."""
     known: list[Any] = []
     before: list[Any] = []
     error: BaseException | None = None
@@ -26,7 +26,7 @@ def answered(
         known = reader.objects
         before = Writer(refer, known).known()
         value = act(reader)
-    except BaseException as raised:  # Whatever it is, the other side receives it.
+    except BaseException as raised:  # The other side receives every exception.
         error = raised
     writer = Writer(refer, known)
     try:

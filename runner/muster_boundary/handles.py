@@ -1,4 +1,4 @@
-"""The candidate's objects that the tests hold: each by a number, described once."""
+"""The candidate's objects that the tests hold. Each has a number, and is described once."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Handles:
         self._numbers: dict[int, int] = {}
 
     def object(self, number: int) -> Any:
-        """Raises LookupError."""
+        """Returns the object of a number. Raises LookupError."""
         return self._objects[number]
 
     def refer(self, value: Any) -> Value:
-        """Write an object as its number, with a description the first time."""
+        """Writes an object as its number, with a description the first time."""
         if isinstance(value, (types.CoroutineType, types.AsyncGeneratorType)):
             raise NotPlain(f"{value.__qualname__}() is asynchronous, and the tests cannot await it; have the candidate run it itself")
         number = self._numbers.get(id(value))

@@ -1,4 +1,4 @@
-"""Importing the candidate's modules, as if they were here."""
+"""Imports the candidate's modules into the tests, as if they were installed there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Loader(Loader):
 
 
 class CandidateFinder(MetaPathFinder):
-    """Finds the candidate's modules, and all that are in its packages, before anything of the same name here."""
+    """Finds the candidate's modules and those in its packages, before installed modules of the same name."""
 
     def __init__(self, tests: Asker, modules: Sequence[str]) -> None:
         self._loader = _Loader(tests)
@@ -40,5 +40,5 @@ class CandidateFinder(MetaPathFinder):
         return ModuleSpec(fullname, self._loader, origin="the candidate", is_package=True)
 
     def install(self) -> None:
-        """Have imports search here first."""
+        """Has imports search here first."""
         sys.meta_path.insert(0, self)

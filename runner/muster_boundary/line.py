@@ -32,13 +32,13 @@ class Line:
 
     @classmethod
     def inherited(cls) -> Line:
-        """Take the end that this program was started with, away from everything that it starts itself."""
+        """Takes the end that this program was started with, and hides it from processes that it starts."""
         end = socket.socket(fileno=DESCRIPTOR)
         end.set_inheritable(False)
         return cls(end)
 
     def send(self, message: Message) -> None:
-        """Raises TooLarge, LineClosed."""
+        """Sends a message. Raises TooLarge and LineClosed."""
         data = json.dumps(message, separators=(",", ":")).encode("ascii")
         if len(data) > MAX_BYTES:
             raise TooLarge(f"a message has {len(data)} bytes; expected at most {MAX_BYTES}")
@@ -48,7 +48,7 @@ class Line:
             raise LineClosed(f"it has ended ({error.strerror})") from error
 
     def receive(self) -> Message:
-        """Wait for the next message. Raises LineClosed."""
+        """Waits for the next message. Raises LineClosed."""
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
         if length > MAX_BYTES:
             raise LineClosed(f"it sent a message of {length} bytes; expected at most {MAX_BYTES}")

@@ -1,8 +1,8 @@
-"""Plain data as JSON: what is equal on both sides, without any code of the other side.
+"""Writes and reads plain data as JSON: values that both sides can build without code of the other side.
 
-A value is itself where JSON has it, else an object with one key that says what it is. Lists, dicts and other values that can be changed
-stand in a table, by number, so that one that occurs twice, or in itself, does so on the other side, too; and so that a change is named by
-the number of what was changed.
+A value that JSON can express is written as it is, any other as an object with one key that names its type. Lists, dicts and other mutable
+values are in a table, by number. So a value that occurs twice, or inside itself, does so on the other side, too, and a change names the
+value by its number.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class NotPlain(Exception):
     """A value cannot pass between the tests and the candidate."""
 
 
-# How values that cannot be changed are written, and made of what was written.
+# How immutable values are written, and built from what was written.
 _WRITTEN: dict[type, tuple[str, Callable[[Any], Any]]] = {
     decimal.Decimal: ("decimal.Decimal", str),
     fractions.Fraction: ("fractions.Fraction", lambda value: [hex(value.numerator), hex(value.denominator)]),
@@ -89,17 +89,17 @@ class Writer:
         return self._objects
 
     def write(self, value: Any) -> Value:
-        """Write a value, and what is in it."""
+        """Writes a value, and the values in it."""
         written = self._write_value(value)
         self._finish()
         return written
 
     def table(self) -> list[Any]:
-        """The content of the values that were not known."""
+        """Returns the contents of the values that were not known."""
         return self._contents
 
     def known(self) -> list[Any]:
-        """The present content of the known values."""
+        """Returns the present contents of the known values."""
         contents = [self._write_content(each) for each in self._objects[: self._first]]
         self._finish()
         return contents
@@ -158,7 +158,7 @@ def _has_zone(value: Any) -> bool:
 
 
 class Reader:
-    """Reads the values of one message. `resolve` makes what is not plain data. Raises ValueError, TypeError, LookupError."""
+    """Reads the values of one message. `resolve` builds what is not plain data. Raises ValueError, TypeError and LookupError."""
 
     def __init__(self, resolve: Callable[[dict[str, Any]], Any], table: list[Any], known: list[Any] | None = None) -> None:
         self._resolve = resolve
@@ -169,7 +169,7 @@ class Reader:
             self._fill(each, content)
 
     def read(self, value: Value) -> Any:
-        """Make a value."""
+        """Builds a value."""
         if isinstance(value, list):
             raise ValueError("a list that is in no table")
         if not isinstance(value, dict):
@@ -191,7 +191,7 @@ class Reader:
         return NAMED[given]
 
     def change(self, changes: dict[str, Any]) -> None:
-        """Have known values hold what is in them on the other side."""
+        """Gives known values the contents that they have on the other side."""
         for number, content in changes.items():
             self._fill(self.objects[_parse_index(int(number))], content)
 

@@ -1,7 +1,7 @@
-"""What the tests have in place of the candidate's modules, classes and objects.
+"""Stands in for the candidate's modules, classes and objects in the tests.
 
-The candidate controls their answers: so they never answer whether they are equal to something, or less than it, nor does an operator tell
-them the other operand. Tests compare plain data, which arrives as such.
+The candidate controls the answers of its objects. So these objects never answer whether they equal a value or are less than it, and an
+operator never sends the other operand. Tests compare plain data, which arrives as plain data.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from muster_boundary.plain import NotPlain
 
 
 class Asks(Protocol):
-    """Asks the candidate."""
+    """Sends requests to the candidate."""
 
     def ask(self, what: str, *args: Any) -> Any:
-        """Have it do something, and take what comes of it. Raises what it raised."""
+        """Has the candidate carry out a request, and returns its result. Raises what the candidate raised."""
 
 
 def find_number(value: Any) -> int | None:
-    """For an object of the candidate; None for anything else."""
+    """Returns the number of an object of the candidate; None for anything else."""
     if isinstance(value, (Remote, RemoteModule)) or (isinstance(value, RemoteType) and value is not Remote):
         return int(vars(value)["muster_number"])
     return None
@@ -135,7 +135,7 @@ class RemoteModule(types.ModuleType):
         return vars(self)["muster_asks"].ask("get", self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # The import system sets what is in a package, and what begins with underscores.
+        # The import system itself sets submodules, and attributes that begin with underscores.
         if name.startswith("__") or isinstance(value, RemoteModule):
             super().__setattr__(name, value)
         else:
@@ -150,7 +150,7 @@ class RemoteModule(types.ModuleType):
 
 
 def make_class(number: int, described: dict[str, Any], bases: list[type], asks: Asks) -> type:
-    """A class of the candidate, with the special methods that the tests may call."""
+    """Builds the class that stands in for a class of the candidate, with the special methods that the tests may call."""
     is_failure = any(issubclass(base, BaseException) for base in bases)
     kept = [base for base in bases if isinstance(base, RemoteType) or issubclass(base, BaseException)]
     own = kept if any(isinstance(base, RemoteType) for base in kept) else [Remote, *kept]

@@ -15,7 +15,7 @@ from muster_boundary.plain import NAMED, NotPlain, Reader, Value, Writer
 from muster_boundary.remote import Remote, RemoteModule, find_number, make_class
 
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-# Exceptions that would end the tests, or an iterator of theirs, instead of failing one test.
+# Exceptions that would end the tests, or an iterator of theirs, in place of failing one test.
 _NOT_RAISED = (KeyboardInterrupt, GeneratorExit)
 
 
@@ -41,7 +41,7 @@ class Asker:
         self._numbers: dict[int, int] = {}
 
     def ask(self, what: str, *args: Any) -> Any:
-        """Have the candidate do something. Raises what it raised, NotPlain, CandidateGone."""
+        """Has the candidate carry out a request, and returns its result. Raises what it raised, NotPlain, and CandidateGone."""
         writer = Writer(self._refer)
         request = {"do": what, "args": writer.write(args), "table": writer.table()}
         try:
@@ -91,7 +91,7 @@ class Asker:
         return number
 
     def _describe_error(self, error: BaseException, writer: Writer) -> dict[str, Any]:
-        """An exception in a function of the tests, as the candidate may catch it."""
+        """Describes an exception that a function of the tests raised, so that the candidate can catch it."""
         number = find_number(error)
         if number is not None:
             return {"object": number}
@@ -109,8 +109,8 @@ class Asker:
         return self._remotes[number]
 
     def _make_stand_in(self, number: int, described: dict[str, Any]) -> Any:
-        """The replacement for an object that the tests see for the first time; None for one that arrives as the plain data on which it is
-        based.
+        """Builds what stands in for an object that the tests see for the first time. Returns None for an object that arrives as the plain
+        data on which it is based.
         """
         what = described["kind"]
         if what == "module":
@@ -144,7 +144,7 @@ class Asker:
         )
 
     def _rebuild_error(self, raised: dict[str, Any], reader: Reader) -> BaseException:
-        """The candidate's exception, as the tests can catch it."""
+        """Rebuilds the candidate's exception, so that the tests can catch it."""
         if "theirs" in raised:
             ours = self._ours[raised["theirs"]]
             return ours if isinstance(ours, BaseException) else CandidateGone("the candidate's process raised no exception, but a value")
@@ -172,6 +172,6 @@ def _find_builtin_kind(error: BaseException) -> str:
 
 
 def _is_named(kind: type, path: str) -> bool:
-    """Whether a class is the declared one, named by its module or by a package that contains the module."""
+    """Returns whether a class is the declared one, named by its module or by a package that contains the module."""
     module, _, name = path.rpartition(".")
     return kind.__qualname__ == name and (kind.__module__ == module or kind.__module__.startswith(f"{module}."))

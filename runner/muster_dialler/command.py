@@ -1,4 +1,4 @@
-"""A command with pipes as its standard streams, none of which ever blocks this process."""
+"""Runs a command with pipes as its standard streams. Reading and writing them never blocks this process."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from muster_dialler.messages import Channel
 from muster_dialler.reaper import Reaper
 from muster_dialler.settings import build_program_environment
 
-# Where a command that cannot be started is reported, as by a shell.
+# The exit code that reports a command that cannot be started, as in a shell.
 EXIT_NOT_FOUND = 127
 
 
@@ -19,8 +19,8 @@ class Command:
     """The command runs as soon as the object exists."""
 
     def __init__(self, words: list[str], reaper: Reaper) -> None:
-        """@raises OSError when there is no such program."""
-        # Says when the command has ended, by its end of file.
+        """Starts the command. @raises OSError when there is no such program."""
+        # Reaches end of file when the command has ended.
         self.ended, self._end = os.pipe()
         self.code: int | None = None
         self._child = reaper.start(lambda: _start(words), self._on_end)
@@ -51,7 +51,7 @@ class Command:
 
 
 def count_unread(descriptor: int) -> int:
-    """How many bytes are in a pipe."""
+    """Returns the number of unread bytes in a pipe."""
     (count,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)))
     return int(count)
 
@@ -64,6 +64,6 @@ def _start(words: list[str]) -> subprocess.Popen[bytes]:
         stderr=subprocess.PIPE,
         bufsize=0,
         env=build_program_environment(),
-        # Signals that it sends to its own group do not reach this process.
+        # The command gets a session of its own, so that signals to its process group do not reach this process.
         start_new_session=True,
     )

@@ -1,4 +1,4 @@
-"""A WebSocket to Muster that never blocks: it keeps what it cannot send yet, and reports how much that is."""
+"""A WebSocket to Muster that never blocks: it buffers what it cannot send yet, and reports the size of the buffer."""
 
 import select
 import socket
@@ -25,15 +25,15 @@ _NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class LostError(Exception):
-    """The connection is gone, or is of no use any more."""
+    """The connection is closed or unusable."""
 
 
 class RefusedError(Exception):
-    """Muster does not want this container: trying again would not help."""
+    """Muster has refused this container. Another attempt would not help."""
 
 
 class Connection:
-    """Open when it is made."""
+    """A connection that is open from its construction on."""
 
     def __init__(self, sock: socket.socket, protocol: ClientProtocol) -> None:
         sock.setblocking(False)
@@ -47,27 +47,27 @@ class Connection:
 
     @property
     def unsent(self) -> int:
-        """In bytes."""
+        """The number of buffered bytes that are not sent yet."""
         return len(self._unsent)
 
     def send(self, message: bytes) -> None:
-        """Keeps it until it can be sent. @raises LostError"""
+        """Sends a message, or buffers it until it can be sent. @raises LostError"""
         if self._protocol.state is not State.OPEN:
             raise LostError("Muster closed the connection")
         self._protocol.send_binary(message)
         self._collect()
 
     def finish(self) -> None:
-        """Says that nothing more will come."""
+        """Tells Muster that no more messages follow."""
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(1000)
             self._collect()
 
     def exchange(self, reads: Iterable[int], writes: Iterable[int], seconds: float) -> None:
-        """
-        Waits until something can be read from or written to one of the descriptors, or has passed here, and takes in what there is.
+        """Waits until one of the descriptors is ready, or data has passed here, and takes in the messages that have arrived.
 
-        @raises LostError when there will be no more, or nothing at all happened in time. Take first what came before the end.
+        @raises LostError when the connection has ended, or nothing happened within `seconds`. Messages from before the end can still be
+        taken.
         """
         if self._end is not None:
             raise self._end
@@ -84,7 +84,7 @@ class Connection:
         self._flush()
 
     def messages(self) -> Iterator[bytes]:
-        """Messages that have arrived and were not taken yet."""
+        """Yields messages that have arrived and were not taken yet."""
         while self._messages:
             yield self._messages.popleft()
 
@@ -102,7 +102,7 @@ class Connection:
 
     def _receive(self) -> None:
         try:
-            # What TLS has taken in and not given out would not show as something to read: so all of it is taken at once.
+            # Data that TLS has buffered would not wake a poll of the socket, so everything is read at once.
             while data := self._socket.recv(_READ_BYTES):
                 self._protocol.receive_data(data)
                 self._take_events()
@@ -128,7 +128,7 @@ class Connection:
 
 
 def dial(settings: Settings) -> Connection:
-    """@raises OSError when there is no answer; RefusedError when the answer is no."""
+    """Connects to Muster. @raises OSError when it does not answer; RefusedError when it refuses this container."""
     url = parse_uri(settings.url)
     sock = socket.create_connection((url.host, url.port), timeout=_HANDSHAKE_SECONDS)
     try:

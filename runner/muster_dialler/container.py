@@ -26,21 +26,21 @@ EXIT_REFUSED = 69
 EXIT_LOST = 75
 _EXIT_KILLED = 128 + signal.SIGKILL
 
-# Seconds for which an address that does not answer is tried again: the network of a new pod may take a moment, and so may a Muster that
-# many pods dial at once.
+# Seconds for which an address that does not answer is tried again. The network of a new pod may take a moment to work, and so may a Muster
+# that many pods dial at once.
 _DIAL_SECONDS = 60.0
-# Seconds for which an address that refuses connections is tried again: a service takes a moment to know of a Muster that has just started.
-# The pods of a Muster that was killed outlive it by this.
+# Seconds for which an address that refuses connections is tried again. A Kubernetes service takes a moment to route to a Muster that has
+# just started. When a Muster is killed, its pods live on for this time.
 _REFUSED_SECONDS = 15.0
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 3.0
 
 
 def run() -> None:
-    """Never returns: the container ends on request, when Muster is gone, or after a command that was killed.
+    """Runs the container's life. Never returns: the container ends on request, when Muster is gone, or after a command that was killed.
 
-    The command runs as the same user. It cannot read this process, which has the token, and as the container's first process this one
-    cannot be killed from inside.
+    The command runs as the same user. It cannot read this process, which has the token, and cannot kill it, because it is the container's
+    first process.
     """
     make(hide_memory())
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -55,18 +55,18 @@ def run() -> None:
 
 
 def say(text: str) -> None:
-    """To the container's log, whose end Kubernetes reports as the reason of the container's end."""
+    """Writes to the container's log. Kubernetes reports the last lines as the reason of the container's end."""
     print(f"muster-dialler: {text}", file=sys.stderr, flush=True)
 
 
 def leave(code: int, text: str) -> NoReturn:
-    """Ends the container, and all that runs in it."""
+    """Ends the container and everything that runs in it."""
     say(text)
     os._exit(code)
 
 
 def _attend(settings: Settings, reaper: Reaper) -> None:
-    """One connection, from dialling to its end."""
+    """Serves one connection, from dialling to its end."""
     connection = _dial_patiently(settings)
     try:
         order = await_order(connection)
@@ -78,14 +78,14 @@ def _attend(settings: Settings, reaper: Reaper) -> None:
     try:
         code = _serve(connection, order, reaper)
     except (LostError, FieldError) as error:
-        # Of several commands only this one is given up.
+        # When further commands may follow, only this command is given up.
         if order.next_token is None:
             leave(EXIT_LOST, str(error))
         return
     finally:
         connection.close()
     if order.next_token is None and code == _EXIT_KILLED:
-        # Whether the memory limit killed the command is reported by Kubernetes at the container's end.
+        # Kubernetes reports at the container's end whether the memory limit killed the command.
         leave(_EXIT_KILLED, "the program was killed")
 
 
@@ -119,6 +119,6 @@ def _dial_patiently(settings: Settings) -> Connection:
                 heard = now
             if now - begin > _DIAL_SECONDS or now - heard > _REFUSED_SECONDS:
                 leave(EXIT_REFUSED, f"Muster cannot be reached: {error}")
-        # Many containers that start at once do not come back at once.
+        # Random pauses keep containers that started together from dialling again together.
         time.sleep(pause * (0.5 + random.random()))
         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

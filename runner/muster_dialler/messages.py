@@ -10,7 +10,7 @@ PROTOCOL = "v1.dial-back.muster.dev"
 
 
 class Channel(IntEnum):
-    """The type of a message. Streams have Kubernetes' numbers."""
+    """The type of a message. The numbers of the streams are those of Kubernetes."""
 
     STDIN = 0
     STDOUT = 1
@@ -22,14 +22,14 @@ class Channel(IntEnum):
 
 @dataclass(frozen=True)
 class Order:
-    """The command for this connection, and the token for the next connection: none where this is the only one."""
+    """The command for this connection, and the token for the next connection; no token when there will be no other connection."""
 
     command: list[str]
     next_token: str | None
 
 
 def parse_order(text: bytes) -> Order:
-    """@raises FieldError"""
+    """Parses an order. @raises FieldError"""
     order = parse_object(text, "the order")
     command = [as_text(word, "command") for word in as_list(order.get("command"), "command")]
     if not command:
@@ -39,7 +39,7 @@ def parse_order(text: bytes) -> Order:
 
 
 def credit_message(stream: Channel, count: int) -> bytes:
-    """Grants this many more bytes of the stream."""
+    """Builds a message that lets the other side send this many more bytes of the stream."""
     return struct.pack(">BBI", Channel.CREDIT, stream, count)
 
 

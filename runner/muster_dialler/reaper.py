@@ -9,7 +9,7 @@ Ended = Callable[[int], None]
 
 
 class Reaper:
-    """One thread reaps all children, so that no wait takes another child's exit."""
+    """Reaps all children in one thread, so that no wait takes another child's exit."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -18,7 +18,7 @@ class Reaper:
         threading.Thread(target=self._work, daemon=True).start()
 
     def start(self, start: Callable[[], subprocess.Popen[bytes]], ended: Ended) -> subprocess.Popen[bytes]:
-        """@param ended: called, in another thread, with the exit code: 128 + n by signal n, as shells have it."""
+        """Starts a child. @param ended: called in another thread with the exit code, which is 128 + n after signal n, as in shells."""
         with self._lock:
             child = start()
             self._awaited[child.pid] = ended

@@ -1,4 +1,4 @@
-"""One command over one connection. Neither side sends more of a stream than the other has granted, so the buffers here are bounded."""
+"""Carries one command over one connection. Neither side sends more of a stream than the other has granted, so buffers are bounded."""
 
 import json
 import os
@@ -10,19 +10,19 @@ from muster_dialler.connection import Connection, LostError
 from muster_dialler.messages import Channel, Order, credit_message, parse_credit, parse_order
 from muster_runner.json_fields import FieldError
 
-# Input that Muster may send ahead of what the command has read.
+# Bytes of input that Muster may send before the command has read them.
 _WINDOW_BYTES = 1 << 19
 _PIECE_BYTES = 1 << 15
-# Unsent data above which no more output is read.
+# While more bytes than this are unsent, no output is read.
 _UNSENT_MAX_BYTES = 1 << 17
-# Muster pings every five seconds. After this silence it is gone, or unreachable.
+# Muster pings every five seconds. After this many seconds of silence the connection counts as lost.
 _SILENCE_SECONDS = 60.0
-# From the status to the end of the connection.
+# Seconds between the exit status and the end of the connection.
 _FAREWELL_SECONDS = 10.0
 
 
 def await_order(connection: Connection) -> Order:
-    """@raises LostError, FieldError"""
+    """Waits for the command that this connection is for. @raises LostError, FieldError"""
     while True:
         for message in connection.messages():
             return parse_order(message)
@@ -30,7 +30,7 @@ def await_order(connection: Connection) -> Order:
 
 
 class Session:
-    """The streams of a command."""
+    """The streams of a command, and its exit status."""
 
     def __init__(self, connection: Connection, command: Command) -> None:
         self._connection = connection
@@ -38,17 +38,17 @@ class Session:
         self._input = bytearray()
         self._is_input_ending = False
         self._is_input_open = True
-        # Bytes that Muster may still send, and bytes taken since the last credit.
+        # Bytes that Muster may still send, and bytes that the command has read since the last credit.
         self._window = _WINDOW_BYTES
         self._taken = 0
-        # Bytes that may still be sent of each stream.
+        # Bytes of each stream that may still be sent.
         self._credit = {Channel.STDOUT: 0, Channel.STDERR: 0}
-        # For each unfinished stream: how much of it is still sent, if only the output until the command's end.
+        # For each unfinished stream: None while the command runs, then the number of bytes that are still sent.
         self._open: dict[Channel, int | None] = {Channel.STDOUT: None, Channel.STDERR: None}
         self._has_ended = False
 
     def run(self) -> int:
-        """@returns the command's exit code, when Muster has received it. @raises LostError, FieldError"""
+        """Serves the command. @returns its exit code, when Muster has received it. @raises LostError, FieldError"""
         self._connection.send(credit_message(Channel.STDIN, _WINDOW_BYTES))
         while not self._has_ended or self._open:
             for message in self._connection.messages():
@@ -99,7 +99,7 @@ class Session:
             except BrokenPipeError:
                 self._close_input()
         if not self._is_input_open:
-            # Its reader has gone, which holds up nothing else.
+            # The program has closed its input, which must not hold up its output.
             self._on_input_written(len(self._input))
         elif self._is_input_ending and not self._input:
             self._close_input()
@@ -144,7 +144,7 @@ class Session:
             self._open[channel] = wanted - length
 
     def _on_end(self) -> None:
-        """Output from before the end is in the pipes now. Later output belongs to another process, which may never end."""
+        """Limits the output to what is in the pipes now. Later output belongs to another process, which may never end."""
         self._has_ended = True
         for channel in self._open:
             self._open[channel] = count_unread(self._command.outputs[channel])

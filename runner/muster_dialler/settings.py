@@ -1,4 +1,4 @@
-"""What a container reads from its environment, and which of it the program must not see."""
+"""Reads a container's environment, and removes from it what the program must not see."""
 
 import os
 from collections.abc import Mapping
@@ -16,16 +16,16 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """The dialler's settings: the URL of this container at Muster, its token, which is good once, and the trusted certificates."""
+    """The dialler's settings: the URL of this container at Muster, its token, which can be used once, and the trusted certificates."""
 
     url: str
     token: str
-    # PEM text; None: what the image trusts.
+    # Certificates as PEM text; None for those that the image trusts.
     authority: str | None
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """@raises SettingsError when something is missing."""
+    """Reads the settings. @raises SettingsError when a variable is missing."""
     missing = [name for name in (_URL, _TOKEN) if not environment.get(name)]
     if missing:
         raise SettingsError(f"{' and '.join(missing)} not set; this program is started by Muster, in pods that dial back")
@@ -33,5 +33,5 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 
 
 def build_program_environment() -> dict[str, str]:
-    """Everything but the dialler's own variables."""
+    """Returns all environment variables except the dialler's own."""
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}

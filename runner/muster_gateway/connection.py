@@ -9,7 +9,7 @@ _READ_BYTES = 1 << 16
 
 
 class Connection:
-    """Sends on what comes while there is credit for it. Holds what cannot be written yet, bounded by the credit that was given."""
+    """Forwards what the program sends while Muster grants credit for it. Buffers what cannot be written yet: no more than was granted."""
 
     def __init__(self, number: int, accepted: socket.socket) -> None:
         accepted.setblocking(False)
@@ -24,12 +24,12 @@ class Connection:
         self._is_ended = False
 
     def wanted(self, may_read: bool) -> int:
-        """The events to wait for."""
+        """Returns the poll events to wait for."""
         reads = may_read and not self._is_read and self.credit > 0
         return (selectors.EVENT_READ if reads else 0) | (selectors.EVENT_WRITE if self._unwritten else 0)
 
     def attend(self, events: int) -> list[Frame]:
-        """Read and write as much as possible. Returns the messages for Muster."""
+        """Reads and writes as much as possible. Returns the messages for Muster."""
         frames: list[Frame] = []
         if events & selectors.EVENT_READ:
             frames += self._read()
@@ -38,14 +38,14 @@ class Connection:
         return frames
 
     def take(self, data: bytes) -> list[Frame]:
-        """Write Muster's data, or keep it until that is possible."""
+        """Writes Muster's data, or keeps it until that is possible."""
         self._unwritten += data
         if len(self._unwritten) > WINDOW_BYTES:
             return self._broken()
         return self._write()
 
     def end(self) -> None:
-        """Call it when Muster has sent everything."""
+        """Notes that Muster has sent everything."""
         self._is_ended = True
         self._finish()
 

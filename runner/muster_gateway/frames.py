@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 _HEADER = Struct(">IBI")
 _CREDIT = Struct(">I")
-# For each connection and direction: bytes that may be sent before the other side has received them.
+# Bytes that may be sent, for each connection and direction, before the other side confirms that it has received them.
 WINDOW_BYTES = 256 * 1024
 
 
@@ -30,28 +30,28 @@ class Frame(NamedTuple):
     body: bytes = b""
 
     def pack(self) -> bytes:
-        """In the form in which it is sent."""
+        """Encodes the frame."""
         return _HEADER.pack(self.connection, self.kind, len(self.body)) + self.body
 
 
 def credit(connection: int, taken: int) -> Frame:
-    """Grants this many more bytes."""
+    """Builds a frame that lets the other side send this many more bytes."""
     return Frame(connection, Kind.CREDIT, _CREDIT.pack(taken))
 
 
 def credited(frame: Frame) -> int:
-    """How many bytes more may be sent."""
+    """Returns the number of bytes that a CREDIT frame grants."""
     return int(_CREDIT.unpack(frame.body)[0])
 
 
 class FrameReader:
-    """Cuts what comes over the line into frames."""
+    """Splits a byte stream into frames."""
 
     def __init__(self) -> None:
         self._received = bytearray()
 
     def push(self, data: bytes) -> Iterator[Frame]:
-        """The frames that are whole with this."""
+        """Yields the frames that these bytes complete."""
         self._received += data
         while len(self._received) >= _HEADER.size:
             connection, kind, length = _HEADER.unpack_from(self._received)

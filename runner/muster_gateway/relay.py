@@ -12,13 +12,13 @@ from muster_gateway.frames import Frame, FrameReader, Kind, credited
 _LINE = 3
 _READ_BYTES = 1 << 16
 _WAITING = 64
-# Bytes of frames that Muster has not read: connections are not read meanwhile.
+# While more bytes of frames than this are unread by Muster, no connection is read.
 _MOST_UNSENT = 1 << 20
 EXIT_UNSTARTABLE = 127
 
 
 class Relay:
-    """Until the program has ended."""
+    """Carries connections until the program has ended."""
 
     def __init__(self, listener: socket.socket, line: socket.socket, pid: int) -> None:
         self._listener = listener
@@ -32,7 +32,7 @@ class Relay:
         self._selector = selectors.DefaultSelector()
 
     def serve(self) -> int:
-        """Returns the program's exit code; of one that a signal has ended 128 and the signal's number."""
+        """Carries connections. Returns the program's exit code, which is 128 + n after signal n."""
         ended = os.pidfd_open(self._pid)
         self._selector.register(ended, selectors.EVENT_READ)
         self._selector.register(self._listener, selectors.EVENT_READ)
@@ -95,7 +95,7 @@ class Relay:
             self._forget(connection)
 
     def _hang_up(self) -> None:
-        """Muster has closed the line: the program is about to be ended."""
+        """Handles the end of the line: Muster has closed it, and will end the program."""
         self._is_open = False
         self._unsent.clear()
         self._selector.unregister(self._line)
@@ -123,7 +123,7 @@ class Relay:
             self._hang_up()
 
     def _watch(self) -> None:
-        """Register the events for which there is work."""
+        """Registers the events for which there is work."""
         self._flush()
         if self._is_open:
             self._selector.modify(self._line, selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0))
@@ -140,7 +140,7 @@ class Relay:
 
 
 def run(argv: list[str]) -> int:
-    """Run a program with the addresses of the gateway in its environment. Returns the exit code."""
+    """Runs a program with the addresses of the gateway in its environment. Returns the exit code."""
     line = socket.socket(fileno=_LINE)
     os.set_inheritable(line.fileno(), False)
     line.setblocking(False)
@@ -159,5 +159,5 @@ def run(argv: list[str]) -> int:
 
 
 def _start(argv: list[str], environment: dict[str, str]) -> int:
-    """The program has none of this process's descriptors but its standard streams."""
+    """Starts the program with the standard streams alone: it inherits no other descriptor of this process."""
     return os.posix_spawnp(argv[0], argv, environment, setsigdef=(signal.SIGPIPE, signal.SIGXFSZ))

@@ -1,6 +1,6 @@
-"""Look for files that hold a fix: vendored copies, installed releases, packages, patches.
+"""Looks for files that hold a fix: vendored copies, installed releases, packages, patches.
 
-Reads JSON from stdin: `parts` and `word` as leaks.ts makes them, `places` to look in, in which `*` stands for any name, and `suffixes` of
+Reads JSON from stdin: `parts` and `word` as leaks.ts makes them, `places` to look in, in which `*` matches any name, and `suffixes` of the
 files that are read. Prints a JSON list of paths.
 """
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 MOST_BYTES = 4 * 2**20
 MOST_ENTRIES = 5000
-# Of one archive. A small one can unpack to gigabytes.
+# Bytes that are unpacked of one archive. A small archive can unpack to gigabytes.
 MOST_UNPACKED = 256 * 2**20
 # Errors of damaged archives, also of those that a repository damages on purpose. A header with a malformed number raises ValueError.
 _DAMAGED = (
@@ -35,13 +35,13 @@ _DAMAGED = (
 
 @dataclass(frozen=True)
 class Trace:
-    """The texts that identify a fix: for each part, consecutive lines."""
+    """The text that identifies a fix: consecutive lines for each of its parts."""
 
     parts: list[list[str]]
     word: bytes
 
     def stands_in(self, name: str, content: bytes) -> bool:
-        """Whether a file's text holds the fix."""
+        """Returns whether a file's text contains the fix."""
         if not self.parts or self.word not in content:
             return False
         text = content.decode("utf-8", "replace")
@@ -51,14 +51,16 @@ class Trace:
 
 
 class _RawSparse(tarfile.TarInfo):
-    """An entry whose map of holes is not read: a map of megabytes, as in the tests of Go's own library, takes a processor for seconds."""
+    """An archive entry whose map of holes is not read. A map of megabytes, as in the tests of Go's library, takes seconds of processor
+    time.
+    """
 
     def _proc_gnusparse_10(self, *_: object) -> None:
-        """Leave the map where it is, in front of the content."""
+        """Leaves the map where it is, in front of the content."""
 
 
 def main() -> None:
-    """Print what was found."""
+    """Prints the paths of files that hold the fix."""
     asked = json.load(sys.stdin)
     suffixes = tuple(asked["suffixes"])
     trace = Trace(asked["parts"], asked["word"].encode())
@@ -74,7 +76,7 @@ def main() -> None:
 
 
 def _patched(text: str) -> list[str]:
-    """The lines that a patch leaves or adds."""
+    """Returns the lines that a patch leaves or adds."""
     return [line[1:] for line in text.split("\n") if line.startswith(("+", " ")) and not line.startswith("+++ ")]
 
 
@@ -92,7 +94,7 @@ def _list_leaks(path: str, suffixes: tuple[str, ...], trace: Trace) -> list[str]
 
 
 def _read_archived(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    """Yield the text files of an archive, within the bounds; none for a file that is no archive."""
+    """Yields the text files of an archive, within the bounds; nothing for a file that is no archive."""
     left = MOST_UNPACKED
     try:
         if zipfile.is_zipfile(path):
@@ -108,7 +110,7 @@ def _read_archived(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, 
             with tarfile.open(path, tarinfo=_RawSparse) as tar:
                 for _ in range(MOST_ENTRIES):
                     member = tar.next()
-                    # Skipped entries are unpacked as well.
+                    # To skip an entry, the library unpacks it, so skipped entries count as well.
                     if member is None or member.offset_data + member.size > MOST_UNPACKED:
                         return
                     content = tar.extractfile(member) if member.size <= MOST_BYTES and member.name.endswith(suffixes) else None

@@ -1,4 +1,4 @@
-"""The way out of a sandbox in which packages are installed: relays a port to the gate to the registries."""
+"""Gives package managers in a sandbox their way out: relays a local port to the gate in front of the registries."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ PORT = 8118
 
 
 def open_gate() -> dict[str, str]:
-    """Listen, and return the variables that lead package managers to the port."""
+    """Starts to listen, and returns the environment variables that lead package managers to the port."""
     listener = socket.create_server(("127.0.0.1", PORT))
     threading.Thread(target=_forward, args=(listener,), daemon=True).start()
     proxy = f"http://127.0.0.1:{PORT}"

@@ -1,6 +1,6 @@
-"""Download the modules that a Go repository's tests need, as the module cache keeps them.
+"""Downloads the modules that a Go repository's tests need, in the form of the module cache.
 
-Reads JSON from stdin: `target`, the cache, and `environment`, more variables. Prints JSON: `pinned` and `problem`.
+Reads JSON from stdin: `target`, the cache, and `environment`, additional variables. Prints JSON: `pinned` and `problem`.
 """
 
 import json
@@ -15,7 +15,7 @@ PATH = "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin"
 
 
 def main() -> None:
-    """Download, and report the modules. Only the downloads are kept: Go unpacks them when it needs them."""
+    """Downloads the modules, and reports them. Only the downloads are kept: Go unpacks them when it needs them."""
     asked = json.load(sys.stdin)
     target = asked["target"]
     os.makedirs(target, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Install what a JavaScript repository's tests need with npm, without any script of a package.
+"""Installs what a JavaScript repository's tests need with npm, without running any script of a package.
 
-Reads JSON from stdin: `target`, where `node_modules` is made, and `environment`, more variables.
-Prints JSON: `pinned` and `problem`.
+Reads JSON from stdin: `target`, the directory of `node_modules`, and `environment`, additional variables. Prints JSON: `pinned` and
+`problem`.
 """
 
 import json
@@ -14,7 +14,7 @@ from muster_preparation.gate import open_gate
 from muster_preparation.installing import answer, run_manager
 
 LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
-# Tools that analyse code, build releases or commit, and do not take part in tests. With their dependencies they are most of an
+# Tools that analyse code, build releases or help to commit. Tests do not use them. With their dependencies they are most of an
 # installation.
 TOOLS = re.compile(
     r"@babel/cli$|(@[\w-]+/)?(eslint|neostandard|standard$|tsd$|tstyche|prettier|stylelint|typedoc|husky|lint-staged|commitlint|changelog|standard-version|release-it|semantic-release|np$|tsup|"
@@ -24,7 +24,7 @@ FLAGS = ["--ignore-scripts", "--no-bin-links", "--no-audit", "--no-fund", "--log
 
 
 def main() -> None:
-    """Install, and report the packages."""
+    """Installs the packages, and reports them."""
     asked = json.load(sys.stdin)
     target = asked["target"]
     os.makedirs(target, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Install what a Python repository's tests need, through the gate to the registries, and print what was installed.
+"""Installs what a Python repository's tests need, through the gate to the registries, and prints what was installed.
 
-Reads JSON from stdin: `target`, the directory to install to, and `environment`, more variables for pip.
-Prints JSON: `pinned` and `problem`.
+Reads JSON from stdin: `target`, the directory to install to, and `environment`, additional variables for pip. Prints JSON: `pinned` and
+`problem`.
 """
 
 import ast
@@ -32,13 +32,13 @@ FILES = (
     "requirements/tests.txt",
     "requirements/dev.txt",
 )
-# Tools that analyse code and do not take part in tests; pytest is mounted.
+# Tools that analyse code, which tests do not use. The workspace already has pytest.
 LINTERS = {"flake8", "mypy", "ruff", "black", "isort", "pylint", "pre-commit", "codecov"}
 TOOLS = LINTERS | {"pytest", "tox", "nox", "sphinx", "build", "twine", "coverage", "pytest-cov", "wheel", "setuptools", "pip"}
 
 
 def main() -> None:
-    """Install, and report the packages."""
+    """Installs the packages, and reports them."""
     asked = json.load(sys.stdin)
     os.makedirs(asked["target"], exist_ok=True)
     wanted = [each for each in _list_requirements() if _parse_name(each) not in TOOLS]
@@ -90,7 +90,7 @@ def _list_requirements() -> list[str]:
 
 
 def _poetic(table: dict[str, object]) -> list[str]:
-    """Poetry's own form: a name and a version, of which `^1.2` and `~1.2` become `>=1.2`."""
+    """Converts Poetry's table of dependencies to requirements: `^1.2` and `~1.2` become `>=1.2`."""
     found = []
     for name, wanted in table.items():
         version = wanted if isinstance(wanted, str) else ""
@@ -99,7 +99,7 @@ def _poetic(table: dict[str, object]) -> list[str]:
 
 
 def _name_own_package() -> str:
-    """The repository's own package; empty where nothing names it."""
+    """Returns the name of the repository's own package; empty when no file names it."""
     config = ConfigParser(interpolation=None)
     config.read("setup.cfg", encoding="utf-8")
     declared = _read_pyproject().get("project", {}).get("name", "") or config.get("metadata", "name", fallback="")
@@ -107,7 +107,7 @@ def _name_own_package() -> str:
 
 
 def _setup() -> dict:  # type: ignore[type-arg]
-    """The literals in setup.py, which is read, not run."""
+    """Returns the arguments of `setup` that are literals. setup.py is parsed, not run."""
     try:
         with open("setup.py", encoding="utf-8") as file:
             tree = ast.parse(file.read())
@@ -127,7 +127,7 @@ def _setup() -> dict:  # type: ignore[type-arg]
 
 
 class _Assigned(ast.NodeTransformer):
-    """Puts literals in the place of the names that a module assigns them to."""
+    """Replaces names by the literals that the module assigns to them."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._values = {
@@ -138,12 +138,12 @@ class _Assigned(ast.NodeTransformer):
             if isinstance(target, ast.Name) and isinstance(node.value, (ast.Constant, ast.List, ast.Tuple, ast.Dict))
         }
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # The name that `ast` calls.
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # `ast` requires this name.
         return self._values.get(node.id, node)
 
 
 def _released(field: str) -> str:
-    """A field of a source distribution's metadata; empty where there is none."""
+    """Returns a field of a source distribution's metadata; empty when there is none."""
     if not os.path.isfile("PKG-INFO"):
         return ""
     with open("PKG-INFO", encoding="utf-8", errors="replace") as file:
@@ -151,7 +151,7 @@ def _released(field: str) -> str:
 
 
 def _describe_own(target: str) -> None:
-    """Write the metadata of the repository's package, whose code is not installed: some packages look their own version up."""
+    """Writes the metadata of the repository's package, whose code is not installed: some packages look up their own version."""
     if not _name_own_package():
         return
     version = _read_pyproject().get("project", {}).get("version", "") or _released("Version: ") or "0.0.0"
@@ -163,7 +163,7 @@ def _describe_own(target: str) -> None:
 
 
 def _write_version_files(top: str, version: str) -> None:
-    """Write the modules that a build would write from git's tags, beside the code that imports them."""
+    """Writes the modules that a build would generate from git's tags, beside the code that imports them."""
     tools = _read_pyproject().get("tool", {})
     settings = [tools.get("setuptools_scm", {}), tools.get("pdm", {}).get("version", {})]
     settings.append(tools.get("hatch", {}).get("build", {}).get("hooks", {}).get("vcs", {}))
@@ -179,7 +179,7 @@ def _write_version_files(top: str, version: str) -> None:
 
 
 def _remove_own(target: str) -> None:
-    """Remove a release of the repository's own package that a dependency has installed: it may contain the fix."""
+    """Removes a release of the repository's own package that a dependency has installed: it may contain the fix."""
     for distribution in metadata.distributions(path=[target]):
         if not _name_own_package() or _parse_name(distribution.metadata["Name"]) != _name_own_package():
             continue
@@ -190,14 +190,14 @@ def _remove_own(target: str) -> None:
 
 
 def _list_given(value: object) -> list[str]:
-    """Requirements as setup.py has them: a list, or lines."""
+    """Returns requirements from setup.py, which are a list or lines of text."""
     if isinstance(value, str):
         return _split_requirements(value)
     return [each for each in value if isinstance(each, str)] if isinstance(value, (list, tuple)) else []
 
 
 def _split_requirements(text: str) -> list[str]:
-    """Plain requirements; options, paths and addresses are left out."""
+    """Returns the plain requirements of a text; leaves out options, paths and URLs."""
     lines = (line.split(" #")[0].strip() for line in text.splitlines())
     return [line for line in lines if re.match(r"[A-Za-z0-9]", line) and "://" not in line]
 

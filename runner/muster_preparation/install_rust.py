@@ -1,7 +1,7 @@
-"""Fetch the crates that a Rust repository's tests need on this machine, and pin them.
+"""Fetches the crates that a Rust repository's tests need on this machine, and pins them.
 
-Reads JSON from stdin: `target`, below which Cargo's home and, where there is none, `Cargo.lock` are put, and `environment`, more
-variables. Prints JSON: `pinned` and `problem`.
+Reads JSON from stdin: `target`, the directory for Cargo's home and for `Cargo.lock`, if the repository has none, and `environment`,
+additional variables. Prints JSON: `pinned` and `problem`.
 """
 
 import glob
@@ -20,7 +20,7 @@ DIRECTORIES = {"bin": "src/bin", "test": "tests", "bench": "benches", "example":
 
 
 def main() -> None:
-    """Fetch the crates, and report them. Cargo unpacks them when it needs them."""
+    """Fetches the crates, and reports them. Cargo unpacks them when it needs them."""
     asked = json.load(sys.stdin)
     target = asked["target"]
     os.makedirs(target, exist_ok=True)
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _list_targets(manifest: dict[str, Any]) -> list[str]:
-    """Files that have to be there for the manifest to be read; what is in them has no part in what is fetched."""
+    """Lists source files that must exist for Cargo to read the manifest. Their content has no effect on the crates that are fetched."""
     if "package" not in manifest:
         return []
     paths = [manifest.get("lib", {}).get("path"), manifest["package"].get("build")]

@@ -1,4 +1,4 @@
-"""Shared by the programs that install packages."""
+"""Functions that the programs that install packages share."""
 
 import json
 import subprocess
@@ -9,12 +9,12 @@ from muster_workspace.processes import Accounts
 from muster_workspace.time_limit import TimeLimit
 
 SECONDS = 900
-# Additional time of a package manager on a busy machine. bootstrap.ts waits for both.
+# Extra seconds for a package manager to wait for a processor on a busy machine. bootstrap.ts allows for them, too.
 MOST_WAITING = 1800
 
 
 def run_manager(command: list[str], environment: dict[str, str], directory: str) -> str | None:
-    """Run a package manager. Returns what is wrong, or None."""
+    """Runs a package manager. Returns the problem in words, or None."""
     limit = TimeLimit(time.monotonic(), SECONDS, Accounts(), most_waiting=MOST_WAITING)
     pipe = subprocess.PIPE
     try:
@@ -31,7 +31,7 @@ def run_manager(command: list[str], environment: dict[str, str], directory: str)
 
 
 def _read_until_end(manager: subprocess.Popen[str], limit: TimeLimit) -> tuple[str, str] | None:
-    """Give what it printed; None when it was ended because its time was over."""
+    """Returns the manager's two outputs; None when it was ended because its time was over."""
     while True:
         try:
             return manager.communicate(timeout=max(0.0, limit.deadline - time.monotonic()))
@@ -42,5 +42,5 @@ def _read_until_end(manager: subprocess.Popen[str], limit: TimeLimit) -> tuple[s
 
 
 def answer(pinned: list[str], problem: str | None = None) -> None:
-    """Print what was installed, or what is wrong."""
+    """Prints the installed packages, or the problem."""
     json.dump({"pinned": sorted(pinned), "problem": problem}, sys.stdout)

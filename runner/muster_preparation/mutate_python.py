@@ -1,7 +1,7 @@
-"""Break covered Python code in small ways: an operator, a constant, a removed branch or call.
+"""Breaks covered Python code in small ways: changes an operator or a constant, removes a branch or a call.
 
-Reads JSON from stdin: `files` by path and `covered` lines by path. Prints a JSON list of mutations, each with the bytes that it
-replaces. Nothing of the files is run.
+Reads JSON from stdin: `files` by path and `covered` lines by path. Prints a JSON list of mutations, each with the range of bytes that it
+replaces. No code of the files is run.
 """
 
 import ast
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 
 MOST = 2000
-# First and last byte of what is replaced, and what takes its place.
+# First and last byte of the replaced range, and the replacement.
 Change = tuple[int, int, str]
 COMPARISONS: dict[type[ast.AST], str] = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 ARITHMETIC: dict[type[ast.AST], str] = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*", ast.Mod: "+"}
@@ -21,7 +21,7 @@ SYMBOLS.update({ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", a
 
 
 def main() -> None:
-    """Print the mutations, those of each file in the order of their lines."""
+    """Prints the mutations, those of each file in the order of their lines."""
     asked = json.load(sys.stdin)
     found = []
     for path, text in sorted(asked["files"].items()):
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 class _Source:
-    """A text that parts are replaced in. `ast` counts columns in bytes of UTF-8."""
+    """A text with its byte offsets. `ast` counts columns in bytes of UTF-8."""
 
     def __init__(self, text: str) -> None:
         self._bytes = text.encode()

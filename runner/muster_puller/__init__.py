@@ -1,1 +1,1 @@
-"""Fetches the files of a checkpoint to where sandboxes see them: whole and verified, or not at all."""
+"""Fetches the files of a checkpoint into a directory that sandboxes see: complete and verified, or not at all."""

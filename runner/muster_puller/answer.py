@@ -1,4 +1,4 @@
-"""One request for a file, and the server's answer."""
+"""Sends one HTTP request for a file, and reads the answer."""
 
 import http.client
 import re
@@ -15,7 +15,7 @@ _SAID_BYTES = 300
 
 
 class Broken(Exception):
-    """The connection, or the server, failed: asking again may help."""
+    """The connection or the server failed. Another attempt may help."""
 
     def __init__(self, message: str, asked_seconds: float = 0.0) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class Broken(Exception):
 
 
 class Answer:
-    """The head of an answer, and its body as it comes."""
+    """The head of an answer, and its body as it arrives."""
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self._response = response
@@ -34,18 +34,18 @@ class Answer:
 
     @property
     def length(self) -> int | None:
-        """Bytes of the body, when the server states them."""
+        """Returns the number of bytes of the body, if the server states it."""
         said = self.header("Content-Length")
         return int(said) if said is not None and said.isdecimal() else None
 
     @property
     def range(self) -> tuple[int, int] | None:
-        """Position of the body in the whole file, and the file's size."""
+        """Returns the position of the body in the whole file, and the file's size."""
         found = _CONTENT_RANGE.fullmatch(self.header("Content-Range") or "")
         return (int(found[1]), int(found[3])) if found else None
 
     def pieces(self, buffer: memoryview) -> Iterator[memoryview]:
-        """Pieces of the body, each valid until the next one is read. @raises Broken when bytes are missing at the end."""
+        """Yields pieces of the body, each valid until the next one is read. @raises Broken when bytes are missing at the end."""
         came = 0
         while count := self._read_into(buffer):
             came += count
@@ -60,7 +60,7 @@ class Answer:
             raise Broken(f"the connection broke: {error or type(error).__name__}") from error
 
     def said(self) -> str:
-        """The server's words about a refusal, for people."""
+        """Returns the server's explanation of a refusal, for people."""
         try:
             return self._response.read(_SAID_BYTES).decode("utf-8", "replace").strip()
         except (OSError, http.client.HTTPException):
@@ -69,7 +69,7 @@ class Answer:
 
 @contextmanager
 def asked(url: str, headers: Mapping[str, str], seconds: float) -> Iterator[Answer]:
-    """A GET. @raises Broken when asking again may help; PullError `refused`, `url` when it will not."""
+    """Sends a GET request. @raises Broken when another attempt may help; PullError `refused`, `url` when none will."""
     parts = _split(url)
     connection = _connect(parts, min(STALL_SECONDS, max(0.1, seconds)))
     try:

@@ -1,4 +1,4 @@
-"""One order in, one answer out."""
+"""Reads one order, carries it out and writes one answer."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from muster_puller.order import parse_pull
 from muster_runner.json_fields import FieldError, Object, as_choice, parse_object, required
 
 EXIT_USAGE = 64
-# A checkpoint of ten thousand files, each with a long name and a signed address.
+# Room for a checkpoint of ten thousand files, each with a long name and a signed URL.
 _MOST_ORDER_BYTES = 64 * 2**20
-# For the container of a node's cache: its directory, and its maximum size.
+# Environment variables of the container of a node's cache: its directory, and its maximum size in bytes.
 DIRECTORY = "MUSTER_NODE_CACHE_DIRECTORY"
 BYTES = "MUSTER_NODE_CACHE_BYTES"
 
@@ -25,7 +25,7 @@ Environment = Mapping[str, str]
 
 
 def run(orders: BinaryIO, answers: TextIO, environment: Environment = os.environ) -> int:
-    """@returns the process's exit code: 0 also for an answer that reports an error."""
+    """Carries out an order. @returns the process's exit code, which is 0 also for an answer that reports an error."""
     try:
         carry_out = _choose_carrier(parse_object(orders.read(_MOST_ORDER_BYTES), "order"), environment)
     except FieldError as error:
@@ -42,7 +42,7 @@ def run(orders: BinaryIO, answers: TextIO, environment: Environment = os.environ
 
 
 def _choose_carrier(document: Object, environment: Environment) -> Callable[[], FetchedFiles]:
-    """@raises FieldError"""
+    """Returns the function that carries out an order. @raises FieldError"""
     kind = as_choice(required(document, "kind", "order"), "order.kind", ("pull", "hold"))
     if kind == "pull":
         order = parse_pull(document)
@@ -52,7 +52,7 @@ def _choose_carrier(document: Object, environment: Environment) -> Callable[[], 
 
 
 def _open_node_cache(environment: Environment) -> NodeCache:
-    """@raises PullError `settings`"""
+    """Opens the cache that the environment names. @raises PullError `settings`"""
     directory, size = environment.get(DIRECTORY, ""), environment.get(BYTES, "")
     if not directory.startswith("/") or not size.isdecimal():
         raise PullError("settings", f"this container is not a node's cache: {DIRECTORY} and {BYTES} must give its directory and size")

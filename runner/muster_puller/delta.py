@@ -1,4 +1,4 @@
-"""Reads delta-encoded files (docs/delta-format.md). Nothing in a delta is trusted."""
+"""Reads delta-encoded files (docs/delta-format.md). The content of a delta is untrusted."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from muster_runner.json_fields import FieldError, as_count, as_list, as_object, 
 _MAGIC = b"MUSTERD1"
 _TAIL_BYTES = 8 + len(_MAGIC)
 _MOST_INDEX_BYTES = 16 * 2**20
-# As Muster itself reads them (docs/checkpoints.md): a block has three, a segment a dozen.
+# The same bound as Muster's own reader has (docs/checkpoints.md). A block takes three values, a segment a dozen.
 _MOST_INDEX_VALUES = 2_500_000
-# A string to its closing quote, or to the end of the input where it has none, so that each byte is read once.
+# Matches a string up to its closing quote, or to the end of the input if it has none, so that each byte is read once.
 _JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _BLOCK_BYTES = 2**20
 _SAME, _CHANGES, _DIFFERENCES, _BYTES, _COMPRESSED = range(5)
@@ -38,10 +38,10 @@ class _Segment:
 
 
 class DeltaReader:
-    """Decodes the file that a delta encodes, block by block. The caller compares the file's digest."""
+    """Decodes the file that a delta encodes, block by block. The caller checks the file's digest."""
 
     def __init__(self, delta: BinaryIO, base: BinaryIO) -> None:
-        """@raises DeltaError"""
+        """Reads the delta's index. @raises DeltaError"""
         self._delta = delta
         self._base = base
         self._base_size = base.seek(0, os.SEEK_END)
@@ -52,7 +52,7 @@ class DeltaReader:
             raise DeltaError(f"its index cannot be read: {error}") from error
 
     def blocks(self) -> Iterator[bytes]:
-        """From the first to the last. @raises DeltaError naming the segment."""
+        """Yields the blocks of the file in order. @raises DeltaError naming the segment."""
         at = len(_MAGIC)
         for segment in self._segments:
             checksum = 0
@@ -80,7 +80,7 @@ class DeltaReader:
                 raise ValueError("a block that did not change has bytes")
             return before
         if kind == _CHANGES:
-            # The largest size of changes: each word, with the longest gap.
+            # The size of changes is largest when every word changes and has the longest gap.
             return apply_changes(unpack(payload, 4 + 7 * length), before, segment.word_bytes)
         return apply_differences(_require_length(unpack(payload, length), length), before, segment.word_bytes)
 
@@ -130,7 +130,9 @@ class DeltaReader:
 
 
 def _count_values(text: bytes) -> int:
-    """Number of values in a JSON text, lists and objects included. Check it first: a value takes more memory than its text."""
+    """Returns the number of values in a JSON text, lists and objects included. Parsed values take more memory than their text, so the
+    number is checked first.
+    """
     structure = _JSON_TEXT.sub(b"", text)
     return 1 + sum(structure.count(each) for each in (b",", b"[", b"{"))
 

@@ -11,27 +11,27 @@ from muster_puller.order import WantedFile
 from muster_puller.zstd import can_unpack
 
 _MANIPULATION = "muster-delta"
-# For smaller files a delta saves nothing.
+# Below this size a delta saves nothing.
 _WORTH_ASKING_BYTES = 2**20
-# Files that are named to the server, the likeliest first.
+# The number of bases that a request names to the server, the likeliest first.
 _MOST_BASES = 8
 
 
 class DeltaOffer:
-    """Offers a server the files that are here as bases, and reads the delta that it answers with."""
+    """Offers the server local files as bases, and reads the delta that it answers with."""
 
     def __init__(self, bases: Mapping[str, Path], is_only: bool) -> None:
-        """@param is_only: whether the whole file can be fetched elsewhere, so that the server should send a delta or nothing."""
+        """@param is_only: whether the server should send a delta or nothing, because the whole file can be fetched elsewhere."""
         self._bases = bases
         self._manipulations = f"{_MANIPULATION}, identity;q=0" if is_only else _MANIPULATION
 
     @classmethod
     def of(cls, bases: Mapping[str, Path], wanted: WantedFile) -> "DeltaOffer | None":
-        """None when there is no file of its size to use as a base, or no decoder."""
+        """Makes an offer; None when no local file has the same size, or this Python has no decoder."""
         if not bases or wanted.size < _WORTH_ASKING_BYTES or not can_unpack():
             return None
         alike = [(sha256, path) for sha256, path in bases.items() if _measure(path) == wanted.size]
-        # Of files of one size, those with the same name, such as shards of a model. Otherwise in the given order.
+        # Among files of the same size, those with the same name come first, such as shards of a model. The others stay in the given order.
         alike.sort(key=lambda base: base[1].name != wanted.path.name)
         return cls(dict(alike[:_MOST_BASES]), wanted.bucket_url is not None) if alike else None
 
@@ -40,7 +40,9 @@ class DeltaOffer:
         return {"A-IM": self._manipulations, "If-None-Match": ", ".join(f'"{sha256}"' for sha256 in self._bases)}
 
     def take(self, answer: Answer, file: GrowingFile, buffer: memoryview) -> int:
-        """Fills the file. @returns bytes that came. @raises Broken when the whole file must be requested; PullError `disk-full`, `disk`"""
+        """Writes the decoded file. @returns the bytes received. @raises Broken when the whole file must be requested; PullError
+        `disk-full`, `disk`
+        """
         base = self._bases.get((answer.header("Delta-Base") or "").strip('"'))
         if base is None or answer.header("IM") != _MANIPULATION:
             raise Broken("the server encoded the file against a base that is missing here")
@@ -78,7 +80,7 @@ def _apply(delta: Path, base: Path, file: GrowingFile) -> None:
             for block in DeltaReader(encoded, before).blocks():
                 file.write(block)
     except OSError as error:
-        # The base may have been removed meanwhile.
+        # The base may have been removed while it was read.
         raise DeltaError(str(error)) from error
     except PullError as error:
         if error.code == "size":

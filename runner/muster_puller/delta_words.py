@@ -1,11 +1,11 @@
-"""The changes of a block, word by word. Words are little-endian."""
+"""Applies the changes of a block to its words, which are little-endian."""
 
 from typing import Any
 
 import numpy as np
 
 _COUNT_BYTES = 4
-# Seven bits a byte: three of them reach over any block.
+# A gap has seven bits in each byte, so three bytes reach over any block.
 _MOST_GAP_BYTES = 3
 _WORDS: dict[int, np.dtype[Any]] = {1: np.dtype("u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4")}
 
@@ -13,7 +13,7 @@ Words = np.ndarray[Any, np.dtype[Any]]
 
 
 def apply_changes(written: bytes, before: bytes, word_bytes: int) -> bytes:
-    """The block, of which some words changed. @raises ValueError"""
+    """Returns the block after some of its words changed. @raises ValueError"""
     if len(written) < _COUNT_BYTES:
         raise ValueError("it ends before its count")
     count = int.from_bytes(written[:_COUNT_BYTES], "little")
@@ -34,14 +34,14 @@ def apply_changes(written: bytes, before: bytes, word_bytes: int) -> bytes:
 
 
 def apply_differences(planes: bytes, before: bytes, word_bytes: int) -> bytes:
-    """The block, of which all words may have changed."""
+    """Returns the block after any of its words changed."""
     words = np.frombuffer(before, _WORDS[word_bytes])
     changed: Words = words ^ _join(np.frombuffer(planes, np.uint8), len(words), word_bytes)
     return changed.tobytes()
 
 
 def _decode_gaps(written: Words, count: int) -> Words:
-    """Numbers of seven bits a byte, the lowest first; the eighth bit of all but the last byte is 1."""
+    """Decodes numbers that have seven bits in each byte, the lowest first. The eighth bit is 1 in all but a number's last byte."""
     ends = np.flatnonzero(written < 0x80)
     if len(ends) != count or ends[-1] != len(written) - 1:
         raise ValueError(f"it has {len(ends)} positions for {count} changes")
@@ -57,6 +57,6 @@ def _decode_gaps(written: Words, count: int) -> Words:
 
 
 def _join(planes: Words, count: int, word_bytes: int) -> Words:
-    """Words stored by byte: first all lowest bytes, then the next ones."""
+    """Joins words that are stored by byte: first the lowest bytes of all words, then the next ones."""
     words: Words = np.ascontiguousarray(planes.reshape(word_bytes, count).T).view(_WORDS[word_bytes]).reshape(count)
     return words

@@ -1,4 +1,4 @@
-"""A directory of fetched files that appears whole or not at all."""
+"""Fetches files into a directory that appears complete or not at all."""
 
 import shutil
 import uuid
@@ -14,7 +14,7 @@ from muster_puller.transfer import Fetched, Transfer
 
 @dataclass(frozen=True)
 class FetchedFiles:
-    """The cost of an order."""
+    """The cost of an order: bytes received, and the number of files that came as deltas."""
 
     received: int
     deltas: int
@@ -22,7 +22,7 @@ class FetchedFiles:
 
 
 def pull(order: PullOrder) -> FetchedFiles:
-    """Fetches the ordered files, unless they are there. @raises PullError, and then none of them is there."""
+    """Fetches the ordered files, unless they are present. @raises PullError; then none of them is present."""
     if order.into.is_dir():
         return FetchedFiles(received=0, deltas=0)
     growing = order.into.parent / f".incomplete-{uuid.uuid4()}"
@@ -35,7 +35,7 @@ def pull(order: PullOrder) -> FetchedFiles:
 
 
 def fetch_files(files: Sequence[WantedFile], growing: Path, patience: Patience, bases: Mapping[str, Path]) -> FetchedFiles:
-    """@raises PullError naming the file; what has come by then is left in the directory."""
+    """Fetches files into a directory. @raises PullError naming the file; the directory then keeps what has arrived."""
     with disk(growing):
         growing.mkdir(parents=True)
     fetched = [_fetch(file, growing, patience, bases) for file in files]
@@ -47,7 +47,7 @@ def fetch_files(files: Sequence[WantedFile], growing: Path, patience: Patience, 
 
 
 def place(growing: Path, into: Path) -> None:
-    """An existing one with the same name, and so the same content, stays. @raises PullError `disk`"""
+    """Renames a directory to its final name. A directory of that name has the same content, and stays. @raises PullError `disk`"""
     with disk(into):
         try:
             growing.rename(into)

@@ -1,4 +1,4 @@
-"""Why a file cannot be fetched."""
+"""The error of a fetch, and errors of the file system in its form."""
 
 import errno
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class PullError(Exception):
-    """None of the order's files is in its place. `code` is for programs, the message for people."""
+    """An order that failed. None of its files is in its place. `code` is for programs, the message for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -19,7 +19,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def disk(path: Path) -> Iterator[None]:
-    """Failures of the file system, distinguished from those of the network. @raises PullError `disk-full`, `disk`"""
+    """Turns errors of the file system into PullError, apart from those of the network. @raises PullError `disk-full`, `disk`"""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A file that is written as its bytes arrive, and hashed on the way."""
+"""A file that is written and hashed while its bytes arrive."""
 
 import errno
 import hashlib
@@ -13,13 +13,14 @@ _CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
 
 class GrowingFile:
-    """The hash covers exactly the bytes that were written.
+    """Writes a file and computes its SHA-256.
 
-    The file's space is allocated first, so a disk that is too small fails before any fetch.
+    The hash covers exactly the bytes that were written. The file's space is allocated first, so a disk that is too small fails before any
+    fetch.
     """
 
     def __init__(self, path: Path, wanted: WantedFile) -> None:
-        """@raises PullError `disk-full`, `disk`"""
+        """Creates the file. @raises PullError `disk-full`, `disk`"""
         self.path = path
         self._wanted = wanted
         self._hash = hashlib.sha256()
@@ -45,7 +46,7 @@ class GrowingFile:
         return self.count == self._wanted.size
 
     def write(self, piece: memoryview | bytes) -> None:
-        """@raises PullError `size` when more comes than the file has; `disk-full`, `disk`"""
+        """Appends bytes. @raises PullError `size` when more arrive than the file has; `disk-full`, `disk`"""
         if self.count + len(piece) > self._wanted.size:
             raise PullError("size", f"more bytes came than its {self._wanted.size}")
         left = memoryview(piece)
@@ -62,7 +63,7 @@ class GrowingFile:
         self.count = 0
 
     def finish(self) -> None:
-        """@raises PullError `digest` when it is not what was wanted; `disk`"""
+        """Checks the digest, and flushes the file to the disk. @raises PullError `digest` when the content is wrong; `disk`"""
         found = self._hash.hexdigest()
         if found != self._wanted.sha256:
             raise PullError("digest", f"the received file has the SHA-256 {found}, expected {self._wanted.sha256}")

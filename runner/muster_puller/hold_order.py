@@ -11,21 +11,21 @@ _HOLDER = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 @dataclass(frozen=True)
 class HoldOrder:
-    """Fetch this checkpoint, and keep it for this holder."""
+    """An order to fetch a checkpoint, and to keep it for a holder."""
 
-    # By the SHA-256 that names it.
+    # The SHA-256 that names it.
     checkpoint: str
     files: tuple[WantedFile, ...]
     holder: str
-    # Seconds since 1970, after which the holder is taken to be gone.
+    # Seconds since 1970 after which the holder counts as gone.
     until: int
     seconds: float
-    # Checkpoints that the holder uses no longer.
+    # Checkpoints that the holder no longer uses.
     releases: tuple[str, ...]
 
 
 def parse_hold(document: Object) -> HoldOrder:
-    """@raises FieldError"""
+    """Parses an order. @raises FieldError"""
     only(document, ("kind", "checkpoint", "files", "holder", "until", "seconds", "releases"), "order")
     releases = as_list(document.get("releases", []), "order.releases")
     return HoldOrder(

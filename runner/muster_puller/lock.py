@@ -1,4 +1,4 @@
-"""Locks between processes that end with their holder."""
+"""Locks between processes. The kernel releases a lock when its holder ends."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ _LOOK_SECONDS = 0.05
 
 @contextmanager
 def locked(path: Path, patience: Patience) -> Iterator[None]:
-    """@raises PullError `late` when another process holds it for too long; `disk`"""
+    """Holds a lock. @raises PullError `late` when another process holds it for too long; `disk`"""
     descriptor = _open(path)
     try:
         while not _try_lock(descriptor):
@@ -28,7 +28,7 @@ def locked(path: Path, patience: Patience) -> Iterator[None]:
 
 
 def is_lock_free(path: Path) -> bool:
-    """Whether it is free at the moment."""
+    """Returns whether no process holds the lock at the moment."""
     descriptor = _open(path)
     try:
         return _try_lock(descriptor)

@@ -1,13 +1,13 @@
 """One copy of each checkpoint for all sandboxes of a node.
 
     checkpoints/<hex>/…     files of a checkpoint, as sandboxes see them
-    records/<hex>.json      what a checkpoint consists of; its time is that of its last use
-    holds/<hex>.<holder>    in use by a Muster until the time that stands in it
-    incoming/<hex>/…        what is being fetched
-    locks/<hex>, lock       held while a checkpoint is fetched, and while anything else changes
+    records/<hex>.json      the files of a checkpoint; its modification time is that of the last use
+    holds/<hex>.<holder>    a Muster uses the checkpoint until the time in this file
+    incoming/<hex>/…        files that are being fetched
+    locks/<hex>, lock       locked while the checkpoint is fetched; locked while anything else changes
 
-What is in `checkpoints` is whole and verified, also after a crash. Sandboxes see `checkpoints` alone, and cannot list it: only who
-knows a digest finds the files.
+The files in `checkpoints` are complete and verified, also after a crash. Sandboxes see `checkpoints` alone, and cannot list it: a program
+finds the files only if it knows their digest.
 """
 
 import json
@@ -27,9 +27,9 @@ from muster_puller.lock import is_lock_free, locked
 from muster_puller.order import WantedFile
 from muster_puller.patience import Patience
 
-# Recently used checkpoints: the next one of a run is likely a delta of one of them.
+# The number of recently used checkpoints whose files serve as bases: a run's next checkpoint is likely a delta of one of them.
 _BASE_CHECKPOINTS = 4
-# Most seconds that a change of the directory waits for another one. Changes are renames and removals.
+# The longest time in seconds that a change of the directory waits for another change. Changes are renames and removals, which are short.
 _CHANGE_SECONDS = 600.0
 
 
@@ -44,7 +44,7 @@ class NodeCache:
     """A directory of a node, bounded by size. Any number of processes may share it."""
 
     def __init__(self, root: Path, most_bytes: int) -> None:
-        """@raises PullError `disk`"""
+        """Opens the cache. @raises PullError `disk`"""
         self._root = root
         self._most_bytes = most_bytes
         with disk(root):
@@ -54,9 +54,9 @@ class NodeCache:
                 (root / name).chmod(mode)
 
     def hold(self, order: HoldOrder) -> FetchedFiles:
-        """Fetches the checkpoint if it is missing, and keeps it for its holder. It is fetched once, however many holders ask at once.
+        """Fetches the checkpoint if it is missing, and keeps it for its holder. Simultaneous orders for a checkpoint fetch it once.
 
-        @raises PullError, and then nothing of the checkpoint is here.
+        @raises PullError; then no file of the checkpoint is here.
         """
         patience = Patience(order.seconds)
         self._release(order)
@@ -70,7 +70,7 @@ class NodeCache:
                 raise
 
     def _keep(self, order: HoldOrder) -> bool:
-        """Notes the holder. @returns whether the checkpoint is here. Under one lock, so that it is not removed in between."""
+        """Notes the holder. @returns whether the checkpoint is here. One lock covers both, so the checkpoint is not removed in between."""
         with self._changing():
             self._hold_file(order).write_text(str(order.until))
             if not (self._get_directory(order.checkpoint).is_dir() and self._is_recorded_as(order)):
@@ -110,7 +110,7 @@ class NodeCache:
         _sync(self._root / "checkpoints")
 
     def _make_room(self, order: HoldOrder) -> None:
-        """Removes what was least recently used until the order fits; nothing that is held. @raises PullError `cache-full`"""
+        """Removes the least recently used checkpoints that have no holder until the order fits. @raises PullError `cache-full`"""
         sizes = {path.stem: sum(file.size for file in self._read_files(path.stem)) for path in (self._root / "records").iterdir()}
         needed = _sum_sizes(order.files) + sum(sizes.values()) + self._sum_expected() - self._most_bytes
         held = self._list_held()
@@ -126,7 +126,7 @@ class NodeCache:
             raise PullError("cache-full", f"{problem}; give the cache more (MUSTER_NODE_CACHE_BYTES)")
 
     def _sum_expected(self) -> int:
-        """Bytes that other processes are fetching. Removes what dead processes have left."""
+        """Returns the bytes that other processes are fetching. Removes what dead processes have left."""
         expected = 0
         for path in (self._root / "incoming").glob("*.bytes"):
             if is_lock_free(self._root / "locks" / path.stem):
@@ -137,7 +137,7 @@ class NodeCache:
         return expected
 
     def _list_held(self) -> set[str]:
-        """Checkpoints in use. Expired holds are removed."""
+        """Returns the checkpoints that have a holder. Removes expired holds."""
         held = set()
         for path in (self._root / "holds").iterdir():
             if float(path.read_text() or 0) < time.time():
@@ -160,7 +160,7 @@ class NodeCache:
             shutil.rmtree(removed, ignore_errors=True)
 
     def _find_bases(self, files: tuple[WantedFile, ...]) -> dict[str, Path]:
-        """Files of the same sizes in recently used checkpoints, one of each name."""
+        """Returns files of the same sizes from recently used checkpoints, one for each name."""
         sizes = {file.size for file in files}
         with self._changing():
             records = sorted((self._root / "records").iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
@@ -172,7 +172,7 @@ class NodeCache:
             }
 
     def _read_files(self, checkpoint: str) -> list[_KeptFile]:
-        """Empty when the record cannot be read: then the checkpoint is fetched again."""
+        """Reads the record of a checkpoint. Returns an empty list when it is unreadable; the checkpoint is then fetched again."""
         try:
             return [_KeptFile(**file) for file in json.loads(self._record(checkpoint).read_text())]
         except (OSError, ValueError, TypeError):
@@ -198,7 +198,7 @@ def _sum_sizes(files: tuple[WantedFile, ...]) -> int:
 
 
 def _sync(path: Path) -> None:
-    """Without it, a power cut could lose a file that already has its name."""
+    """Flushes a file or directory to the disk. Without it, a power cut could lose the content of a file that already has its name."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

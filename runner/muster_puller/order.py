@@ -1,4 +1,4 @@
-"""Muster's order, read from JSON."""
+"""Muster's order to fetch files, read from JSON."""
 
 import re
 from dataclasses import dataclass
@@ -22,30 +22,30 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class WantedFile:
-    """A file of a checkpoint, and its addresses. The URLs are secrets: each grants reading the file."""
+    """A file of a checkpoint, and its URLs. The URLs are secrets: each allows to read the file."""
 
     path: PurePosixPath
     size: int
     sha256: str
-    # At Muster.
+    # The file's URL at Muster.
     url: str
-    # The file's origin, from which it may be fetched without Muster. The file there may have changed or be gone.
+    # The URL of the file's origin, from which it may be fetched without Muster. The file there may have changed or be gone.
     bucket_url: str | None = None
 
 
 @dataclass(frozen=True)
 class PullOrder:
-    """Fetch these files into a directory that is not there yet."""
+    """An order to fetch files into a directory that does not exist yet."""
 
     into: Path
     files: tuple[WantedFile, ...]
     seconds: float
-    # Files that are present already, by the SHA-256 of their content: a file may arrive as its difference from one.
+    # Local files by the SHA-256 of their content. A file may arrive as its difference from one of them.
     bases: dict[str, Path]
 
 
 def parse_pull(document: Object) -> PullOrder:
-    """@raises FieldError"""
+    """Parses an order. @raises FieldError"""
     only(document, ("kind", "into", "files", "seconds", "bases"), "order")
     return PullOrder(
         into=_parse_absolute(required(document, "into", "order"), "order.into"),
@@ -56,7 +56,7 @@ def parse_pull(document: Object) -> PullOrder:
 
 
 def parse_files(value: Any) -> tuple[WantedFile, ...]:
-    """@raises FieldError"""
+    """Parses the files of an order. @raises FieldError"""
     files = tuple(_parse_file(file, f"order.files[{i}]") for i, file in enumerate(as_list(value, "order.files")))
     if not files:
         raise FieldError("order.files is empty, expected at least one file")
@@ -64,7 +64,7 @@ def parse_files(value: Any) -> tuple[WantedFile, ...]:
 
 
 def parse_sha256(value: Any, where: str) -> str:
-    """@raises FieldError"""
+    """Parses a SHA-256. @raises FieldError"""
     text = as_text(value, where)
     if not _SHA256.fullmatch(text):
         raise FieldError(f"{where} is {text[:80]!r}, expected 64 hexadecimal digits")

@@ -1,4 +1,4 @@
-"""How long something is tried."""
+"""Limits how long an operation is retried."""
 
 import random
 import time
@@ -9,14 +9,14 @@ _LONGEST_PAUSE_SECONDS = 5.0
 
 
 class Patience:
-    """The time that an order has."""
+    """The time that is left for an order."""
 
     def __init__(self, seconds: float) -> None:
         self._ends = time.monotonic() + seconds
 
     @property
     def left(self) -> float:
-        """Seconds that are left; 0 when the time is over."""
+        """Returns the seconds that are left; 0 when the time is over."""
         return max(0.0, self._ends - time.monotonic())
 
     @property
@@ -24,7 +24,7 @@ class Patience:
         return self.left == 0
 
     def pause(self, failures: int, asked_seconds: float = 0.0) -> None:
-        """Pause before the next attempt, after this many failures in a row.
+        """Pauses before the next attempt, after this many failures in a row.
 
         @param asked_seconds: the pause that the server asks for.
         """

@@ -1,4 +1,4 @@
-"""One file, from a server to its place."""
+"""Fetches one file from a server."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,25 +12,25 @@ from muster_puller.growing_file import GrowingFile
 from muster_puller.order import WantedFile
 from muster_puller.patience import Patience
 
-# Failures in a row, without a byte received between them.
+# The number of failures in a row, without a byte received between them, after which the transfer is given up.
 _MOST_FAILURES = 8
 _PIECE_BYTES = 256 * 1024
-# While there is a bucket, a refusal of these kinds sends the request to the other of the two.
+# When the bucket refuses for one of these reasons, Muster is asked, and vice versa.
 _GIVEN_ELSEWHERE = ("refused", "size", "url")
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """How a file was fetched."""
+    """The cost and the way of a fetched file."""
 
-    # Bytes of bodies that came over the network.
+    # Bytes of response bodies received over the network.
     received: int
-    # `whole` from Muster; `delta` to a file that was here; `bucket`: whole, from the bucket of the checkpoint.
+    # How the file came: `whole` from Muster, as a `delta` of a local file, or whole from the checkpoint's `bucket`.
     came: Literal["whole", "delta", "bucket"]
 
 
 class Transfer:
-    """Fetches a file, and continues by range where a connection broke. A file with the wrong digest is fetched once more, whole.
+    """Fetches a file, and resumes by range after a broken connection. A file with the wrong digest is fetched once more, whole.
 
     It first tries a delta, then the bucket, and then Muster, which always has the file.
     """
@@ -45,7 +45,7 @@ class Transfer:
         self._buffer = memoryview(bytearray(_PIECE_BYTES))
 
     def run(self) -> Fetched:
-        """@raises PullError; then a part of the file may be left."""
+        """Fetches the file. @raises PullError; a part of the file may then be left."""
         try:
             return self._fetch_once()
         except PullError as error:
@@ -74,7 +74,7 @@ class Transfer:
                 if asked_bucket:
                     self._bucket = None
                 else:
-                    # Muster has no delta to give.
+                    # Muster has no delta for these bases.
                     self._offer = None
             except Broken as broken:
                 if asked_bucket and file.count == before:
@@ -82,7 +82,7 @@ class Transfer:
                     continue
                 # A server that asks for a pause has not failed.
                 failures = 1 if file.count > before or broken.asked_seconds else failures + 1
-                # A broken delta is not resumed: it is small, or not worth it.
+                # A broken delta is not resumed, because it is small or saves little.
                 self._offer = None
                 self._pause(failures, broken)
         return is_delta
@@ -97,7 +97,7 @@ class Transfer:
         self._patience.pause(failures, broken.asked_seconds)
 
     def _ask(self, file: GrowingFile) -> bool:
-        """@returns whether the file came as a delta. @raises Broken"""
+        """Sends one request. @returns whether the file came as a delta. @raises Broken"""
         url = self._bucket if self._asks_bucket and self._bucket else self._wanted.url
         with asked(url, self._build_headers(file.count), self._patience.left) as answer:
             if answer.status == 226 and self._offer:
@@ -115,7 +115,7 @@ class Transfer:
 
     def _build_headers(self, offset: int) -> dict[str, str]:
         if offset > 0:
-            # The file may have changed, or another server may answer. The digest of the whole shows it.
+            # The file may have changed since, or another server may answer. The digest of the whole file shows either.
             return {"Range": f"bytes={offset}-"}
         return self._offer.headers if self._offer else {}
 

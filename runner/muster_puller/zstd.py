@@ -1,4 +1,4 @@
-"""zstd, where this Python has it: in its library from 3.14 on, and in `backports.zstd`, which is the same for earlier ones."""
+"""Decompresses zstd where this Python can: from 3.14 on in its standard library, before with the same code in `backports.zstd`."""
 
 from importlib import import_module
 from types import ModuleType
@@ -18,7 +18,7 @@ def can_unpack() -> bool:
 
 
 def unpack(packed: bytes, most: int) -> bytes:
-    """@raises ValueError when it is no zstd, or has more than `most` bytes in it."""
+    """Decompresses data. @raises ValueError when it is not zstd, or holds more than `most` bytes."""
     library = _import_library()
     if library is None:
         raise ValueError("this Python has no zstd")

@@ -1,4 +1,4 @@
-"""Python code that travels with a suite or with a checkpoint."""
+"""Imports Python code that a suite or a checkpoint contains."""
 
 import importlib
 import sys
@@ -10,12 +10,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# Modules in a message.
+# The largest number of modules that a message lists.
 MOST_LISTED = 12
 
 
 class CodeError(Exception):
-    """`module:name` does not lead to something callable. The message says why."""
+    """An entry `module:name` that does not lead to a callable. The message says why."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class Visit:
     """A directory whose modules can be imported."""
 
     directory: Path
-    """The module that was imported last before: none of those up to it is in the directory."""
+    # The last module that was imported before the visit. Modules up to it are not from the directory.
     before: str
 
 
 # Directories that are being visited.
 _visited: list[Path] = []
-# What `keep` has kept, for the next visitor of the directory.
+# The modules that `keep` has kept, for the next visit to the directory.
 _kept: dict[Path, dict[str, ModuleType]] = {}
 
 
@@ -38,28 +38,29 @@ def visit(directory: Path) -> Visit:
     before = next(reversed(sys.modules))
     sys.path.insert(0, str(directory))
     _visited.append(directory)
-    # Cached listings of it may be outdated. Emptying all caches would search all installed packages again.
+    # Python's cached listings of the directory may be outdated. To empty all caches would make Python search all installed packages again.
     for known in [path for path in sys.path_importer_cache if path.startswith(str(directory))]:
         del sys.path_importer_cache[known]
     kept = _kept.pop(directory, {})
-    # A module that was imported meanwhile must not be lost: an import of the directory's own one fails and says that another hides it.
+    # If a module of the same name was imported meanwhile, it stays: importing the directory's module then fails, and says that another
+    # hides it.
     if not any(name in sys.modules for name in kept):
         sys.modules.update(kept)
     return Visit(directory, before)
 
 
 def forget(visited: Visit) -> None:
-    """Undoes `visit`: another suite's or checkpoint's module of the same name must not be taken for the former's."""
+    """Undoes `visit`, so that a module of the next suite or checkpoint is not confused with one of the same name from here."""
     _leave(visited)
 
 
 def keep(visited: Visit) -> None:
-    """The same, but the next import from the directory sees its modules at once."""
+    """Undoes `visit`, but keeps the modules: the next import from the directory gets them at once."""
     _kept[visited.directory] = _leave(visited)
 
 
 def _leave(visited: Visit) -> dict[str, ModuleType]:
-    """@returns the modules from the directory, in the order in which they were imported."""
+    """Makes the directory unimportable. @returns the modules from it, in the order of their import."""
     if visited.directory in _visited:
         _visited.remove(visited.directory)
     while str(visited.directory) in sys.path:
@@ -69,22 +70,24 @@ def _leave(visited: Visit) -> dict[str, ModuleType]:
 
 
 def _list_imported_since(before: str) -> list[str]:
-    """The latest first. Reading the others, hundreds, would copy the memory that a forked process shares: see shared_memory.py."""
+    """Lists the modules that were imported since, the latest first. Reading hundreds of others would copy memory that a forked process
+    shares (shared_memory.py).
+    """
     return list(takewhile(lambda name: name != before, reversed(sys.modules)))
 
 
 def strip_directories(text: str) -> str:
-    """Paths as the author of a suite or a checkpoint knows them, without the directory in the sandbox."""
+    """Shortens paths to those that the author of a suite or a checkpoint knows, without the directory in the sandbox."""
     for directory in _visited:
         text = text.replace(f"{directory}/", "")
     return text
 
 
 def find(entry: str, directory: Path | None) -> Callable[..., Any]:
-    """The callable at `module:name`, where name may be dotted.
+    """Returns the callable at `module:name`; the name may be dotted.
 
-    @param directory: the code that travels along. A module that exists in it must come from there.
-    @raises CodeError; whatever the module raises while it is imported passes through.
+    @param directory: the code of the suite or checkpoint. A module that exists in it must come from there. @raises CodeError; whatever the
+    module raises while it is imported passes through.
     """
     module_name, _, name = entry.partition(":")
     if not module_name or not name:

@@ -1,4 +1,4 @@
-"""The protocol channel: the process's first standard input and output, out of reach of everything else in it."""
+"""The protocol channel: the process's first standard input and output, moved where no other code in the process uses them."""
 
 import fcntl
 import os
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 from muster_runner.frames import MAX_MUSTER_FRAME_BYTES, Outgoing, ProtocolError, encode
 
-# Above what programs loop over when they close "all" descriptors, below the usual limit of 1,024.
+# Above the descriptors that programs close in a loop over "all", and below the usual limit of 1,024.
 LOWEST_PRIVATE_DESCRIPTOR = 500
 READ_BYTES = 256 * 1024
 
 
 @dataclass
 class Channel:
-    """Lines from Muster, frames to Muster."""
+    """Reads lines from Muster, and writes frames to it."""
 
     input_descriptor: int
     output_descriptor: int
@@ -30,14 +30,14 @@ class Channel:
         os.register_at_fork(after_in_child=self._abandon)
 
     def send(self, frame: Outgoing) -> None:
-        """Hands the whole frame to the kernel before it returns: what was sent survives a crash of this process.
+        """Writes a whole frame to the kernel before it returns, so the frame survives a crash of this process.
 
         @raises OSError when the reader has gone.
         """
         self._write(encode(frame))
 
     def send_all(self, frames: Iterable[Outgoing]) -> None:
-        """The same for several that belong together: they are sent in one piece."""
+        """Writes several frames at once."""
         self._write(b"".join(map(encode, frames)))
 
     def _write(self, lines: bytes) -> None:
@@ -46,7 +46,7 @@ class Channel:
             rest = rest[os.write(self.output_descriptor, rest) :]
 
     def arrived(self) -> list[bytes]:
-        """Reads the lines that have arrived; does not wait.
+        """Returns the lines that have arrived; does not wait.
 
         @raises ProtocolError when one of them is too long.
         """
@@ -56,7 +56,7 @@ class Channel:
         return lines
 
     def wait(self) -> list[bytes]:
-        """Reads the lines that have arrived, waiting for the first; none only when the input has ended.
+        """Returns the lines that have arrived, and waits for the first. Returns none only when the input has ended.
 
         @raises ProtocolError when one of them is too long.
         """
@@ -69,7 +69,7 @@ class Channel:
         if not chunk:
             self.ended = True
             return
-        # Only the new bytes are searched, so that a line of n bytes costs n and not n squared.
+        # Only the new bytes are searched for line ends, so a line of n bytes costs n steps and not n².
         head, *others = chunk.split(b"\n")
         self._unfinished += head
         for part in others:
@@ -79,16 +79,15 @@ class Channel:
             raise ProtocolError(f"a line of more than {MAX_MUSTER_FRAME_BYTES} bytes")
 
     def _abandon(self) -> None:
-        """A forked child is not the runner: it must neither answer for it nor keep its pipes open."""
+        """Closes the descriptors in a forked child, which must neither answer in the runner's name nor keep the pipes open."""
         os.close(self.input_descriptor)
         os.close(self.output_descriptor)
 
 
 def take_channel() -> Channel:
-    """Moves descriptors 0 and 1 to private numbers and leaves /dev/null and the error output in their places.
+    """Moves descriptors 0 and 1 to private numbers and puts /dev/null and the error output in their places.
 
-    From then on neither `print` nor C's `printf` nor a child process can write among the frames: what they take for
-    the standard output is the error output.
+    From then on `print`, C's `printf` and child processes cannot write between the frames: their standard output is the error output.
     """
     sys.stdout.flush()
     input_descriptor = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, LOWEST_PRIVATE_DESCRIPTOR)
@@ -98,7 +97,7 @@ def take_channel() -> Channel:
 
 
 def leave_streams() -> None:
-    """Leaves /dev/null and the error output in the places of the standard input and output."""
+    """Puts /dev/null and the error output in the places of the standard input and output."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)

@@ -1,4 +1,4 @@
-"""The name of a checkpoint: the SHA-256 of its content."""
+"""Computes the digest of a checkpoint: the SHA-256 of its content."""
 
 import hashlib
 import os
@@ -14,12 +14,12 @@ BUFFER_BYTES = 32 * 1024
 
 
 def compute_digest(path: Path) -> str:
-    """`sha256:` and the digest of a file's bytes, or of a directory's listing.
+    """Returns `sha256:` and the digest of a file's bytes, or of a directory's listing.
 
     A directory's listing has one line `<sha256 hex>  <relative/posix/path>` for each regular file in it, as `sha256sum` prints them, sorted
     by the bytes of the path.
 
-    @raises PolicyRefusal when there is nothing, or a kind of file without such a digest.
+    @raises PolicyRefusal when the path does not exist, or is a kind of file without such a digest.
     """
     if path.is_dir():
         return f"sha256:{hashlib.sha256(_list_files(path)).hexdigest()}"
@@ -29,7 +29,7 @@ def compute_digest(path: Path) -> str:
 
 
 def verified(path: Path, expected: str) -> str:
-    """The digest. @raises PolicyRefusal when the content is not what it is called."""
+    """Returns the digest. @raises PolicyRefusal when the content does not have the expected one."""
     try:
         digest = compute_digest(path)
     except OSError as error:
@@ -41,10 +41,10 @@ def verified(path: Path, expected: str) -> str:
 
 @contextmanager
 def verifying(path: Path, expected: str) -> Iterator[None]:
-    """As `verified`, in a thread beside the work in the `with` block, which is over when both are.
+    """Verifies as `verified` does, in a thread beside the `with` block, and waits for both.
 
-    The work counts only when this ends without an error: it is for reading data, which has no effects. Reading data that does not match its
-    digest may fail for that reason; then the error names the digest.
+    The work in the block counts only when this ends without an error, so it must only read data and have no effects. Data with a wrong
+    digest may make it fail; the error then names the digest.
 
     @raises PolicyRefusal as `verified` does, and whatever the work raises.
     """
@@ -73,7 +73,7 @@ def _list_files(directory: Path) -> bytes:
             path = Path(parent, name)
             relative = path.relative_to(directory).as_posix()
             if path.is_symlink():
-                # The digest does not cover its target.
+                # The digest would not cover the link's target.
                 raise PolicyRefusal(f"the checkpoint contains a symbolic link, {relative}: replace it by the file")
             if path.is_file():
                 files.append((os.fsencode(relative), path))
@@ -81,7 +81,9 @@ def _list_files(directory: Path) -> bytes:
 
 
 def _digest_file(path: Path) -> str:
-    """As `hashlib.file_digest`, whose buffer is so large that it stays with the process, and with each of its siblings."""
+    """Computes a SHA-256 as `hashlib.file_digest` does. That function's buffer is so large that it would stay in the memory of the process
+    and of all processes that are forked from it.
+    """
     digest = hashlib.sha256()
     with path.open("rb", buffering=0) as file:
         if os.fstat(file.fileno()).st_size >= LARGE_BYTES:

@@ -1,4 +1,4 @@
-"""Checks what an environment's reset() and step() return."""
+"""Checks the values that an environment's reset() and step() return."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,13 +7,15 @@ from muster_runner.failure import EnvironmentFault, describe_reward
 
 
 def assert_info(info: Any) -> None:
-    """@raises TypeError unless `info` is a dictionary: an observation of two parts, without an info, would otherwise be split."""
+    """Checks that `info` is a dictionary. Otherwise an observation with two parts, returned without an info, would be split. @raises
+    TypeError
+    """
     if not isinstance(info, Mapping):
         raise TypeError(f"reset() gave {type(info).__name__} as its second part; expected (observation, info), info a dictionary")
 
 
 def read_reward(reward: Any) -> float:
-    """@raises EnvironmentFault for what is no number."""
+    """Returns a reward as a float. @raises EnvironmentFault when it is not a number."""
     try:
         return read_number(reward)
     except (TypeError, ValueError, OverflowError) as error:
@@ -21,7 +23,7 @@ def read_reward(reward: Any) -> float:
 
 
 def read_number(value: Any) -> float:
-    """float() would take a text for the number in it."""
+    """Returns a number as a float. Texts are refused, because float() would parse them."""
     if isinstance(value, str | bytes | bytearray):
         raise TypeError
     return float(value)

@@ -23,24 +23,24 @@ Environment = gymnasium.Env[Any, Any]
 VectorEnvironment = VectorEnv[Any, Any, Any]
 Record = Callable[[Environment], Any]
 
-# Libraries whose environments step many rows at a time, and have no form for one row.
+# Libraries whose environments step many rows at a time, and cannot step a single row.
 VECTOR_PACKAGES = ("envpool", "gymnax", "brax")
 
-# Any constant: what an environment draws while it is made is then the same in every sandbox.
+# Any constant serves: an environment then draws the same numbers in every sandbox while it is made.
 CONSTRUCTION_SEED = 0
 
 
 @dataclass(frozen=True)
 class EnvironmentMaker:
-    """Makes one task's environment, the same each time."""
+    """Makes one task's environment, in the same way each time."""
 
     task: Task
     code: Path | None
-    """Wraps an environment in the recorder of an episode. The environment is then made so that it can render."""
+    # Wraps the environment to record an episode. The environment is then made with pictures.
     record: Record | None = None
 
     def make(self) -> Environment:
-        """@raises whatever the environment's or a wrapper's code raises."""
+        """Makes an environment. @raises whatever the environment's or a wrapper's code raises."""
         seed_global_generators(CONSTRUCTION_SEED)
         environment = _make_innermost(self.task.environment, self.code, renders=self.record is not None)
         for wrapper in self.task.wrappers:
@@ -49,7 +49,7 @@ class EnvironmentMaker:
         return recorded
 
     def make_first(self) -> Environment:
-        """@raises EnvironmentRefusal when it cannot be made, or is no environment."""
+        """Makes the first environment. @raises EnvironmentRefusal when that fails, or the result is no environment."""
         try:
             environment = self.make()
         except (CodeError, gymnasium.error.Error) as error:
@@ -64,7 +64,7 @@ class EnvironmentMaker:
 
 
 def close_environment(environment: Environment | VectorEnvironment) -> None:
-    """Prints what closing raises to the error output: the outcome of the last episode is known by then."""
+    """Closes an environment. Prints exceptions to the error output, because the outcome of the last episode is known by then."""
     try:
         environment.close()
     except BaseException as error:
@@ -72,7 +72,7 @@ def close_environment(environment: Environment | VectorEnvironment) -> None:
 
 
 def _make_innermost(point: EntryPoint, code: Path | None, *, renders: bool) -> Environment:
-    """@param renders: whether it is made with `render_mode="rgb_array"` where it accepts that and the suite does not set another."""
+    """@param renders: whether to pass `render_mode="rgb_array"`, if the environment accepts it and the suite does not set another."""
     package, _, name = point.entry.partition(":")
     if package == "gymnasium":
         return _make_registered(name, point.kwargs, renders=renders)
@@ -100,9 +100,9 @@ def _takes_render_mode(make: Callable[..., Any]) -> bool:
 
 
 def _make_registered(identifier: str, kwargs: dict[str, Any], *, renders: bool) -> Environment:
-    """As `gymnasium.make` has it, with the registered time limit, but without the checks that cost time at each step.
+    """Makes an environment as `gymnasium.make` does, with the registered time limit, but without checks that cost time at each step.
 
-    The passive checker only warns, and the runner always resets before it steps, so neither can change an outcome.
+    The passive checker only warns, and the runner always resets before it steps, so these checks cannot change an outcome.
     """
     spec = copy(gymnasium.spec(identifier))
     spec.order_enforce = False

@@ -1,4 +1,4 @@
-"""One episode: the loop in which nearly all of the runner's time is spent."""
+"""Plays one episode: the loop in which nearly all of the runner's time is spent."""
 
 import math
 from collections.abc import Iterable
@@ -20,9 +20,9 @@ class Completed:
     total: float
     length: int
     metrics: dict[str, float]
-    """Seconds that were spent in the policy; estimated from some of the steps."""
+    # Seconds that were spent in the policy, estimated from some of the steps.
     forward: float | None = None
-    """Whether an observation contained NaN. Only some observations are checked."""
+    # Whether an observation contained NaN. Only some observations are checked.
     saw_nan: bool = False
 
 
@@ -34,16 +34,16 @@ class Failed:
 
 Outcome = Completed | Failed
 
-# A policy's share of the time is measured at one step in this many: more would cost too much.
+# The policy's share of the time is measured at one step in this many, because each measurement takes time.
 MEASURED_STEPS = 16
 
 
 class PolicyCrash(Exception):
-    """The policy's exception is the cause. Any other exception of an episode is the environment's."""
+    """The policy's exception caused the failure. Any other exception counts as the environment's."""
 
 
 def play(environment: Environment, policy: Policy, episode: Episode, metrics: Iterable[str]) -> Outcome:
-    """Plays until the environment terminates or truncates. What is raised on the way is an outcome, too.
+    """Plays until the environment terminates or truncates. An exception becomes an outcome, too.
 
     The return is the sum of the rewards in their order, in double precision.
     """
@@ -71,7 +71,7 @@ def name_number(value: float) -> str:
 
 
 def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[float, int, Any, float, bool]:
-    # A try statement that nothing is raised in costs nothing (since Python 3.11), so each step can tell whose fault it was.
+    # A try block costs nothing when nothing is raised (since Python 3.11), so each step can attribute an exception.
     act = policy.act
     step = environment.step
     seed_global_generators(episode.environment_seed)
@@ -113,7 +113,7 @@ def fail_episode(error: BaseException, cause: Literal["environment-crash", "poli
 
 
 def measure(info: Any, names: Iterable[str]) -> dict[str, float]:
-    """The named scalars of the last step's info; a name that is not there, or is no finite number, is left out."""
+    """Returns the named scalars of the last step's info. Names that are missing, or whose value is no finite number, are left out."""
     measured: dict[str, float] = {}
     for name in names:
         try:

@@ -1,4 +1,4 @@
-"""How an exception is shown to a person."""
+"""Describes exceptions for people."""
 
 import errno
 import importlib.util
@@ -16,7 +16,7 @@ IMPORT_FILES = Path(importlib.util.__file__).parent
 
 
 class ReportedFailure(Exception):
-    """What was raised in another process, described there."""
+    """An exception that was raised, and described, in another process."""
 
     def __init__(self, text: str, is_out_of_memory: bool = False) -> None:
         super().__init__(text)
@@ -24,18 +24,18 @@ class ReportedFailure(Exception):
 
 
 class EnvironmentFault(Exception):
-    """The environment is to blame, wherever it shows."""
+    """A fault of the environment, also when other code detects it."""
 
 
 def describe(error: BaseException) -> str:
-    """One line with what was raised, then where: files that came with a suite or a checkpoint by their paths in it.
+    """Describes an exception in one line: the exception, then its place. Paths of a suite's or checkpoint's files are relative to it.
 
-    Frames of the runner itself and of Python's import are left out.
+    Frames of the runner itself and of Python's import system are left out.
     """
     if isinstance(error, ReportedFailure | EnvironmentFault):
         return shorten(str(error))
     lines = traceback.format_exception_only(error)
-    # A syntax error has no frame in the file that it is in: file, line and text come before the message, indented.
+    # A syntax error has no frame in its own file. File, line and source come before the message, indented.
     message = next((position for position, line in enumerate(lines) if not line.startswith(" ")), 0)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)]
     place = "".join([*traceback.format_list(frames), *lines[:message]]).rstrip()
@@ -44,7 +44,7 @@ def describe(error: BaseException) -> str:
 
 
 def describe_environment(error: BaseException) -> str:
-    """The same of what an environment raised. Where the runner could not use what it gave, the runner's own line says what was expected."""
+    """Describes an environment's exception. When the runner could not use a value, the runner's own line says what was expected."""
     boundary = _name_boundary(error)
     if boundary is not None:
         summary, _, place = describe(error).partition("\n")
@@ -57,7 +57,7 @@ def describe_environment(error: BaseException) -> str:
 
 
 def describe_load(error: BaseException) -> str:
-    """The same of something that could not be loaded, with the remedy where a package is missing."""
+    """Describes an exception of a load, with the remedy when a package is missing."""
     boundary = _name_boundary(error)
     if boundary is not None:
         return f"{describe(error)}\n{boundary}"
@@ -68,7 +68,9 @@ def describe_load(error: BaseException) -> str:
 
 
 def _name_boundary(error: BaseException) -> str | None:
-    """What a sandbox does not have, where the error is about that. The module socket is not imported for it: sandboxes share what is."""
+    """Returns the restriction of sandboxes that an error is about, in words; None for other errors. The module socket is not imported for
+    it, because imports cost memory in all sandboxes.
+    """
     if isinstance(error, FileNotFoundError) and Path(str(error.filename)).is_absolute():
         return "a sandbox has the files of suite and checkpoint, and nothing else of the machine's (docs/suites.md)"
     seen: BaseException | None = error
@@ -84,13 +86,13 @@ def describe_reward(reward: object) -> str:
 
 
 def describe_extra(error: BaseException) -> str:
-    """The remedy for a missing extra of Gymnasium: the command that installs it for this interpreter. Empty for other errors."""
+    """Returns the remedy for a missing extra of Gymnasium: the command that installs it for this interpreter. Empty for other errors."""
     asked = re.search(r"gymnasium\[[\w,-]+\]", str(error))
     return f"; {describe_installation(repr(asked[0]))}" if asked else ""
 
 
 def describe_installation(*packages: str) -> str:
-    """`install it there: COMMAND`: this process cannot, but the command names the interpreter that a person has to run."""
+    """Returns `install it there: COMMAND`. The command names this interpreter, because a person has to run it outside of the sandbox."""
     return f"install it there: {sys.executable} -m pip install {' '.join(packages)}"
 
 

@@ -1,4 +1,4 @@
-"""Policies for the spaces of several tasks, one for each pair of spaces that differs."""
+"""Makes policies for the spaces of several tasks, one for each distinct pair of spaces."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -18,7 +18,7 @@ class FittedPolicies(Generic[P]):
         self._fitted: list[tuple[Fit, P]] = []
 
     def policy_for(self, fit: Fit, task: str) -> P:
-        """Tasks with the same spaces share one policy. @raises PolicyRefusal naming the task."""
+        """Returns the policy for a task. Tasks with the same spaces share one. @raises PolicyRefusal naming the task."""
         for known, policy in self._fitted:
             if is_same_space(known.observation_space, fit.observation_space) and is_same_space(known.action_space, fit.action_space):
                 return policy
@@ -35,7 +35,7 @@ class FittedPolicies(Generic[P]):
 
 
 def is_same_space(one: spaces.Space[Any], other: spaces.Space[Any]) -> bool:
-    # Gymnasium takes bounds for equal that are merely close, and actions are scaled to them.
+    # Gymnasium's comparison accepts bounds that are merely close, but actions are scaled to the bounds.
     if isinstance(one, spaces.Box) and isinstance(other, spaces.Box):
         return one == other and np.array_equal(one.low, other.low) and np.array_equal(one.high, other.high)
     return type(one) is type(other) and bool(one == other)

@@ -1,4 +1,4 @@
-"""The frames of the runner protocol, version 2: what Muster sends, parsed; what the runner sends, encoded."""
+"""Parses the frames that Muster sends, and encodes those that the runner sends (version 2 of the runner protocol)."""
 
 import json
 from dataclasses import dataclass
@@ -21,24 +21,24 @@ from muster_runner.json_fields import (
 PROTOCOL_VERSION = 2
 MAX_RUNNER_FRAME_BYTES = 64 * 1024
 MAX_MUSTER_FRAME_BYTES = 1024 * 1024
-# In characters: what a person still reads, and well below what Muster accepts for one field.
+# In characters: still readable for a person, and well below Muster's bound for one field.
 MAX_TEXT = 4096
 MAX_SEED = 2**32 - 1
 MAX_WIDTH = 4096
 
-# Made once: an encoder a frame would cost more than the encoding.
+# One encoder for all frames: making one takes longer than encoding a frame.
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 Outgoing = dict[str, Any]
 
 
 class ProtocolError(Exception):
-    """Muster sent what it never should: a defect in Muster or in this runner, not of a policy or an environment."""
+    """A frame that Muster should never send: a defect of Muster or of this runner, not of a policy or an environment."""
 
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """Something to import and call: `module:name`, or `gymnasium:ID` for a registered environment."""
+    """A callable: `module:name`, or `gymnasium:ID` for a registered environment."""
 
     entry: str
     kwargs: Object
@@ -53,14 +53,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Batching:
-    """How the episodes of a block are played together; without it, episodes are played one by one."""
+    """The way in which the episodes of a block are played together. Without it, episodes are played one by one."""
 
     form: Literal["lockstep", "vector"]
-    """Rows that are played side by side."""
+    # Number of rows that are played side by side.
     width: int
-    """How many episodes a block has: as many as rows in the vector form, at least as many in lockstep."""
+    # Number of episodes of a block: as many as rows in the vector form, at least as many in lockstep.
     episodes: int
-    """What a single episode may take of the runner's time."""
+    # Seconds of the runner's time that one episode may take.
     episode_seconds: float
 
 
@@ -69,21 +69,21 @@ class Load:
     load: int
     path: str
     digest: str
-    """Whether Muster knows that the content has this digest, so that it need not be read for that."""
+    # Whether Muster has verified that the content has this digest, so that the runner need not.
     verified: bool
     code: str | None
     tasks: tuple[Task, ...]
     actions: Literal["deterministic", "stochastic"]
     metrics: tuple[str, ...]
     batching: Batching | None
-    """Environment seed of the episode of which rewards and pictures are sent, too."""
+    # Environment seed of the episode whose rewards and pictures are sent, too.
     recorded_seed: int | None = None
 
 
 @dataclass(frozen=True)
 class Episode:
     index: int
-    """Position in the tasks of the load."""
+    # Position in the tasks of the load.
     task: int
     environment_seed: int
     policy_seed: int
@@ -101,7 +101,7 @@ class Ping:
 
 
 def parse(line: bytes) -> Load | Play | Ping:
-    """@raises ProtocolError naming what is wrong."""
+    """Parses a line. @raises ProtocolError naming what is wrong."""
     if len(line) > MAX_MUSTER_FRAME_BYTES:
         raise ProtocolError(f"a line of more than {MAX_MUSTER_FRAME_BYTES} bytes")
     try:
@@ -185,7 +185,7 @@ def _parse_episode(value: Any) -> Episode:
 
 
 def encode(frame: Outgoing) -> bytes:
-    """One line of at most MAX_RUNNER_FRAME_BYTES: texts that are too long for it lose their middle."""
+    """Encodes a frame as one line of at most MAX_RUNNER_FRAME_BYTES. Texts that are too long for it are shortened in the middle."""
     line = _format_line(frame)
     for limit in (MAX_TEXT, 256):
         if len(line) <= MAX_RUNNER_FRAME_BYTES:
@@ -195,12 +195,12 @@ def encode(frame: Outgoing) -> bytes:
 
 
 def _format_line(frame: Outgoing) -> bytes:
-    # Lone surrogates (undecodable bytes in a message, say) have no encoding in UTF-8.
+    # UTF-8 cannot encode lone surrogates, such as those of undecodable bytes in a message.
     return ENCODER.encode(frame).encode("utf-8", "replace") + b"\n"
 
 
 def shorten(text: str, limit: int = MAX_TEXT) -> str:
-    """At most `limit` characters: beginning and end of what is longer."""
+    """Returns a text of at most `limit` characters: the beginning and the end of a longer one."""
     if len(text) <= limit:
         return text
     mark = "\n[…]\n"

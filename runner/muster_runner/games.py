@@ -1,4 +1,4 @@
-"""Games of several agents, as PettingZoo's parallel environments have them: one play of a game is one episode."""
+"""Adapts games of several agents, such as PettingZoo's parallel environments. One play of a game is one episode."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -13,11 +13,13 @@ from muster_runner.failure import describe_installation
 
 ONE_GAME = "a game of several agents is played with mode: single; its agents are a batch already"
 RETURN_OF = "return_{}"
-"""A metric for each agent: the sum of its rewards."""
+"""The name of a metric for each agent: the sum of its rewards."""
 
 
 def make_pettingzoo(module: str, kwargs: dict[str, Any]) -> "Game":
-    """@param module: below `pettingzoo`, such as `sisl.pursuit_v5`. @raises CodeError when it is not there, or has no parallel form."""
+    """Makes a game. @param module: below `pettingzoo`, such as `sisl.pursuit_v5`. @raises CodeError when it does not exist, or has no
+    parallel form.
+    """
     name = f"pettingzoo.{module}"
     try:
         made = import_module(name)
@@ -33,17 +35,17 @@ def make_pettingzoo(module: str, kwargs: dict[str, Any]) -> "Game":
 
 
 class AgentSpaces(spaces.Dict):
-    """The spaces of a game's agents, by name: what each agent observes, or does."""
+    """The spaces of a game's agents, by name: their observations or their actions."""
 
 
 class Game(gymnasium.Env[Any, Any]):
-    """Observations and actions are dictionaries by agent, of the agents that are still there.
+    """A game as an environment. Observations and actions are dictionaries by agent, for the agents that still play.
 
-    The reward is the sum of all agents' rewards, or of those that `Scored` names. What each agent has got so far is in `info`.
+    The reward is the sum of all agents' rewards, or of those that `Scored` names. `info` has each agent's sum of rewards so far.
     """
 
     def __init__(self, parallel: Any) -> None:
-        """@raises CodeError when the agents act one after the other."""
+        """Wraps a parallel environment. @raises CodeError when the agents act one after the other."""
         if hasattr(parallel, "agent_iter"):
             raise CodeError(f"the agents of {parallel} act one after the other, expected a parallel environment (parallel_env)")
         self._parallel = parallel
@@ -64,7 +66,7 @@ class Game(gymnasium.Env[Any, Any]):
         for agent, reward in rewards.items():
             self._returns[agent] += reward
         is_over = not self._parallel.agents
-        # An agent that was cut off is no end of the game that its rules have.
+        # If one agent was truncated, the game did not end by its own rules.
         is_cut = is_over and any(truncated.values())
         reward = sum((rewards[agent] for agent in self.agents if agent in self.scored and agent in rewards), 0.0)
         info = {RETURN_OF.format(agent): total for agent, total in self._returns.items()}
@@ -78,7 +80,7 @@ class Game(gymnasium.Env[Any, Any]):
 
 
 class Scored(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A wrapper for suites: the return is that of the named agents alone."""
+    """A wrapper for suites: the return counts the rewards of the named agents alone."""
 
     def __init__(self, environment: gymnasium.Env[Any, Any], agents: list[str]) -> None:
         super().__init__(environment)

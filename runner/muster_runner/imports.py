@@ -1,4 +1,4 @@
-"""Importing what a template lists, in the order that matters: before it, what the libraries read when they are imported."""
+"""Imports the modules that a template lists, after it has set the variables that libraries read when they are imported."""
 
 import importlib
 import os
@@ -9,12 +9,12 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 def is_lasting(error: BaseException) -> bool:
-    """Whether modules that failed with it would fail again: anything but what a machine is short of now."""
+    """Returns whether an import that raised this error would fail again: true unless the machine is out of a resource."""
     return isinstance(error, Exception) and not isinstance(error, OSError | MemoryError)
 
 
 def import_all(modules: Iterable[str]) -> None:
-    """@raises whatever a module raises that cannot be imported."""
+    """Imports the modules. @raises whatever a module raises."""
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
     for module in modules:

@@ -1,4 +1,4 @@
-"""Typed reading of JSON documents from outside; every error names the field, what it is and what it should be."""
+"""Reads typed fields of JSON documents from outside. Every error names the field, its value and the expected one."""
 
 import json
 import math
@@ -7,14 +7,14 @@ from typing import Any
 
 
 class FieldError(Exception):
-    """A document is not what it should be."""
+    """A document that has a wrong field."""
 
 
 Object = dict[str, Any]
 
 
 def parse_object(text: str | bytes, where: str) -> Object:
-    """@raises FieldError when `text` is not one JSON object."""
+    """Parses one JSON object. @raises FieldError when `text` is not one."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -41,7 +41,7 @@ def as_text(value: Any, where: str) -> str:
 
 
 def as_count(value: Any, where: str) -> int:
-    """A whole number from 0 on."""
+    """Returns a whole number from 0 on."""
     if type(value) is not int or value < 0:
         raise _create_error(where, value, "a whole number from 0 on")
     return value
@@ -60,7 +60,7 @@ def as_flag(value: Any, where: str) -> bool:
 
 
 def as_numbers(value: Any, where: str) -> list[float]:
-    """A list of finite numbers."""
+    """Returns a list of finite numbers."""
     numbers = as_list(value, where)
     if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
         raise _create_error(where, value, "a list of finite numbers")
@@ -74,14 +74,14 @@ def as_choice(value: Any, where: str, choices: Collection[str]) -> str:
 
 
 def required(document: Object, name: str, where: str, expected: str | None = None) -> Any:
-    """@param expected: of a field that people write."""
+    """@param expected: the expected value in words, for fields that people write."""
     if name not in document:
         raise FieldError(f'{where} has no "{name}"' + ("" if expected is None else f", expected {expected}"))
     return document[name]
 
 
 def only(document: Object, names: Collection[str], where: str) -> None:
-    """Refuses unknown fields: a misspelt one would be ignored silently."""
+    """Refuses unknown fields, because a misspelt one would be ignored silently."""
     for name in document:
         if name not in names:
             known = ", ".join(f'"{known}"' for known in names)

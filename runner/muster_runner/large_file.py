@@ -1,7 +1,7 @@
-"""Reads a large file once, without having the machine find memory for all of it.
+"""Reads a large file once, without filling the machine's memory with it.
 
-What is in the page cache is read from there. What is not is read past it (O_DIRECT): most of what reading it otherwise takes is getting
-memory for it, of which a policy may need little.
+Parts in the page cache are read from there. Other parts are read past it (O_DIRECT): allocating page-cache memory would take most of the
+time, and a policy may need little of the file.
 """
 
 import errno
@@ -10,19 +10,19 @@ import os
 import resource
 from collections.abc import Generator
 
-# From this size on.
+# In bytes: files from this size on are read in this way.
 LARGE_BYTES = 64 << 20
 BLOCK_BYTES = 1 << 20
 
 
 def read_large_pieces(file: int) -> Generator[memoryview]:
-    """The bytes of an open file, from the first to the last. Each piece is good until the next is asked for.
+    """Yields the bytes of an open file, from the first to the last. Each piece is valid until the next is requested.
 
     The file is read past the page cache unless its middle is cached.
 
     @raises OSError
     """
-    # Pages of its own, as a disk needs them to write into; given back with it.
+    # A block of whole pages, because O_DIRECT requires aligned memory. The pages are freed with the block.
     block = memoryview(mmap.mmap(-1, BLOCK_BYTES))
     direct = None if _is_cached(file, os.fstat(file).st_size // 2) else _open_directly(file)
     try:
@@ -30,7 +30,7 @@ def read_large_pieces(file: int) -> Generator[memoryview]:
         while True:
             count = _read(source, block, position)
             if source == direct and count < BLOCK_BYTES:
-                # The end, or a file system that does not read this way after all.
+                # The file has ended, or its file system does not support O_DIRECT reads after all.
                 source = file
             elif count == 0:
                 return
@@ -50,7 +50,7 @@ def _open_directly(file: int) -> int | None:
 
 
 def _is_cached(file: int, position: int) -> bool:
-    """Whether this thread can read a byte without the kernel counting that it had a disk read for it."""
+    """Returns whether a byte is in the page cache: reading it then counts as no disk read of this thread."""
     before = resource.getrusage(resource.RUSAGE_THREAD).ru_inblock
     os.pread(file, 1, position)
     return resource.getrusage(resource.RUSAGE_THREAD).ru_inblock == before

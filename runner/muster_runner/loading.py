@@ -22,13 +22,13 @@ from muster_runner.refusal import PolicyRefusal, Refusal
 if TYPE_CHECKING:
     from muster_runner.apart.policy_link import PolicyLink
 
-# Tasks whose environment is kept between episodes; those of further tasks are made for each episode.
+# The number of tasks whose environment is kept between episodes. Environments of further tasks are made for each episode.
 KEPT_ENVIRONMENTS = 64
 
 
 @dataclass
 class LoadedTask:
-    """One task with the policy that fits it."""
+    """One task with its policy."""
 
     maker: EnvironmentMaker
     policy: Policy
@@ -36,7 +36,7 @@ class LoadedTask:
     _environment: Environment | None
 
     def environment(self) -> Environment:
-        """@raises whatever the environment's code raises when it is made."""
+        """The task's environment. @raises whatever the environment's code raises when it is made."""
         if self._environment is None:
             self._environment = self.maker.make()
         return self._environment
@@ -46,7 +46,7 @@ class LoadedTask:
             self.discard()
 
     def discard(self) -> None:
-        """Throws the environment away; the next episode gets a new one."""
+        """Closes the environment. The next episode gets a new one."""
         environment, self._environment = self._environment, None
         if environment is not None:
             close_environment(environment)
@@ -54,7 +54,7 @@ class LoadedTask:
 
 @dataclass
 class Loaded:
-    """What is being played, until the next load: tasks one by one, or blocks of them."""
+    """The present load: tasks that are played one by one, or in blocks."""
 
     digest: str
     metrics: tuple[str, ...]
@@ -81,13 +81,12 @@ class Loaded:
 
 
 def load(request: Load, policy: "PolicyLink | None" = None, record: Record | None = None) -> Loaded:
-    """Makes every task's environment once, so that a policy that does not fit one of them is refused before any episode.
+    """Loads a checkpoint and every task's environment, so that a policy that does not fit one of them is refused before any episode.
 
-    @param policy: leads to the program that loads the checkpoint. Nothing of it is read or run here then.
-    @param record: put around environments that are stepped one by one. Those of a vector are not recorded.
-    @raises Refusal
+    @param policy: leads to the program that loads the checkpoint. This process then reads and runs nothing of it. @param record: wraps
+    environments that are stepped one by one. Vector environments are not recorded. @raises Refusal
     """
-    # Modules of a suite or a checkpoint must not leave bytecode beside them: it would change the directory's digest.
+    # Modules of a suite or a checkpoint must not leave bytecode beside their source: it would change the directory's digest.
     sys.dont_write_bytecode = True
     path = Path(request.path)
     loaded = Loaded(digest="", metrics=request.metrics)
@@ -102,7 +101,7 @@ def load(request: Load, policy: "PolicyLink | None" = None, record: Record | Non
         loaded.unload()
         raise
     except BaseException as error:
-        # Before the directories are left: messages give paths relative to them.
+        # The message is made before the directories are left, so that its paths are relative to them.
         message = f"{path.name} cannot be loaded: {describe(error)}"
         loaded.unload()
         raise PolicyRefusal(message) from error
@@ -119,7 +118,7 @@ def _read(request: Load, path: Path, loaded: Loaded) -> Checkpoint:
 
 
 def _read_apart(request: Load, policy: "PolicyLink", loaded: Loaded) -> Checkpoint:
-    """The policy's program has verified it, before any code of it has run there."""
+    """Has the policy's program load the checkpoint, which it verifies before it runs any of its code."""
     from muster_runner.apart.distant_policy import DistantCheckpoint
 
     checkpoint = DistantCheckpoint(policy, request)
@@ -150,17 +149,17 @@ def _fit_tasks(request: Load, checkpoint: Checkpoint, loaded: Loaded, record: Re
 
 
 def fit_policy(checkpoint: Checkpoint, fit: Fit) -> Policy:
-    """@raises Refusal"""
+    """Fits a checkpoint to the spaces of an environment or a game. @raises Refusal"""
     if not isinstance(fit.observation_space, AgentSpaces):
         return checkpoint.fit(fit)
-    # Imported only for games: every sandbox would pay for it.
+    # This import is only for games, because it would cost memory in every sandbox.
     from muster_runner.policies.agent_policies import fit_agents
 
     return fit_agents(checkpoint, fit)
 
 
 def _fit_blocks(request: Load, batching: Batching, checkpoint: Checkpoint, record: Record | None) -> BlockPlayer:
-    # What plays blocks is imported only for them: every sandbox would pay for it.
+    # These imports are only for blocks, because they would cost memory in every sandbox.
     if batching.form == "lockstep":
         from muster_runner.blocks.lockstep import fit_lockstep
 

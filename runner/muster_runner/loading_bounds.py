@@ -1,7 +1,7 @@
-"""Bounds on the resources for loading untrusted data outside of a sandbox.
+"""Bounds the resources for loading untrusted data outside of a sandbox.
 
-Programs are forked from the process that loads it. So its limits are lowered only meanwhile, and what cannot be loaded within them is
-left to each sandbox, whose own limits hold.
+The process that loads it also forks programs, so its limits are lowered only while it loads. Data that cannot be loaded within the bounds
+is left to the sandboxes, which have limits of their own.
 """
 
 import resource
@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# What a library needs besides the numbers themselves, which it may have several times while it turns them into what it computes with.
+# Each file gets this memory for the library, and its own size this many times for the copies that the library makes of its numbers.
 _MEMORY_BYTES = 2**30
 _MEMORY_PER_BYTE = 3
-# Of a processor: seconds for whatever it is, and for its size at what the slowest library reads.
+# Each file gets these processor seconds, and one more for each of these bytes: the rate of the slowest library.
 _PROCESSOR_SECONDS = 60
 _BYTES_PER_SECOND = 10 * 2**20
 
 
 @contextmanager
 def bounded_loading(path: Path) -> Iterator[None]:
-    """Memory beyond the bound is not to be had: MemoryError, or what a library makes of it. Time beyond it ends the process: SIGXCPU."""
+    """Bounds memory and processor time. Past the memory, a library gets MemoryError; past the time, SIGXCPU ends the process."""
     size = _measure(path)
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = int(used.ru_utime + used.ru_stime) + _PROCESSOR_SECONDS + size // _BYTES_PER_SECOND
@@ -47,7 +47,7 @@ def _measure(path: Path) -> int:
 
 
 def _read_data_bytes() -> int:
-    """What the kernel holds against the limit."""
+    """Returns the memory that the kernel counts against the limit."""
     status = Path("/proc/self/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmData:"))
     return 1024 * int(line.split()[1])

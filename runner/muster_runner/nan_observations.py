@@ -1,4 +1,4 @@
-"""Observations that hold NaN: a network takes them without a word, and its actions mean nothing then."""
+"""Detects NaN in observations. A network accepts them silently, and its actions are then meaningless."""
 
 import math
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ NAN_REMARK = "the environment gave observations that hold NaN, and a policy's ac
 
 
 def has_nan(observation: Any) -> bool:
-    """Whether a number in it is NaN. What holds no numbers has none."""
+    """Returns whether a number in the observation is NaN. An observation without numbers has none."""
     if isinstance(observation, np.ndarray | np.generic):
         return observation.dtype.kind in "fc" and bool(np.isnan(observation).any())
     if isinstance(observation, float):

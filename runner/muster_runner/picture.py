@@ -1,4 +1,4 @@
-"""Pictures as PNG, small enough for a frame of the protocol."""
+"""Encodes pictures as PNG, small enough for a frame of the protocol."""
 
 import struct
 import zlib
@@ -7,22 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# In pixels of the longer side: what a page shows of a picture.
+# The longer side in pixels, as large as a page shows a picture.
 MOST_PIXELS = 480
-# In bytes: base64 makes a third more of it, and a frame has 64 KiB.
+# In bytes. Base64 adds a third, and a frame has 64 KiB.
 MOST_BYTES = 44 * 1024
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 RGB = 2
 
 
 class PictureError(Exception):
-    """`render` returned something that is no picture."""
+    """A result of `render` that is no picture."""
 
 
 def encode_picture(rendered: Any) -> bytes:
-    """A PNG of rows of red, green and blue bytes, made coarser until it fits.
+    """Encodes a picture as PNG, coarser if it would not fit into a frame.
 
-    @param rendered: what `render` gives with `rgb_array`: (height, width, 3), bytes.
+    @param rendered: the result of `render` with `rgb_array`: bytes of the shape (height, width, 3).
+
     @raises PictureError
     """
     if rendered is None:
@@ -39,7 +40,7 @@ def encode_picture(rendered: Any) -> bytes:
 
 
 def _encode_png(pixels: NDArray[np.uint8]) -> bytes:
-    """As https://www.w3.org/TR/png-3/ has it. Each row holds the differences to the row above, which pack better."""
+    """Encodes a PNG (https://www.w3.org/TR/png-3/). Each row holds the differences to the row above, which compress better."""
     height, width, _ = pixels.shape
     rows = np.empty((height, 1 + 3 * width), dtype=np.uint8)
     up = 2

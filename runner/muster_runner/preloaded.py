@@ -1,6 +1,6 @@
-"""What was loaded before this process was forked, and is shared with all others that were forked from the same one.
+"""Policies and code that were loaded before this process was forked, and are shared with its siblings.
 
-In a process that was not forked nothing ever was.
+In a process that was not forked there are none.
 """
 
 import importlib
@@ -17,7 +17,7 @@ from muster_runner.policies.checkpoint_directory import read_description
 from muster_runner.policies.read_checkpoint import read_checkpoint
 from muster_runner.refusal import PolicyRefusal
 
-# Formats that hold numbers and what to compute with them, and nothing that would be run while they are read.
+# Suffixes of formats that hold numbers and a description of the computation, and run no code while they are read.
 DATA_SUFFIXES = (".safetensors", ".onnx")
 
 _preloaded: dict[str, Checkpoint] = {}
@@ -25,11 +25,11 @@ _preloaded: dict[str, Checkpoint] = {}
 
 @dataclass(frozen=True)
 class LoadCost:
-    """What loading a policy took here, and would take of each process that loads it for itself."""
+    """The cost of loading a policy, which forked processes save."""
 
-    """Memory that no file holds."""
+    # Bytes of memory that are not backed by a file.
     own_bytes: int
-    """Seconds of a processor, without the verification."""
+    # Processor seconds, without the verification.
     seconds: float
 
 
@@ -38,9 +38,9 @@ def find_preloaded(digest: str) -> Checkpoint | None:
 
 
 def preload_policy(path: Path, digest: str, trusted: bool) -> LoadCost:
-    """@param trusted: whether code that came with it may run here, in the memory of every sandbox to come.
+    """Loads a policy. @param trusted: whether its code may run here, in the memory of all sandboxes that are forked later.
 
-    @raises PolicyRefusal when it is not what it is called, cannot be read, or is no data and not trusted.
+    @raises PolicyRefusal when its digest is wrong, it cannot be read, or it is not pure data and not trusted.
     """
     bytes_before, seconds_before = _count_own_bytes(), time.thread_time()
     _preload(path, digest, trusted)
@@ -63,7 +63,7 @@ def _preload(path: Path, digest: str, trusted: bool) -> None:
 def _read_trusted(path: Path) -> Checkpoint:
     if not path.is_dir():
         return read_checkpoint(path)
-    # Only here: where no code is trusted, the libraries that are imported to read the data must not be found in the directory.
+    # Only trusted code makes the directory importable. Otherwise a module in it could replace a library that reads the data.
     visited = visit(path)
     checkpoint = read_checkpoint(path)
     if isinstance(checkpoint, CarriedPolicy):

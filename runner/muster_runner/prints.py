@@ -1,4 +1,4 @@
-"""What the environment and the policy print: passed on to the error output, the ends of it kept with the episode."""
+"""Keeps the beginning and the end of what the environment and the policy print in an episode, and forwards it all to the error output."""
 
 import io
 import os
@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-# Bytes of each end that are kept. Both together fit into an outcome's frame, however they are escaped.
+# Bytes that are kept of each end. Both together fit into the frame of an outcome, even if every byte is escaped.
 KEPT_BYTES = 4096
 
 
@@ -16,7 +16,7 @@ class EpisodePrints:
 
     _head: bytearray = field(default_factory=bytearray)
     _tail: bytearray = field(default_factory=bytearray)
-    """How many bytes were printed since the last `take`."""
+    # Number of bytes that were printed since the last `take`.
     total: int = 0
 
     def append(self, data: bytes) -> None:
@@ -24,12 +24,12 @@ class EpisodePrints:
         room = KEPT_BYTES - len(self._head)
         self._head += data[:room]
         self._tail += data[room:]
-        # Cut rarely, so that many small prints do not move the tail each time.
+        # The tail is cut rarely, so that many small prints do not move it each time.
         if len(self._tail) > 2 * KEPT_BYTES:
             del self._tail[:-KEPT_BYTES]
 
     def pour_into(self, other: "EpisodePrints") -> None:
-        """Moves the kept bytes behind those of the other, and empties this one."""
+        """Appends the kept bytes to another's, and empties this one."""
         tail = self._tail[-KEPT_BYTES:]
         other.append(bytes(self._head))
         # The bytes between the two ends are missing in the other as well.
@@ -54,7 +54,7 @@ class EpisodePrints:
 
 
 class PassedOn(io.BufferedIOBase):
-    """A byte stream that writes to the error output at once: what was printed before a crash is not lost in it."""
+    """A byte stream that writes to the error output at once, so that a crash loses no print."""
 
     name = "<stderr>"
 
@@ -75,13 +75,13 @@ class PassedOn(io.BufferedIOBase):
             while rest:
                 rest = rest[os.write(2, rest) :]
         except OSError:
-            # The error output has no reader: the print is still kept with the episode, and must not decide its outcome.
+            # The error output has no reader. The print is kept with the episode, and must not decide its outcome.
             return len(view)
         return len(view)
 
 
 def keep_prints() -> EpisodePrints:
-    """Replaces `sys.stdout` and `sys.stderr`."""
+    """Replaces `sys.stdout` and `sys.stderr`. Returns the prints of the present episode."""
     prints = EpisodePrints()
     for name in ("stdout", "stderr"):
         stream = io.TextIOWrapper(PassedOn(prints), encoding="utf-8", errors="backslashreplace", write_through=True)

@@ -1,4 +1,4 @@
-"""The global random generators, which have to be seeded for every episode."""
+"""Seeds the global random generators for every episode."""
 
 import random
 import sys
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def seed_global_generators(seed: int) -> None:
-    """Environments that draw from `random` or `numpy.random` play the same whatever was played before them."""
+    """Seeds `random` and `numpy.random`, so that environments that draw from them play the same after any earlier episode."""
     random.seed(seed)
     np.random.seed(seed)
 

@@ -10,10 +10,10 @@ from muster_runner.failure import describe, describe_extra
 from muster_runner.frames import Outgoing, shorten
 from muster_runner.picture import PictureError, encode_picture
 
-# Pictures of one episode. When there are more, every second one is dropped, and from then on only every second one is taken.
+# The largest number of pictures of one episode. Beyond it, every second picture is dropped, and half as many are taken from then on.
 MOST_PICTURES = 120
 MOST_REWARDS = 200_000
-# A number has at most some 25 characters, and a frame 64 KiB.
+# A number has at most 25 characters, and a frame 64 KiB.
 REWARDS_A_FRAME = 2000
 MAX_REMARK = 500
 
@@ -26,7 +26,7 @@ def record_with(seed: int, send: Send) -> Record:
 
 
 class RecordedEnvironment:
-    """Passes everything on to an environment, and records the one episode that begins with the seed."""
+    """Forwards all calls to an environment, and records the episode that begins with the seed."""
 
     def __init__(self, environment: Environment, seed: int, send: Send) -> None:
         self._environment = environment
@@ -77,7 +77,7 @@ class Recording:
         self._remark: str | None = None
 
     def add(self, reward: Any) -> None:
-        """One step has been made. @raises TypeError, ValueError when the reward is no number: playing raises it, too."""
+        """Adds the reward of a step. @raises TypeError, ValueError when it is no number; playing the episode raises them, too."""
         value = float(reward)
         self._length += 1
         if len(self._rewards) < MOST_REWARDS:
@@ -86,7 +86,7 @@ class Recording:
             self.take_picture()
 
     def take_picture(self) -> None:
-        """When rendering fails, one remark says so, and it is not tried again."""
+        """Renders a picture. When that fails, one remark says so, and no more pictures are taken."""
         if self._remark is not None:
             return
         try:
@@ -100,7 +100,9 @@ class Recording:
             self._stride *= 2
 
     def frames(self) -> list[Outgoing]:
-        """Each with the step that it begins with; a picture shows the state after that step; step 0 is the state after reset."""
+        """Builds the frames. Each names the step that it begins with. A picture shows the state after its step; step 0 is the state after
+        reset.
+        """
         rewards = [
             {"type": "recorded", "step": begin + 1, "rewards": self._rewards[begin : begin + REWARDS_A_FRAME]}
             for begin in range(0, len(self._rewards), REWARDS_A_FRAME)

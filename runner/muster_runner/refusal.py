@@ -1,10 +1,10 @@
-"""Why something cannot be loaded."""
+"""Reasons why a checkpoint or a suite cannot be loaded."""
 
 from typing import Literal
 
 
 class Refusal(Exception):
-    """The message is for the person who wrote the checkpoint or the suite: what is wrong, what was expected, the remedy."""
+    """A refusal to load. The message is for the author of the checkpoint or the suite: what is wrong, what was expected, the remedy."""
 
     part: Literal["policy", "environment"]
 

@@ -1,7 +1,7 @@
-"""Plays a little without a result, in a process that sandboxes are about to be forked from.
+"""Plays a few episodes without a result, in the process from which sandboxes are forked.
 
-What the interpreter and the libraries work out the first time, and keep, is then worked out once and shared; otherwise every sandbox
-would do it for itself, in memory of its own.
+The interpreter and the libraries compute some things at first use, and keep them. After a rehearsal the sandboxes share these; otherwise
+each would compute them, in memory of its own.
 """
 
 import importlib
@@ -25,14 +25,14 @@ from muster_runner.session import Session
 
 NAME = "MusterRehearsal-v0"
 INPUTS, OUTPUTS, STEPS = 4, 2, 3
-# Often enough for the interpreter to settle on how it runs each instruction.
+# After this many episodes the interpreter has specialised each instruction.
 EPISODES = 16
-# What a session imports when it is needed, and the rehearsal does not play; none of it imports a library that is large.
+# Modules that a session imports when they are needed, and that the rehearsal does not play. None of them imports a large library.
 UNREHEARSED = ("muster_runner.blocks.vector", "muster_runner.policies.onnx_model")
 
 
 class Corridor(gymnasium.Env[Any, Any]):
-    """Ends after three steps, whatever is done."""
+    """An environment that ends after three steps, whatever the actions."""
 
     observation_space = gymnasium.spaces.Box(-1.0, 1.0, (INPUTS,), np.float32)
     action_space = gymnasium.spaces.Discrete(OUTPUTS)
@@ -49,13 +49,13 @@ class Corridor(gymnasium.Env[Any, Any]):
 
 @dataclass
 class Prompter(Channel):
-    """Gives the cues, and hears what is answered."""
+    """A channel that replays requests, and collects the answers."""
 
     cues: list[bytes] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Does nothing: it has no descriptors."""
+        """Does nothing, because it has no descriptors."""
 
     def send(self, frame: Outgoing) -> None:
         encode(frame)
@@ -77,9 +77,9 @@ class Prompter(Channel):
 
 
 def rehearse() -> None:
-    """All that a session goes through, from its first frame to its last: episodes one by one, then a block of them in lockstep.
+    """Runs a session from its first frame to its last: episodes one by one, then a block of them in lockstep.
 
-    @raises RuntimeError when it does not go as it should.
+    @raises RuntimeError when an episode does not complete.
     """
     for module in UNREHEARSED:
         importlib.import_module(module)

@@ -37,11 +37,11 @@ class Session:
     """The line to the policy's program; None where the policy is played in this one."""
     _loaded: Loaded | None = None
     _is_forked: bool = field(default_factory=is_memory_shared)
-    """Whether objects from before the first load are shared with other processes, so that the garbage collector must not touch them."""
+    """Whether objects from before the first load are shared with other processes. The garbage collector must then not write to them."""
     _waiting: deque[Load | Play] = field(default_factory=deque)
 
     def run(self) -> None:
-        """Returns at the end of the input.
+        """Handles requests. Returns at the end of the input.
 
         @raises ProtocolError on a frame that Muster should not have sent; OSError when Muster no longer reads.
         """
@@ -57,7 +57,7 @@ class Session:
                         self._play(frame)
 
     def _sort(self, lines: list[bytes]) -> None:
-        """Answers pings; everything else waits for its turn."""
+        """Answers pings, and queues all other requests."""
         for line in lines:
             frame = parse(line)
             if isinstance(frame, Ping):
@@ -77,7 +77,7 @@ class Session:
             if self._loaded.warnings:
                 loaded["warnings"] = [shorten(warning, MAX_WARNING) for warning in self._loaded.warnings[:MAX_WARNINGS]]
             self.channel.send(loaded)
-        # Output of the load belongs to no episode; it goes to the error output.
+        # Output of the load belongs to no episode, so it goes to the error output only.
         self.prints.take()
         gc.collect()
         if not self._is_forked:
@@ -87,13 +87,13 @@ class Session:
     def _make_recorder(self, seed: int | None) -> Record | None:
         if seed is None:
             return None
-        # Imported here because few loads need it, and the import would cost every sandbox time.
+        # Few loads record, and the import would cost time in every sandbox.
         from muster_runner.recording import record_with
 
         return record_with(seed, self.channel.send)
 
     def _unload(self) -> None:
-        """Frees the former load first: both at once might not fit into the sandbox's memory."""
+        """Frees the former load first, because both at once might not fit into the sandbox's memory."""
         if self._loaded is None:
             return
         if not self._is_forked:
@@ -130,7 +130,7 @@ class Session:
 
 
 def play_block(player: BlockPlayer, range_id: int, episodes: Sequence[Episode], prints: EpisodePrints) -> list[Outgoing]:
-    """The outcomes of a whole block. Each episode gets an equal share of the block's time."""
+    """Plays a block, and returns its outcomes. Each episode gets an equal share of the block's time."""
     started = perf_counter()
     played = player.play(episodes, prints)
     seconds = (perf_counter() - started) / len(episodes)
@@ -155,7 +155,7 @@ def play_task(task: LoadedTask, episode: Episode, metrics: tuple[str, ...]) -> O
 
 
 def build_outcome_frame(range_id: int, index: int, outcome: Outcome, seconds: float, log: str, forward: float | None = None) -> Outgoing:
-    """@param forward: seconds in the policy; those of the outcome where it has them."""
+    """@param forward: seconds in the policy, unless the outcome has its own."""
     episode: Outgoing = {"range": range_id, "index": index}
     match outcome:
         case Completed():
@@ -169,7 +169,7 @@ def build_outcome_frame(range_id: int, index: int, outcome: Outcome, seconds: fl
             if outcome.saw_nan:
                 frame["warnings"] = [NAN_REMARK]
             if outcome.forward is not None:
-                # An estimate: the steps that it was taken from may have been slower than the others.
+                # The estimate may exceed the episode's time, if the measured steps were slower than the others.
                 forward = min(outcome.forward, seconds)
         case Failed():
             frame = {"type": "failed", **episode, "cause": outcome.cause, "detail": outcome.detail}

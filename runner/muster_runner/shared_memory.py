@@ -1,4 +1,4 @@
-"""What is in memory before a fork, and so shared by all who come from it until they write on it."""
+"""Marks the memory of this process as shared with the processes that are forked from it."""
 
 import gc
 
@@ -6,7 +6,7 @@ _is_shared = False
 
 
 def share_memory() -> None:
-    """To be called before the forks: from here on the collector, which writes on all that it looks at, leaves alone what is there."""
+    """Excludes all present objects from garbage collection, which would write to their pages and so copy them. Call it before forks."""
     global _is_shared
     _is_shared = True
     gc.collect()

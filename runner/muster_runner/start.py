@@ -1,4 +1,4 @@
-"""Starts the runner in a fresh process, in an order that matters: channel, prints, threads, then everything that is imported."""
+"""Starts the runner in a new process, in an order that matters: channel, prints, threads, then all imports."""
 
 import signal
 import sys
@@ -24,14 +24,14 @@ With --policy-line, policies are played by another program, at the other end of 
 @dataclass(frozen=True)
 class Arguments:
     modules: list[str]
-    """Descriptor of the line to the policy's program."""
+    # Descriptor of the connection to the policy's program.
     policy_line: int | None = None
-    """The same in that program."""
+    # Descriptor of the connection in that program itself.
     serve_policy: int | None = None
 
 
 def start(arguments: list[str]) -> int:
-    """@returns the process's exit code."""
+    """Runs the program. @returns its exit code."""
     wanted = parse_arguments(arguments)
     if wanted is None:
         print(USAGE, file=sys.stderr, end="")
@@ -40,11 +40,11 @@ def start(arguments: list[str]) -> int:
         return serve_policy(wanted.modules, wanted.serve_policy)
     channel = take_channel()
     prints = keep_prints()
-    # Ctrl-C in a terminal reaches every process of the group: when a sandbox ends is Muster's decision.
+    # Ctrl-C in a terminal reaches every process of the group, but Muster alone decides when a sandbox ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         import_modules(wanted.modules)
-        # Only now: it imports NumPy, which reads the thread variables, and Gymnasium.
+        # This import comes last: it imports NumPy, which reads the thread variables, and Gymnasium.
         from muster_runner.session import Session
 
         link = None if wanted.policy_line is None else open_link(wanted.policy_line)
@@ -56,14 +56,14 @@ def start(arguments: list[str]) -> int:
         print(f"protocol error: {error}", file=sys.stderr)
         return EXIT_PROTOCOL
     except OSError as error:
-        # The pipe to Muster: everything else has been turned into an outcome or a refusal.
+        # The pipe to Muster has failed. All other errors have become an outcome or a refusal.
         print(f"the output is gone: {error}", file=sys.stderr)
         return EXIT_OUTPUT
     return 0
 
 
 def serve_policy(modules: list[str], descriptor: int) -> int:
-    """@returns the process's exit code."""
+    """Runs the policy's program. @returns its exit code."""
     leave_streams()
     keep_prints()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -76,7 +76,7 @@ def serve_policy(modules: list[str], descriptor: int) -> int:
 
 
 def exit_code_of_import(error: Exception) -> int:
-    """@raises the error itself when another attempt may succeed."""
+    """Returns the exit code for a failed import. @raises the error itself when another attempt may succeed."""
     if not is_lasting(error):
         raise error
     print(f"a module cannot be imported in this sandbox: {type(error).__name__}: {error}", file=sys.stderr)
@@ -84,7 +84,9 @@ def exit_code_of_import(error: Exception) -> int:
 
 
 def open_link(descriptor: int) -> "PolicyLink":
-    """The line to the policy's program, once that is ready. Imported only where there is one: it costs every sandbox memory."""
+    """Waits until the policy's program is ready, and returns the connection to it. The import is here because it would cost memory in every
+    sandbox.
+    """
     from muster_runner.apart.policy_link import PolicyLink
 
     link = PolicyLink(descriptor)
@@ -93,14 +95,14 @@ def open_link(descriptor: int) -> "PolicyLink":
 
 
 def import_modules(modules: list[str]) -> None:
-    """@raises ImportError"""
-    # In a forked process it was all done before the fork.
+    """Imports modules. @raises ImportError"""
+    # In a forked process they were imported before the fork.
     if not is_memory_shared():
         import_all(modules)
 
 
 def parse_arguments(arguments: list[str]) -> Arguments | None:
-    """None when they are no arguments of the runner. The library's parser takes a megabyte and two milliseconds of each forked sandbox."""
+    """Parses arguments; returns None when they are invalid. argparse would take a megabyte and two milliseconds of each forked sandbox."""
     flags, values = arguments[::2], arguments[1::2]
     if len(flags) != len(values):
         return None

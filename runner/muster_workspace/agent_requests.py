@@ -1,4 +1,4 @@
-"""Answers requests while an agent works in a workspace. They end none of the agent's processes."""
+"""Answers requests while an agent works in a workspace. These requests end none of the agent's processes."""
 
 from muster_workspace import fields
 from muster_workspace.changing import Change, Written
@@ -19,10 +19,10 @@ class AgentRequests:
         self._looking = Looking(channel, writable)
         self._snapshots = Snapshots(channel, writable)
         self.started = StartedCommands()
-        """Commands that run on while others are run."""
+        """Commands that continue to run while others are run."""
 
     def answer(self, frame: fields.Frame, request: int, kind: str, given: bytes) -> None:
-        """Raises Refusal and OSError; ProtocolError for what no agent asks for."""
+        """Answers a request. Raises Refusal and OSError; ProtocolError for a request that no agent makes."""
         match kind:
             case "read" | "list" | "search":
                 self._look(frame, request, kind)
@@ -63,7 +63,7 @@ class AgentRequests:
         self._channel.send({"type": "polled", "request": request, "bytes": give(self._channel, request, streams), "end": end})
 
     def _change(self, frame: fields.Frame, request: int, given: bytes) -> None:
-        """The contents are in the input, one after the other."""
+        """Changes files. Their contents are in the input, one after the other."""
         left = memoryview(given)
         written: list[Written] = []
         for path, size in zip(fields.texts(frame, "paths"), fields.wholes(frame, "sizes"), strict=True):

@@ -1,4 +1,4 @@
-"""Changing several files of a workspace together: all of them, or none."""
+"""Changes several files of a workspace together: all of them, or none."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ _MODE = 0o644
 
 @dataclass(frozen=True)
 class Written:
-    """A file that is to have this content."""
+    """A file to write, with its content."""
 
     path: str
     content: memoryview
@@ -36,7 +36,7 @@ class _Staged:
 
 @dataclass(frozen=True)
 class Changed:
-    """Something that a change has made, written or removed, with the path that it has once links are followed."""
+    """A path that a change has made, written or removed, after links are followed."""
 
     kind: str
     """directory, file or removed."""
@@ -45,7 +45,9 @@ class Changed:
 
 
 class Change:
-    """Everything that can fail happens before the first file is replaced: new contents lie beside their files, and are then renamed."""
+    """A change of several files. Everything that can fail happens before the first file is replaced: new contents are written beside their
+    files, and then renamed.
+    """
 
     def __init__(self, bases: tuple[str, ...]) -> None:
         self._bases = bases
@@ -53,7 +55,9 @@ class Change:
         self._made: list[tuple[str, list[str]]] = []
 
     def apply(self, written: list[Written], removed: list[str]) -> list[Changed]:
-        """Returns directories that were made, then files in the order given. Raises Refusal and OSError, and then nothing has changed."""
+        """Carries out the change. Returns directories that were made, then files in the order given. Raises Refusal and OSError, and then
+        nothing has changed.
+        """
         try:
             removals = [self._plan_removal(path) for path in removed]
             for each in written:
@@ -114,7 +118,7 @@ class Change:
     def _undo(self) -> None:
         for staged in self._staged:
             place = staged.place
-            # The agent's own processes may have removed or moved it meanwhile.
+            # The agent's own processes may have removed or moved it in the meantime.
             with contextlib.suppress(OSError), opened_directory(place.base, place.parts[:-1], make=False) as directory:
                 os.unlink(staged.temporary, dir_fd=directory)
         for base, parts in reversed(self._made):
@@ -127,7 +131,7 @@ def _join_path(base: str, parts: list[str]) -> str:
 
 
 def _choose_mode(place: _Place, directory: int, must_exist: bool) -> int:
-    """The mode that the file has or gets. Raises Refusal when the path is not a file."""
+    """Returns the mode that the file has or gets. Raises Refusal when the path is not a file."""
     try:
         found = os.stat(place.parts[-1], dir_fd=directory, follow_symlinks=False).st_mode
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The line to Muster: one JSON object a line, in both directions."""
+"""The connection to Muster: one JSON object in each line, in both directions."""
 
 import json
 import os
@@ -16,11 +16,11 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class ProtocolError(Exception):
-    """Muster sent what it never should have sent, or is gone."""
+    """A frame that Muster never should send, or the loss of the connection to Muster."""
 
 
 class Channel:
-    """Frames in and out."""
+    """Receives and sends frames."""
 
     def __init__(self, source: int, sink: int) -> None:
         self.source = source
@@ -31,7 +31,7 @@ class Channel:
 
     @classmethod
     def take(cls) -> Self:
-        """Take the standard input and output away from everything that this process starts."""
+        """Takes over the standard input and output, so that no process that this one starts can use them."""
         source, sink, null = os.dup(0), os.dup(1), os.open("/dev/null", os.O_RDWR)
         os.dup2(null, 0)
         os.dup2(2, 1)
@@ -39,7 +39,7 @@ class Channel:
         return cls(source, sink)
 
     def receive(self) -> dict[str, Any] | None:
-        """Wait for the next frame; None once Muster has ended its side."""
+        """Waits for the next frame. Returns None once Muster has closed its side."""
         while (frame := self.pending()) is None:
             if not self.fill():
                 if self._buffer:
@@ -48,14 +48,14 @@ class Channel:
         return frame
 
     def fill(self) -> bool:
-        """Read what is there, or wait for something. False once Muster has ended its side."""
+        """Reads what has arrived, or waits for it. Returns False once Muster has closed its side."""
         self.flush()
         data = os.read(self.source, _READ_BYTES)
         self._buffer += data
         return bool(data)
 
     def pending(self) -> dict[str, Any] | None:
-        """The next frame, if all of it has been read."""
+        """Returns the next frame, if all of it has been read."""
         end = self._buffer.find(b"\n", self._searched)
         self._searched = len(self._buffer)
         if end == -1 and len(self._buffer) <= MAX_LINE_BYTES:
@@ -74,13 +74,13 @@ class Channel:
         return frame
 
     def send(self, frame: dict[str, Any]) -> None:
-        """Send a frame, with those that follow it. What waits for Muster's answer, or for anything else, flushes first."""
+        """Buffers a frame, which is sent with those that follow it. Call `flush` before any wait."""
         self._unsent += _encode(frame).encode("ascii") + b"\n"
         if len(self._unsent) >= _KEPT_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Send what has been kept: each write wakes Muster."""
+        """Sends the buffered frames together, because each write wakes Muster."""
         if not self._unsent:
             return
         with memoryview(self._unsent) as unsent:
@@ -90,6 +90,6 @@ class Channel:
         self._unsent.clear()
 
     def send_data(self, frame: dict[str, Any], data: bytes | bytearray) -> None:
-        """Send bytes in as many frames as it takes; none for no bytes."""
+        """Sends bytes in as many frames as they need; no frame for no bytes."""
         for start in range(0, len(data), DATA_BYTES):
             self.send({**frame, "data": b64encode(data[start : start + DATA_BYTES]).decode("ascii")})

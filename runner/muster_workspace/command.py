@@ -1,4 +1,4 @@
-"""A command, as Muster asks for it, and how it ended, as Muster reads it."""
+"""Reads a command from Muster's frame, and describes its end for Muster."""
 
 import os
 from typing import Any, NamedTuple, Self
@@ -7,7 +7,7 @@ from muster_workspace import fields
 from muster_workspace.channel import ProtocolError
 from muster_workspace.forked_program import ForkedProgram
 
-# In place of a program: the interpreter that runs this one.
+# Stands for a program: the Python that runs this one.
 _OWN_PYTHON = "muster:python"
 
 
@@ -21,24 +21,26 @@ class Command(NamedTuple):
     head: int
     tail: int
     most: int
-    """Bytes of output, of both streams together, after which it is ended."""
+    """The number of bytes of output, of both streams together, after which it is ended."""
     reports: bool
-    """Whether it gets a socket as descriptor 3: the path of a socket cannot be opened, so what comes out of it has come from its holder."""
+    """Whether it gets a socket as descriptor 3. No other process can open that socket by a path, so only the command and processes that it
+    gave the socket to can write to it.
+    """
     line: bool
-    """Whether that socket is carried while it runs, in both directions, rather than read as an output."""
+    """Whether that socket is connected to Muster while the command runs, in both directions, instead of being read as an output."""
     alone: bool
     """Whether it may start neither processes nor threads."""
     sampled: bool
-    """Whether the memory of all its processes together is looked at while it runs."""
+    """Whether the memory of all its processes together is measured while it runs."""
     watched: list[int]
-    """System calls that it may not make."""
+    """The numbers of system calls that it may not make."""
     forked: ForkedProgram | None
-    """Present when it may be forked from an interpreter that has started already."""
+    """The program, if it may be forked from a running interpreter."""
     input: bytes
 
     @classmethod
     def read(cls, frame: fields.Frame, given: bytes) -> Self:
-        """Take it from an `exec` frame, and its input from those before."""
+        """Reads it from an `exec` frame, and its input from the frames before."""
         argv = fields.texts(frame, "argv")
         if not argv:
             raise ProtocolError("argv is empty")
@@ -60,21 +62,21 @@ class Command(NamedTuple):
         return self.reports or self.line
 
     def on(self, arguments: list[str], given: bytes, seconds: float) -> Self:
-        """The same with further arguments, another input and other seconds."""
+        """Returns the same command with further arguments, another input and other seconds."""
         forked = None if self.forked is None else self.forked.on(arguments)
         return self._replace(argv=[*self.argv, *arguments], input=given, seconds=seconds, forked=forked)
 
 
 def end_of(status: int) -> dict[str, Any]:
-    """How a process ended, as Muster reads it."""
+    """Describes the end of a process for Muster."""
     if os.WIFSIGNALED(status):
         return {"kind": "signalled", "signal": os.WTERMSIG(status)}
     return {"kind": "exited", "code": os.WEXITSTATUS(status)}
 
 
 def _list_own_command() -> list[str]:
-    """How this interpreter was started, loader and flags included, up to its program."""
-    # Few commands need it, and every sandbox would wait for it.
+    """Returns the command line that started this interpreter, loader and flags included, up to its program."""
+    # Few commands need pathlib, and the import would cost time in every sandbox.
     from pathlib import Path
 
     words = [os.fsdecode(word) for word in Path("/proc/self/cmdline").read_bytes().split(b"\0")]

@@ -1,4 +1,4 @@
-"""What Muster starts this program with, and the program's beginning and end."""
+"""Reads the arguments with which Muster starts this program, and runs the program from its beginning to its end."""
 
 import os
 import resource
@@ -18,31 +18,31 @@ _HIGHEST_DESCRIPTOR = 1 << 16
 
 
 class Settings(NamedTuple):
-    """How the program is started."""
+    """The settings of this program."""
 
     user: int | None
-    """To become before anything else."""
+    """The user to become before anything else."""
     address_space: int | None
-    """Bytes for each process; where no control group limits the memory of all."""
+    """Bytes of address space for each process, where no control group limits the memory of all."""
     processes: int | None
-    """At most, of the user."""
+    """The largest number of processes of the user."""
     writable: tuple[str, ...]
-    """Directories that files may be put into, without those below them."""
+    """Directories that programs may write to. Directories inside these are not listed."""
     awaits_line: bool = False
-    """Whether Muster sends an empty line once it is there: what is said before goes nowhere."""
+    """Whether Muster sends an empty line when it is connected. Output from before that line would be lost."""
 
 
 def run(arguments: list[str]) -> int:
-    """Speak with Muster until it has ended its side. Returns the exit code."""
+    """Serves Muster until it has closed its side. Returns the exit code."""
     settings = _parse(arguments)
     _begin(settings)
     return converse(settings.writable)
 
 
 def converse(writable: tuple[str, ...], asking: int | None = None) -> int:
-    """The same, in a process that is ready for it: the first of its sandbox, which its own programs cannot look into.
+    """Serves Muster in a process that is prepared: the first of its sandbox, whose memory the sandbox's programs cannot read.
 
-    By the descriptor it may ask once for an interpreter that has started (warm.py).
+    `asking` is a descriptor on which it may request a warm interpreter, once (warm.py).
     """
     channel = Channel.take()
     try:
@@ -54,7 +54,7 @@ def converse(writable: tuple[str, ...], asking: int | None = None) -> int:
 
 
 def _parse(arguments: list[str]) -> Settings:
-    """Names and values in turns. They come from Muster; argparse takes longer to import than all that is done with them."""
+    """Parses names and values in turns. They come from Muster, and importing argparse would take longer than all that is done with them."""
     numbers: dict[str, int] = {}
     writable: list[str] = []
     for name, value in zip(arguments[::2], arguments[1::2], strict=True):
@@ -69,7 +69,7 @@ def _parse(arguments: list[str]) -> Settings:
 
 
 def _begin(settings: Settings) -> None:
-    # The first process of a namespace gets no signal from within that it has no handler for.
+    # The first process of a namespace gets no signal from inside unless it has a handler for it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # In a container this descriptor does not exist: the daemon that starts it reports the start.
     with suppress(OSError):
@@ -81,7 +81,7 @@ def _begin(settings: Settings) -> None:
     _limit(resource.RLIMIT_NPROC, settings.processes)
     seal()
     os.umask(0o022)
-    # Byte by byte: what follows is the channel's.
+    # Reads byte by byte, because the bytes after the line belong to the channel.
     while settings.awaits_line and os.read(0, 1) not in (b"\n", b""):
         pass
 

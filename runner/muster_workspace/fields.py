@@ -1,4 +1,4 @@
-"""Reading the fields of a frame. What Muster sends is right, or Muster has a defect: then the session ends."""
+"""Reads the fields of a frame. A wrong field is a defect of Muster, and ends the session."""
 
 from base64 import b64decode
 from typing import Any
@@ -9,7 +9,7 @@ Frame = dict[str, Any]
 
 
 def text(frame: Frame, name: str) -> str:
-    """A text without NUL characters."""
+    """Returns a text without NUL characters."""
     value = frame.get(name)
     if not isinstance(value, str) or "\0" in value:
         raise ProtocolError(f"{name} is {value!r}, expected a text")
@@ -17,7 +17,7 @@ def text(frame: Frame, name: str) -> str:
 
 
 def texts(frame: Frame, name: str) -> list[str]:
-    """A list of texts."""
+    """Returns a list of texts."""
     value = frame.get(name)
     if not isinstance(value, list) or not all(isinstance(each, str) and "\0" not in each for each in value):
         raise ProtocolError(f"{name} is {value!r}, expected texts")
@@ -25,7 +25,7 @@ def texts(frame: Frame, name: str) -> list[str]:
 
 
 def variables(frame: Frame, name: str) -> dict[str, str]:
-    """Names and values of environment variables."""
+    """Returns names and values of environment variables."""
     value = frame.get(name)
     if not isinstance(value, dict) or not all(isinstance(each, str) and "\0" not in each for each in value.values()):
         raise ProtocolError(f"{name} is {value!r}, expected names with texts")
@@ -33,7 +33,7 @@ def variables(frame: Frame, name: str) -> dict[str, str]:
 
 
 def whole(frame: Frame, name: str) -> int:
-    """A whole number from 0 on."""
+    """Returns a whole number from 0 on."""
     value = frame.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ProtocolError(f"{name} is {value!r}, expected a whole number from 0 on")
@@ -41,7 +41,7 @@ def whole(frame: Frame, name: str) -> int:
 
 
 def wholes(frame: Frame, name: str) -> list[int]:
-    """A list of whole numbers from 0 on."""
+    """Returns a list of whole numbers from 0 on."""
     value = frame.get(name)
     if not isinstance(value, list) or not all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in value):
         raise ProtocolError(f"{name} is {value!r}, expected whole numbers from 0 on")
@@ -49,7 +49,7 @@ def wholes(frame: Frame, name: str) -> list[int]:
 
 
 def number(frame: Frame, name: str) -> float:
-    """A positive number."""
+    """Returns a positive number."""
     value = frame.get(name)
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e9:
         raise ProtocolError(f"{name} is {value!r}, expected a positive number")
@@ -57,7 +57,7 @@ def number(frame: Frame, name: str) -> float:
 
 
 def truth(frame: Frame, name: str) -> bool:
-    """True or false."""
+    """Returns a boolean."""
     value = frame.get(name)
     if not isinstance(value, bool):
         raise ProtocolError(f"{name} is {value!r}, expected true or false")
@@ -65,7 +65,7 @@ def truth(frame: Frame, name: str) -> bool:
 
 
 def data(frame: Frame, name: str) -> bytes:
-    """Bytes, in base 64."""
+    """Returns bytes, which the frame has in base 64."""
     try:
         return b64decode(text(frame, name), validate=True)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Files in and out."""
+"""Copies files into the sandbox and out of it."""
 
 import os
 import stat
@@ -9,13 +9,13 @@ from muster_workspace.places import Refusal, directory_problem, kind_of, opened_
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# What file systems take.
+# The limit of Linux's file systems.
 _NAME_BYTES = 255
 _DEEPEST = 64
 
 
 class Incoming:
-    """A file that comes in parts. The first part replaces a file of that name."""
+    """Writes a file that arrives in parts. The first part replaces a file of that name."""
 
     def __init__(self, writable: tuple[str, ...]) -> None:
         self._writable = writable
@@ -23,7 +23,7 @@ class Incoming:
         self._failure: Refusal | OSError | None = None
 
     def put(self, path: str, mode: int, data: bytes, is_first: bool, is_last: bool) -> None:
-        """Write one part. Raises Refusal and OSError with the last one, whichever it was that failed."""
+        """Writes one part. Raises Refusal and OSError at the last part, also for an error of an earlier one."""
         if is_first:
             self._close()
             self._failure = None
@@ -60,7 +60,7 @@ class Incoming:
 
 
 def wipe(path: str, writable: tuple[str, ...]) -> None:
-    """Make an empty directory, in place of one of that name."""
+    """Makes an empty directory, which replaces a directory of that name."""
     base, parts = parts_below(path, writable)
     if not parts:
         with opened_directory(base, [], make=False) as directory:
@@ -80,7 +80,7 @@ class Bounds:
 
 
 class Outgoing:
-    """Gives files out, with the paths that they have inside."""
+    """Sends files to Muster, with their paths inside the sandbox."""
 
     def __init__(self, channel: Channel, answer: dict[str, Any], bounds: Bounds) -> None:
         self._channel = channel
@@ -88,7 +88,7 @@ class Outgoing:
         self._bounds = bounds
 
     def give(self, path: str) -> None:
-        """Give a file, or all files in a directory. Raises Refusal, of which the caller hears instead of the rest."""
+        """Sends a file, or all files in a directory. Raises Refusal, which the caller reports instead of the rest."""
         if path == "/" or not path.startswith("/") or os.path.normpath(path) != path:
             raise Refusal("path", path, "is not a normalised absolute path")
         names = path.split("/")[1:]
@@ -153,7 +153,7 @@ def _check_name(name: str, path: str) -> None:
         encoded = name.encode("utf-8")
     except UnicodeEncodeError as error:
         raise Refusal("name", path.encode("utf-8", "backslashreplace").decode(), "has a name that is not UTF-8") from error
-    # A name with a line feed is two to a script that reads names line by line.
+    # A script that reads names line by line would take a name with a line feed for two.
     if any(ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 for character in name):
         raise Refusal("name", path, "has a name with a control character")
     if len(encoded) > _NAME_BYTES:

@@ -1,13 +1,13 @@
-"""Which commands are Python programs that may be forked from an interpreter, and from which."""
+"""Decides which commands are Python programs that may be forked from an interpreter."""
 
 import os
 import re
 from typing import NamedTuple
 
-# Without modules of the user, variables for Python and the program's own directory: none of what the interpreter loads is the program's.
+# Flags of an isolated interpreter, which imports no module from the user's directory or the program's, and reads no variable PYTHON….
 _FLAGS = re.compile(r"-[BEIOPSbdqsu]+")
 _ORDER_BYTES = 1 << 16
-# How the names of variables begin that Python does not look at when it is isolated.
+# Prefixes of variables that an isolated Python ignores.
 _OF_PROGRAMS = ("MUSTER_", "PYTHON")
 
 
@@ -15,19 +15,19 @@ class ForkedProgram(NamedTuple):
     """A Python program, and the interpreter that it may be forked from."""
 
     interpreter: tuple[str, ...]
-    """The command of the interpreter without its program."""
+    """The command line of the interpreter, without its program."""
     words: tuple[str, ...]
     """The program and its arguments."""
     directory: str
     environment: tuple[tuple[str, str], ...]
     """The environment variables of the interpreter."""
     variables: tuple[str, ...]
-    """Further ones of the program, as name=value. They decide nothing of an interpreter that is isolated."""
+    """The other variables of the program, as name=value. An isolated interpreter ignores them."""
     modules: tuple[str, ...]
 
     @classmethod
     def of(cls, argv: list[str], directory: str, environment: dict[str, str], modules: list[str]) -> "ForkedProgram | None":
-        """None for a command that is no Python program whose interpreter is isolated from it."""
+        """Reads a command. Returns None unless it is a Python program whose interpreter is isolated from it."""
         flags = 1
         while flags < len(argv) and _FLAGS.fullmatch(argv[flags]):
             flags += 1
@@ -42,16 +42,16 @@ class ForkedProgram(NamedTuple):
         return cls(tuple(interpreter), tuple(words), directory, rest, variables, tuple(modules)).if_it_fits()
 
     def on(self, arguments: list[str]) -> "ForkedProgram | None":
-        """The same with further arguments; None when it can be started by itself alone."""
+        """Returns the same program with further arguments; None when it has to be started by itself."""
         return self._replace(words=(*self.words, *arguments)).if_it_fits() if arguments else self
 
     def if_it_fits(self) -> "ForkedProgram | None":
-        """None when the request would be too long."""
+        """Returns this program; None when its request would be too long."""
         words = (self.directory, *self.words, *(word for pair in self.environment for word in pair), *self.variables)
         return self if sum(len(word) + 1 for word in words) <= _ORDER_BYTES // 4 else None
 
     def order(self, runs: list[list[str]]) -> bytes | None:
-        """The request to the interpreter for a run with each of these further arguments. None when it would be too long."""
+        """Builds the request to the interpreter for a run with each of these further arguments. Returns None when it would be too long."""
         programs = [[*self.words, *arguments] for arguments in runs]
         words = [self.directory, *(word for part in [list(self.variables), *programs] for word in (str(len(part)), *part))]
         order = b"\0".join(os.fsencode(word) for word in words)

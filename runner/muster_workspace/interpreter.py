@@ -1,11 +1,11 @@
-"""An interpreter that has started, and forks a process for each run of a Python program."""
+"""An interpreter that is running, and forks a process for each run of a Python program."""
 
 import contextlib
 import os
 import select
 import signal
 
-# Without the enumerations of the module socket, which take longer to make than everything else here.
+# `socket` creates enumerations when it is imported, which take longer than all other imports here.
 from _socket import AF_UNIX, SCM_RIGHTS, SOCK_SEQPACKET, SOL_SOCKET, socket, socketpair
 from array import array
 
@@ -21,22 +21,22 @@ _FORK_SECONDS = 30.0
 
 
 class Interpreter:
-    """A process that runs runner/forked_python.py, and the socket on which it gets orders and reports."""
+    """A process that runs runner/forked_python.py, and the socket that carries orders to it and reports from it."""
 
     def __init__(self, program: ForkedProgram, pid: int, descriptor: int, orders: socket, state: tuple[object, ...]) -> None:
         self.program = program
         self.pid = pid
         self._descriptor = descriptor
-        """A pidfd, which never means another process that has the same number later."""
+        """A pidfd, which never refers to another process that gets the same number later."""
         self.orders = orders
         self._state = state
-        """As `_read_state` read it at the start."""
+        """The result of `_read_state` at its start."""
         self._program: int | None = None
-        """The process of the program whose end is not reported yet."""
+        """The process of the program whose end has not been reported yet."""
 
     @classmethod
     def start(cls, path: str, program: ForkedProgram) -> "Interpreter | None":
-        """None if programs cannot be forked from it."""
+        """Starts an interpreter. Returns None if programs cannot be forked from it."""
         ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
         pid = _spawn_interpreter(path, program, theirs.fileno())
         theirs.close()
@@ -60,7 +60,7 @@ class Interpreter:
 
     @classmethod
     def adopt(cls, orders: socket, program: ForkedProgram) -> "Interpreter | None":
-        """Request an interpreter that is forked from a warm one. None if there is none for the program."""
+        """Requests an interpreter that is forked from a warm one. Returns None if there is none for the program."""
         with contextlib.suppress(OSError):
             orders.send(describe_wanted(program))
             answer = _receive(orders, _START_SECONDS)
@@ -72,7 +72,7 @@ class Interpreter:
         return None
 
     def is_unchanged(self) -> bool:
-        """Whether it runs, and has the limits and the scheduling that it had at its start."""
+        """Returns whether it runs, and has the same limits and scheduling as at its start."""
         try:
             return self.is_there() and _can_run(self.pid) and _read_state(self.pid) == self._state
         except OSError:
@@ -87,7 +87,7 @@ class Interpreter:
         return self._program
 
     def send(self, order: bytes, streams: list[int]) -> bool:
-        """False if it has ended."""
+        """Sends an order. Returns False if the interpreter has ended."""
         try:
             self.orders.sendmsg([order], [(SOL_SOCKET, SCM_RIGHTS, array("i", streams))])
         except OSError:
@@ -95,11 +95,13 @@ class Interpreter:
         return True
 
     def receive(self, seconds: float) -> bytes | None:
-        """The next report. None if none comes in this time; empty if the interpreter has ended."""
+        """Returns the next report; None if none arrives in this time; empty bytes if the interpreter has ended."""
         return _receive(self.orders, 0) if select.select([self.orders], [], [], seconds)[0] else None
 
     def receive_end(self, accounts: Accounts) -> bool:
-        """Read the report on the end of the program. False if the interpreter has ended. A stopped one would never report, and is ended."""
+        """Reads the report on the end of the program. Returns False if the interpreter has ended. Ends a stopped interpreter, which would
+        never report.
+        """
         if self._program is None:
             return True
         if not select.select([self.orders], [], [], 0)[0]:
@@ -117,11 +119,11 @@ class Interpreter:
         return True
 
     def is_at_rest(self, accounts: Accounts) -> bool:
-        """Whether it has reported the end of every program."""
+        """Returns whether it has reported the end of every program."""
         return self.receive_end(accounts) and self._program is None
 
     def is_there(self) -> bool:
-        """Whether it has not ended."""
+        """Returns whether it has not ended."""
         return not select.select([self._descriptor], [], [], 0)[0]
 
     def close(self) -> None:
@@ -130,7 +132,7 @@ class Interpreter:
 
 
 def _receive(orders: socket, seconds: float) -> bytes:
-    """Empty if nothing comes in this time, or the interpreter has ended."""
+    """Returns a report; empty bytes if none arrives in this time, or the interpreter has ended."""
     with contextlib.suppress(OSError):
         if select.select([orders], [], [], seconds)[0]:
             return orders.recv(4096)
@@ -138,9 +140,9 @@ def _receive(orders: socket, seconds: float) -> bytes:
 
 
 def _spawn_interpreter(path: str, program: ForkedProgram, orders: int) -> int | None:
-    """Returns its process id; None if it cannot be started. It shares no memory with this process."""
+    """Starts an interpreter without copying this process's memory. Returns its process id; None if it cannot be started."""
     null, before = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC), os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    # Its orders come on the descriptor after the standard streams.
+    # It gets its orders on the descriptor after the standard streams.
     actions = [(os.POSIX_SPAWN_DUP2, theirs, descriptor) for descriptor, theirs in enumerate((null, null, null, orders))]
     argv, environment = [*program.interpreter, PROGRAM, *program.modules], dict(program.environment)
     try:
@@ -155,10 +157,10 @@ def _spawn_interpreter(path: str, program: ForkedProgram, orders: int) -> int | 
 
 
 def _can_run(pid: int) -> bool:
-    """Whether the process is neither stopped nor dead."""
+    """Returns whether the process is neither stopped nor dead."""
     return read_proc(f"{pid}/stat").rpartition(b")")[2].split()[0] not in b"TtZXx"
 
 
 def _read_state(pid: int) -> tuple[object, ...]:
-    """What another process of the same user can change of this one: limits and scheduling. Raises OSError."""
+    """Returns the properties of this process that another process of the same user can change: limits and scheduling. Raises OSError."""
     return read_proc(f"{pid}/limits"), *scheduling_of(pid), frozenset(os.sched_getaffinity(pid))

@@ -1,8 +1,8 @@
-"""The interpreter from which Python programs are forked: each run has a process, and needs no start of an interpreter."""
+"""Keeps the interpreter from which Python programs are forked, so that a run needs no start of an interpreter."""
 
 import os
 
-# Without the enumerations of the module socket, which take longer to make than everything else here.
+# `socket` creates enumerations when it is imported, which take longer than all other imports here.
 from _socket import socket
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,7 @@ class Interpreters:
         return self._current.pid if self._current else None
 
     def fork(self, program: ForkedProgram, streams: tuple[int, int, int]) -> int | None:
-        """Start a program. Returns its process id; None if the caller has to start it without a fork."""
+        """Starts a program. Returns its process id; None if the caller has to start it without a fork."""
         for interpreter in self._offer(program):
             pid = interpreter.fork(program, streams)
             if pid is not None:
@@ -43,12 +43,14 @@ class Interpreters:
         return None
 
     def fork_in_turn(self, program: ForkedProgram, runs: list[list[str]], streams: list[int]) -> bool:
-        """Start a program once for each list of arguments, in order. Each run has three of the streams. False if it cannot be forked."""
+        """Starts a program once for each list of arguments, in order. Each run gets three of the streams. Returns False if it cannot be
+        forked.
+        """
         order = program.order(runs)
         return order is not None and any(interpreter.send(order, streams) for interpreter in self._offer(program))
 
     def _offer(self, program: ForkedProgram) -> "Iterator[Interpreter]":
-        """The present interpreter, if it suits the program, then a new one. An interpreter that fails to fork the program is ended."""
+        """Yields the present interpreter, if it suits the program, then a new one. An interpreter that cannot fork the program is ended."""
         if not os.path.isdir(program.directory):  # noqa: PTH112 -- pathlib costs memory in every sandbox
             return
         if self._current is not None and self._current.program.has_same_interpreter(program) and self._current.is_unchanged():
@@ -60,14 +62,14 @@ class Interpreters:
             self._end()
 
     def receive_in_turn(self, seconds: float) -> bytes | None:
-        """The interpreter's next message on the runs of `fork_in_turn`: how a run has ended, or `over` after the last.
+        """Returns the interpreter's next message on the runs of `fork_in_turn`: how a run has ended, or `over` after the last.
 
-        None if no message comes in this time; empty if the interpreter has ended.
+        Returns None if no message arrives in this time; empty bytes if the interpreter has ended.
         """
         return b"" if self._current is None else self._current.receive(seconds)
 
     def end_everything(self, accounts: Accounts) -> None:
-        """Kill and reap every process but this one. Raises Remaining."""
+        """Kills and reaps every process but this one. Raises Remaining."""
         self._forget()
         end_all(accounts)
 
@@ -79,14 +81,16 @@ class Interpreters:
         return self._current.orders.fileno()
 
     def receive(self, accounts: Accounts) -> bool:
-        """Read the interpreter's report on the end of the program that it forked. False when no report will come.
+        """Reads the interpreter's report on the end of the program that it forked. Returns False when no report will arrive.
 
         The program may have ended the interpreter. Then the program counts as killed, because its own end is not known for certain.
         """
         return self._current is not None and self._current.receive_end(accounts)
 
     def end_others(self, accounts: Accounts) -> None:
-        """Kill and reap every process but this one and the interpreter, and remove what processes leave in the kernel. Raises Remaining."""
+        """Kills and reaps every process but this one and the interpreter, and removes the kernel objects that processes leave. Raises
+        Remaining.
+        """
         current = self._current
         if current is None:
             self.end_everything(accounts)
@@ -119,7 +123,7 @@ class Interpreters:
         return self._current
 
     def _take_warm(self, path: str, program: ForkedProgram) -> "Interpreter | None":
-        """An interpreter that is forked from a warm one outside of the sandbox; only for the first that is needed."""
+        """Requests an interpreter that is forked from a warm one outside of the sandbox; only the first interpreter can be."""
         if self._asking is None or not is_like_warm(path, program):
             return None
         orders, self._asking = socket(fileno=self._asking), None
@@ -127,7 +131,7 @@ class Interpreters:
 
 
 def _find_interpreter(program: ForkedProgram, writable: tuple[str, ...]) -> str | None:
-    """The interpreter's file, as execvpe(3) looks for it; None if a program could have replaced the file."""
+    """Finds the interpreter's file as execvpe(3) does. Returns None if a program could have replaced the file."""
     name = program.interpreter[0]
     places = [""] if "/" in name else [f"{place}/" for place in os.get_exec_path(dict(program.environment))]
     found = next((path for path in (f"{place}{name}" for place in places) if os.access(path, os.X_OK)), None)

@@ -1,4 +1,4 @@
-"""Carrying what a command writes to its descriptor 3 to Muster while it runs, and what Muster has for it back."""
+"""Carries messages between descriptor 3 of a command and Muster while the command runs."""
 
 import os
 import selectors
@@ -12,7 +12,7 @@ _READ_BYTES = 1 << 16
 
 
 class Line:
-    """Of one command. Muster bounds what it sends: at most one message of the other side is on its way."""
+    """The connection of one command. At most one message of each side is in transit, so buffers are bounded."""
 
     def __init__(self, channel: Channel, request: int, descriptor: int) -> None:
         self._channel = channel
@@ -22,17 +22,17 @@ class Line:
         self._ends = False
         self._is_open = True
         self.seconds: float | None = None
-        """How long the command may still run, once Muster has hung up."""
+        """Seconds for which the command may still run after Muster has closed the connection."""
 
     def register(self, selector: selectors.BaseSelector) -> None:
-        """Have both ends watched, and take what came with the command."""
+        """Registers both ends, and carries what arrived with the command."""
         selector.register(self._descriptor, selectors.EVENT_READ, self)
         selector.register(self._channel.source, selectors.EVENT_READ, self)
         self._take()
         self._watch(selector)
 
     def attend(self, descriptor: int, events: int, selector: selectors.BaseSelector) -> None:
-        """Carry what is there."""
+        """Carries what is ready."""
         if descriptor == self._channel.source:
             if not self._channel.fill():
                 raise ProtocolError("Muster is gone while a command runs")
@@ -92,5 +92,5 @@ class Line:
 
 
 def stale(frame: dict[str, Any]) -> bool:
-    """Whether a frame is for a command that has ended: Muster had not heard of its end yet."""
+    """Returns whether a frame is for a command that has ended. Muster sent it before it learnt of the end."""
     return frame.get("type") in ("line", "hangup")

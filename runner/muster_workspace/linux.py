@@ -17,10 +17,10 @@ _SIGKILL = 9
 # The header of capset(2): the version, and this process; then effective, permitted and inheritable ones, twice 32 bits each.
 _OWN_CAPABILITIES, _NONE = struct.pack("Ii", 0x2008_0522, 0), bytes(24)
 _IPC_RMID = 0
-# The command that says how much there is, and where in its answer the number is.
+# For each kind: the command that asks for the number of objects, and the position of the number in the answer.
 _IPC_INFO = {"shm": (14, 0), "msg": (12, 0), "sem": (19, 28)}
 _ipc_answer = ctypes.create_string_buffer(256)
-# On x86-64, and on 64-bit ARM.
+# Numbers of system calls on x86-64 and on 64-bit ARM.
 _SCHED_GETATTR, _IOPRIO_GET = (315, 252) if os.uname().machine == "x86_64" else (275, 31)
 _SCHEDULING_BYTES = 56
 _libc.shmctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
@@ -29,7 +29,7 @@ _libc.semctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int)
 
 
 def become(user: int) -> None:
-    """Become another user for good, and keep no capability. To be called by the superuser of a user namespace."""
+    """Becomes another user for good, and keeps no capability. The caller must be root of a user namespace."""
     for capability in range(_LAST_CAPABILITY + 1):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 and ctypes.get_errno() != _EINVAL:
             raise _create_failure("prctl")
@@ -38,24 +38,24 @@ def become(user: int) -> None:
     os.setresuid(user, user, user)
     _check("prctl", _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
     _check("capset", _libc.capset(_OWN_CAPABILITIES, _NONE))
-    # The kernel forgets it for a process that becomes another user.
+    # This is set last, because the kernel forgets it when a process changes its user.
     _check("prctl", _libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0))
 
 
 def seal() -> None:
-    """Keep processes of the same user from this one's memory and descriptors: /proc/PID belongs to root from now on."""
+    """Keeps processes of the same user from reading this one's memory and descriptors: root owns /proc/PID from now on."""
     _check("prctl", _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
 
 
 def scheduling_of(pid: int) -> tuple[bytes, int]:
-    """How a process is scheduled, and its priority for input and output. Raises OSError."""
+    """Returns the scheduling of a process, and its priority for input and output. Raises OSError."""
     scheduling = ctypes.create_string_buffer(_SCHEDULING_BYTES)
     _check("sched_getattr", _libc.syscall(_SCHED_GETATTR, pid, scheduling, _SCHEDULING_BYTES, 0))
     return scheduling.raw, _libc.syscall(_IOPRIO_GET, 1, pid)
 
 
 def count_ipc(kind: str) -> int | None:
-    """How many System V shared memory segments, message queues or sets of semaphores there are. None where the kernel does not say."""
+    """Returns the number of System V shared memory segments, message queues or semaphore sets; None where the kernel does not report it."""
     command, at = _IPC_INFO[kind]
     match kind:
         case "shm":
@@ -68,7 +68,7 @@ def count_ipc(kind: str) -> int | None:
 
 
 def remove_ipc(kind: str, number: int) -> None:
-    """Remove a System V shared memory segment, message queue or set of semaphores. One that is gone already is no failure."""
+    """Removes a System V shared memory segment, message queue or semaphore set. It is no failure if that is gone already."""
     match kind:
         case "shm":
             _libc.shmctl(number, _IPC_RMID, None)

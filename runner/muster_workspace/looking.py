@@ -1,7 +1,7 @@
-"""What an agent can read of the files in its workspace: a file's content, what a directory holds, the lines that hold a text.
+"""Reads files of a workspace for an agent: a file's content, the entries of a directory, the lines that contain a text.
 
-Processes of the agent may run meanwhile and may have left links: a path is resolved first, has to lie below the directories that can be
-written to, and is then walked without following links.
+Processes of the agent may run meanwhile and may have left links. So a path is resolved first, must lie below a directory that programs may
+write to, and is then walked without following links.
 """
 
 import contextlib
@@ -15,37 +15,37 @@ from muster_workspace.channel import DATA_BYTES, Channel
 from muster_workspace.places import Refusal, directory_problem, kind_of, opened_below, opened_directory, parts_below
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# Directories deeper than that are listed and not entered.
+# Directories below this depth are listed but not entered.
 _DEEPEST = 64
-# Entries of one directory, which are sorted before the first is sent.
+# The largest number of entries of one directory, which are sorted before the first is sent.
 _MOST_NAMES = 100_000
-# Bounds of the bytes that a search reads. They are not of time, so its result does not depend on the speed of the machine.
+# Bounds of a search in bytes, not in time, so that its result does not depend on the speed of the machine.
 _SEARCHED_FILE_BYTES = 8 << 20
 _SEARCHED_BYTES = 64 << 20
-# Of one listing or search.
+# The largest number of entries that one listing or search visits.
 _WALKED_ENTRIES = 50_000
 _LINE_BYTES = 400
 
 
 def resolved(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
-    """The directory that can be written to, and the names below it, once links are followed."""
+    """Follows links. Returns the writable directory that contains the path, and the names below it."""
     return parts_below(os.path.realpath(path), bases)
 
 
 def opened_parent(base: str, parts: list[str]) -> AbstractContextManager[int]:
-    """The directory that a resolved path is in."""
+    """Opens the directory that contains a resolved path."""
     return opened_directory(base, parts[:-1], make=False)
 
 
 class Looking:
-    """Tells of files, and changes none."""
+    """Reads files, and changes none."""
 
     def __init__(self, channel: Channel, bases: tuple[str, ...]) -> None:
         self._channel = channel
         self._bases = bases
 
     def read(self, request: int, path: str, most: int) -> None:
-        """Give the content of a file of at most so many bytes."""
+        """Sends the content of a file of at most `most` bytes."""
         base, parts = resolved(path, self._bases)
         if not parts:
             raise Refusal("directory", path, "is a directory")
@@ -55,7 +55,7 @@ class Looking:
         self._channel.send({"type": "file", "request": request, "bytes": len(data), "executable": mode & 0o100 != 0})
 
     def list(self, request: int, path: str, depth: int, most: int) -> None:
-        """Tell of what is in a directory, and in those in it, in the order of the names."""
+        """Sends the entries of a directory, and those of directories in it to this depth, in the order of their names."""
         total = 0
         for entry in self._walk(path, depth):
             if total == _WALKED_ENTRIES:
@@ -67,7 +67,7 @@ class Looking:
         self._channel.send({"type": "counted", "request": request, "total": total, "complete": total <= most})
 
     def search(self, request: int, path: str, wanted: str, ignores_case: bool, most: int) -> None:
-        """Tell of the lines that hold a text."""
+        """Sends the lines that contain a text."""
         needle = wanted.encode()
         needle = needle.lower() if ignores_case else needle
         total, bytes_left = 0, _SEARCHED_BYTES
@@ -99,7 +99,7 @@ class _Entry:
     directory: int
     name: str
     path: str
-    """Relative to what is walked."""
+    """Relative to the directory that is walked."""
     kind: str
     size: int
 
@@ -113,7 +113,7 @@ def _walk_below(directory: int, prefix: str, depth: int, where: str) -> Iterator
         entry = _Entry(directory, name, f"{prefix}{name}", _name_kind(about.st_mode), about.st_size if stat.S_ISREG(about.st_mode) else 0)
         yield entry
         if entry.kind == "directory" and depth > 1:
-            # A directory that is gone, or that its owner may not read, is listed without its content.
+            # A directory that is gone, or that its owner may not read, is listed without its entries.
             with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError), opened_below(directory, name) as below:
                 yield from _walk_below(below, f"{entry.path}/", depth - 1, where)
 
@@ -161,7 +161,7 @@ def _read_all(descriptor: int, path: str, most: int) -> bytes:
 
 
 def _searched(entry: _Entry, most: int) -> bytes:
-    """Nothing of a file that cannot be read, or that is no text."""
+    """Returns the content to search; nothing for a file that cannot be read, or is no text."""
     try:
         data, _ = _read_content(entry.directory, entry.name, entry.path, most)
     except (OSError, Refusal):

@@ -1,4 +1,4 @@
-"""What a command prints, bounded: its beginning and its end are kept."""
+"""Keeps the beginning and the end of a command's output, in bounded memory."""
 
 import os
 
@@ -8,7 +8,7 @@ _READ_BYTES = 1 << 16
 
 
 class BoundedOutput:
-    """The first `head` bytes and, of what follows, the last `tail` bytes."""
+    """The first `head` bytes of a stream and, of the rest, the last `tail` bytes."""
 
     def __init__(self, descriptor: int, head: int, tail: int) -> None:
         self.descriptor = descriptor
@@ -19,7 +19,7 @@ class BoundedOutput:
         self._tail_bytes = tail
 
     def read(self) -> bool:
-        """Take what is there. False once there will be nothing more."""
+        """Reads what has arrived. Returns False at the end of the stream."""
         try:
             data = os.read(self.descriptor, _READ_BYTES)
         except BlockingIOError:
@@ -30,25 +30,25 @@ class BoundedOutput:
         room = self._head_bytes - len(self.head)
         self.head += data[:room]
         self.tail += data[room:] if room > 0 else data
-        # Cutting at twice the size costs each byte one move, not many.
+        # The tail is cut at twice its size, so that each byte is moved once.
         if len(self.tail) > 2 * self._tail_bytes + _READ_BYTES:
             self._cut()
         return True
 
     def drain(self, most: int) -> None:
-        """Take what is there, up to so many bytes in all. It may have no end: what runs on may have been given the other one."""
+        """Reads what has arrived, up to `most` bytes. The stream may never end, because a running process may hold its other end."""
         before = -1
         while before < self.total <= most:
             before = self.total
             self.read()
 
     def finish(self) -> None:
-        """Keep no more than was asked for."""
+        """Cuts the tail to its size."""
         self._cut()
 
     @classmethod
     def of_file(cls, descriptor: int, head: int, tail: int) -> "BoundedOutput":
-        """The bounded output from a file to which no process writes any more."""
+        """Returns the bounded output of a file that no process writes any more."""
         output = cls(descriptor, head, tail)
         output.total = os.fstat(descriptor).st_size
         output.head += os.pread(descriptor, head, 0)
@@ -56,7 +56,7 @@ class BoundedOutput:
         return output
 
     def renewed(self) -> "BoundedOutput":
-        """The same without what was read so far."""
+        """Returns an empty output of the same stream with the same bounds."""
         return BoundedOutput(self.descriptor, self._head_bytes, self._tail_bytes)
 
     def _cut(self) -> None:
@@ -64,7 +64,7 @@ class BoundedOutput:
 
 
 def give(channel: Channel, request: int, streams: dict[str, BoundedOutput]) -> dict[str, int]:
-    """Send what was printed. Returns how much of each stream that was."""
+    """Sends what was printed. Returns the total size of each stream."""
     for name, stream in streams.items():
         if stream.total:
             channel.send_data({"type": "output", "request": request, "stream": name, "part": "head"}, stream.head)

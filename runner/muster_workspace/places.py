@@ -1,6 +1,6 @@
-"""Files below the directories that may be written to, found without following links.
+"""Finds files below the directories that programs may write to, without following links.
 
-A program that ran in the sandbox before may have left links where files will be written, or in the place of directories.
+A program that ran in the sandbox before may have put links in place of files or directories.
 """
 
 import errno
@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _SHOWN_CHARACTERS = 4096
-# Of a directory that may be written to, if it belongs to the user of the programs.
+# The mode of a writable directory, if it belongs to the programs' user.
 _BASE_MODE = 0o1777
-# Of what a program may say about a directory of its own; the rest is the kernel's.
+# The extended attributes that a program may set on its own directory. The kernel owns all others.
 _OWN_ATTRIBUTES = ("user.", "system.posix_acl_")
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Refusal(Exception):
-    """A file cannot be taken in or given out as it is. `kind` is for programs."""
+    """A file that cannot be copied in or out as it is. `kind` is for programs."""
 
     def __init__(self, kind: str, path: str, detail: str) -> None:
         super().__init__(f"{path}: {detail}")
@@ -29,7 +29,7 @@ class Refusal(Exception):
 
 
 def parts_below(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
-    """Split a normal absolute path into the innermost of the directories that it is in, and the names below that."""
+    """Splits a normalised absolute path into the innermost writable directory that contains it, and the names below that."""
     parts = path.split("/")[1:]
     if not path.startswith("/") or any(part in ("", ".", "..") for part in parts):
         raise Refusal("path", path, "is not a normalised absolute path")
@@ -40,7 +40,7 @@ def parts_below(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
 
 
 def explain(problem: Refusal | OSError, path: str) -> dict[str, str]:
-    """What a frame says of it. `path` where the problem names none."""
+    """Describes a problem for a frame. `path` stands in where the problem names none."""
     if isinstance(problem, Refusal):
         kind, path, detail = problem.kind, problem.path, problem.detail
     else:
@@ -50,7 +50,7 @@ def explain(problem: Refusal | OSError, path: str) -> dict[str, str]:
 
 @contextmanager
 def directory_problem(path: str) -> Iterator[None]:
-    """Turn an error of the system on the way along a path into a Refusal that says why."""
+    """Turns an error of the system on the way along a path into a Refusal with the reason."""
     try:
         yield
     except FileNotFoundError as error:
@@ -64,7 +64,7 @@ def directory_problem(path: str) -> Iterator[None]:
 
 
 def kind_of(mode: int) -> str:
-    """Name for people what is neither a regular file, nor a directory, nor a link."""
+    """Names, for people, what is neither a regular file, nor a directory, nor a link."""
     if stat.S_ISFIFO(mode):
         return "a named pipe"
     if stat.S_ISSOCK(mode):
@@ -74,7 +74,7 @@ def kind_of(mode: int) -> str:
 
 @contextmanager
 def opened_directory(base: str, parts: list[str], make: bool) -> Iterator[int]:
-    """A descriptor of a directory below a base."""
+    """Opens a directory below a base."""
     descriptor = open_base(base)
     try:
         for part in parts:
@@ -89,9 +89,9 @@ def opened_directory(base: str, parts: list[str], make: bool) -> Iterator[int]:
 
 
 def open_base(base: str) -> int:
-    """A descriptor of one of the directories that may be written to. It is a mount: no program puts another in its place.
+    """Opens one of the writable directories. It is a mount point, so no program can replace it.
 
-    Where it belongs to the user of the programs, one of them may have closed it.
+    If it belongs to the programs' user, a program may have removed its permissions, which are then restored.
     """
     try:
         return os.open(base, _DIRECTORY)
@@ -101,19 +101,19 @@ def open_base(base: str) -> int:
 
 
 def renew(base: int) -> None:
-    """Empty a directory that programs may write to, and undo their changes of its mode and attributes."""
+    """Empties a directory that programs may write to, and undoes their changes of its mode and attributes."""
     if os.fstat(base).st_uid == os.geteuid():
         os.fchmod(base, _BASE_MODE)
         for name in _own_attributes(base):
             os.removexattr(base, name)
-        # A list of access rights that is gone leaves its bits behind.
+        # Removing an access control list leaves its permissions in the mode.
         os.fchmod(base, _BASE_MODE)
     empty(base)
 
 
 @contextmanager
 def opened_below(directory: int, name: str) -> Iterator[int]:
-    """A descriptor of a directory in another."""
+    """Opens a directory in another directory."""
     descriptor = _open_directory(name, directory)
     try:
         yield descriptor
@@ -123,7 +123,7 @@ def opened_below(directory: int, name: str) -> Iterator[int]:
 
 def _open_directory(name: str, directory: int) -> int:
     descriptor = os.open(name, _DIRECTORY, dir_fd=directory)
-    # Older versions of gVisor follow a link to a directory, whatever they are asked.
+    # Older versions of gVisor follow a link to a directory in spite of O_NOFOLLOW.
     if os.path.samestat(os.fstat(descriptor), os.stat(name, dir_fd=directory, follow_symlinks=False)):
         return descriptor
     os.close(descriptor)
@@ -134,14 +134,16 @@ def _own_attributes(base: int) -> list[str]:
     try:
         return [name for name in os.listxattr(base) if name.startswith(_OWN_ATTRIBUTES)]
     except OSError as error:
-        # The file system has none.
+        # The file system has no extended attributes.
         if error.errno == errno.ENOTSUP:
             return []
         raise
 
 
 def empty(directory: int) -> None:
-    """Remove everything in a directory, of whatever mode and however deep: what is in a directory in it is moved up, then it is removed."""
+    """Removes everything in a directory, of any mode and depth: it moves the entries of each subdirectory up, then removes the
+    subdirectory.
+    """
     moved = itertools.count()
     while names := _list_names(directory):
         for name in names:
@@ -157,7 +159,7 @@ def empty(directory: int) -> None:
 def _move_up(below: int, directory: int, moved: Iterator[int]) -> None:
     for name in _list_names(below):
         if _is_directory(name, below):
-            # To move a directory is to change its entry "..".
+            # Moving a directory changes its entry "..", which requires write permission.
             os.chmod(name, 0o700, dir_fd=below)
             os.rename(name, f".muster-{os.urandom(8).hex()}-{next(moved)}", src_dir_fd=below, dst_dir_fd=directory)
         else:
@@ -174,7 +176,7 @@ def _is_directory(name: str, directory: int) -> bool:
 
 
 def remove(name: str, directory: int) -> None:
-    """Remove a file, or a directory with all that is in it, whatever its mode. Nothing there is no failure."""
+    """Removes a file, or a directory with all its content, of any mode. It is no failure if nothing is there."""
     try:
         if not _is_directory(name, directory):
             os.unlink(name, dir_fd=directory)

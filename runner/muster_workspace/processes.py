@@ -1,4 +1,4 @@
-"""All processes of the sandbox but this one."""
+"""Finds, measures and ends all processes of the sandbox but this one."""
 
 import contextlib
 import os
@@ -11,38 +11,39 @@ from muster_workspace.linux import count_ipc, remove_ipc
 
 _PROC = "/proc"
 _READ_BYTES = 1 << 16
-# Less than a page without its longest line.
+# The size of a page less that of the longest line in it.
 _LAST_BYTES = 1 << 11
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
-# Killed processes are gone in microseconds, but for one that waits for a disk.
+# Killed processes are gone in microseconds, unless they wait for a disk.
 _GONE_SECONDS = 10.0
 
 
 class Remaining(Exception):
-    """Processes were killed and are still there."""
+    """Processes that were killed still exist."""
 
 
 def others() -> Iterator[int]:
-    """The ids of all processes but this one."""
+    """Yields the ids of all processes but this one."""
     own = str(os.getpid())
     with os.scandir(_PROC) as entries:
         names = [entry.name for entry in entries]
-    # Names of other files there begin with letters.
+    # Names of other entries in /proc begin with letters.
     return (int(name) for name in names if "0" <= name[0] <= "9" and name != own)
 
 
 def is_alone_with(pid: int) -> bool:
-    """Whether there is no process but this one and that. False where that cannot be known.
+    """Returns whether no process exists but this one and that of `pid`; False where that is unknown.
 
-    A process that starts others while they are counted could hide among them: the number that the kernel gave out last would have changed.
+    A process that forks while the processes are counted could hide its children. But then the last process id that the kernel assigned has
+    changed.
     """
     before = _read_last_number()
     return all(each == pid for each in others()) and before is not None and before == _read_last_number()
 
 
 def _read_last_number() -> str | None:
-    """The process id that was given out last in this pid namespace; None where the kernel does not say."""
+    """Returns the process id that this pid namespace assigned last; None where the kernel does not report it."""
     try:
         last = read_proc("loadavg").split()[-1].decode()
     except OSError:
@@ -51,7 +52,7 @@ def _read_last_number() -> str | None:
 
 
 def resident_bytes(but: int | None = None) -> int:
-    """The memory of all others together, without that of one. What several have mapped counts for each."""
+    """Returns the resident memory of all others together, but for one of them. Shared memory counts for each."""
     total = 0
     for pid in others():
         if pid == but:
@@ -64,18 +65,18 @@ def resident_bytes(but: int | None = None) -> int:
 
 
 class Thread(NamedTuple):
-    """What the kernel says of one."""
+    """A thread's figures from the kernel."""
 
     waited: float
-    """Seconds for which it was ready and waited for a processor, each time until it ran."""
+    """Seconds that it has waited for a processor while it was ready. A wait counts when it ends."""
     ran: tuple[bytes, bytes]
-    """For how long it has run, and how often. Both stay while it waits."""
+    """The time for which it has run, and how often. Both stay the same while it waits."""
     is_ready: bool
-    """Whether it runs, or waits for a processor. Not of what looks, which does not wait."""
+    """Whether it runs, or waits for a processor. False for the thread that measures, which does not wait."""
 
 
 def look_at_threads() -> dict[str, Thread]:
-    """All threads, those of this process included, by their places in /proc. None where the kernel does not say."""
+    """Reads all threads, those of this process included, by their paths in /proc. Returns None where the kernel has no such figures."""
     looked = {}
     own = os.getpid()
     for pid in (*others(), own):
@@ -91,13 +92,13 @@ def look_at_threads() -> dict[str, Thread]:
 
 
 def processor_seconds(but: int | None = None) -> float:
-    """What all others, without one, have used so far, with what they have waited for of theirs."""
+    """Returns the processor time that all others, but for one of them, have used, and their reaped children."""
     ticks = 0
     for pid in others():
         if pid == but:
             continue
         with contextlib.suppress(OSError):
-            # The name comes before, and may have any byte in it.
+            # The name comes before these fields, and may contain any byte.
             ticks += sum(map(int, read_proc(f"{pid}/stat").rpartition(b")")[2].split()[11:15]))
     return ticks / _TICKS_A_SECOND
 
@@ -106,14 +107,14 @@ class Accounts:
     """Processor time and memory of processes that have ended."""
 
     def __init__(self, but: int | None = None) -> None:
-        """Without what one of them has used."""
+        """Starts at zero, and leaves out the process `but`."""
         self.but = but
         self.cpu_seconds = 0.0
         self.largest_bytes = 0
         self.statuses: dict[int, int] = {}
 
     def reap(self) -> bool:
-        """Bury everything that has ended, orphans included. Returns whether there is a child that has not."""
+        """Reaps every process that has ended, orphans included. Returns whether a child still runs."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -125,16 +126,16 @@ class Accounts:
                 self.add(pid, status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
     def add(self, pid: int, status: int, cpu_seconds: float, largest_bytes: int) -> None:
-        """Count a process that has ended."""
+        """Adds a process that has ended."""
         self.statuses[pid] = status
         self.cpu_seconds += cpu_seconds
         self.largest_bytes = max(self.largest_bytes, largest_bytes)
 
 
 def end_all(accounts: Accounts) -> None:
-    """Kill every other process, reap them, and remove what processes leave in the kernel. Raises Remaining."""
-    # Orphans become children of a namespace's first process: without a child it is alone there. To signal all of a namespace, the kernel
-    # goes through all processes of the machine.
+    """Kills every other process, reaps them, and removes the kernel objects that processes leave. Raises Remaining."""
+    # Orphans become children of a namespace's first process. So if it has no child, no other process exists. That saves a signal to all
+    # processes, for which the kernel walks through all processes of the machine.
     if accounts.reap() or os.getpid() != 1:
         _kill_all(accounts)
     remove_all_ipc()
@@ -144,10 +145,10 @@ def _kill_all(accounts: Accounts) -> None:
     deadline = time.monotonic() + _GONE_SECONDS
     while True:
         try:
-            # Everything that this user may signal, without the first process, which this is.
+            # Kills everything that this user may signal, except this process, which is the first.
             os.kill(-1, signal.SIGKILL)
         except ProcessLookupError:
-            # There is no other, not even one that has ended and was not reaped.
+            # No other process exists, not even an unreaped one.
             break
         accounts.reap()
         if next(others(), None) is None:
@@ -158,7 +159,7 @@ def _kill_all(accounts: Accounts) -> None:
 
 
 def end_one(pid: int) -> None:
-    """Kill and reap a child, if it is still there."""
+    """Kills and reaps a child, if it still exists."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):
@@ -166,9 +167,9 @@ def end_one(pid: int) -> None:
 
 
 def remove_all_ipc() -> None:
-    """Remove what processes leave in the kernel."""
+    """Removes the kernel objects that processes leave: System V shared memory, message queues and semaphores."""
     for kind in ("shm", "msg", "sem"):
-        # Asking takes a fifth of the time of reading the lists, which are nearly always empty.
+        # Counting takes a fifth of the time of reading the lists, which are nearly always empty.
         if count_ipc(kind) == 0:
             continue
         for number in _list_ipc_numbers(kind):
@@ -184,11 +185,11 @@ def _list_ipc_numbers(kind: str) -> list[int]:
 
 
 def read_proc(name: str) -> bytes:
-    """The content of a file of /proc."""
+    """Returns the content of a file of /proc."""
     descriptor = os.open(f"{_PROC}/{name}", os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = [os.read(descriptor, _READ_BYTES)]
-        # The kernel fills a page at least, unless there is nothing more.
+        # The kernel fills at least a page, unless the file ends.
         while len(parts[-1]) > _LAST_BYTES:
             parts.append(os.read(descriptor, _READ_BYTES))
         return b"".join(parts)

@@ -1,7 +1,7 @@
-"""Answers requests of its own, in a process from which workspaces are about to be forked.
+"""Answers requests of its own, in a process from which workspaces are forked.
 
-What the interpreter works out the first time, such as how it runs each instruction, it writes into the code. Written before the fork, it is
-shared; otherwise each workspace writes it on pages of its own.
+The interpreter writes into code what it computes at first use, such as how it specialises each instruction. After a rehearsal, workspaces
+share that; otherwise each writes it to pages of its own.
 """
 
 import json
@@ -12,17 +12,17 @@ from muster_workspace.fields import Frame
 from muster_workspace.places import open_base, remove
 from muster_workspace.session import serve
 
-# The interpreter rewrites a function when it has been called eight times.
+# The interpreter specialises a function after eight calls.
 _ROUNDS = 9
 _DIRECTORY = "rehearsal"
 _BOUNDS = {"files": 100, "bytes": 1 << 20}
 
 
 def rehearse(base: str) -> None:
-    """All that goes before an agent's first command, and its changes of files.
+    """Rehearses all requests that come before an agent's first command, and its changes of files.
 
-    No command is run: this process's own children would end with it. `base` is a directory in which a file may be made; it stays empty, as
-    the smallest workspace has room for one page. Raises RuntimeError when a request is refused.
+    No command is run, because its end would end this process's own children. `base` is a directory in which a file may be made; it stays
+    empty, because the smallest workspace has room for one page. Raises RuntimeError when a request is refused.
     """
     asked = [frame for _ in range(_ROUNDS) for frame in _list_requests(f"{base}/{_DIRECTORY}")]
     source, sink = os.memfd_create("asked"), os.memfd_create("answered")

@@ -1,4 +1,4 @@
-"""A command while it runs: its streams are served, for a time, until nothing of it is left."""
+"""Serves the streams of a command while it runs, bounds its time, and ends all of its processes."""
 
 import errno
 import os
@@ -15,32 +15,33 @@ from muster_workspace.processes import Accounts, resident_bytes
 from muster_workspace.starting import begin
 from muster_workspace.time_limit import TimeLimit
 
-# Few commands need it, and every sandbox that is not forked would wait for it.
+# Few commands need it, and the import would cost time in every sandbox that is not forked.
 if TYPE_CHECKING:
     from muster_workspace.line import Line
 
-# Between two looks at the memory of all processes: shorter peaks of several processes together are not seen.
+# Seconds between two measurements of the memory of all processes. Shorter peaks of several processes together are missed.
 _SAMPLE_SECONDS = 0.01
-# The same where nothing can be seen: its end is reported anyhow, unless that of an interpreter hides it.
+# Seconds between two looks at a command of which nothing is measured. Its end is reported at once, unless the end of its interpreter hides
+# that.
 _LOOK_SECONDS = 1.0
-# Of a program that is forked, of which nothing is measured, this part of its time until then at least: looking takes as long as many a run.
+# The share of its time until the next look at a forked program of which nothing is measured. A look takes as long as many a run.
 _SAMPLE_SHARE = 0.25
 _WRITE_BYTES = 1 << 16
 _NO_DESCRIPTOR = -1
 
 
 class Beside(Protocol):
-    """Work that continues while a command runs."""
+    """Other commands, which continue while this one runs."""
 
     @property
     def runs(self) -> bool:
-        """Whether anything does."""
+        """Whether one of them runs."""
 
     def drain(self) -> None:
-        """Take what it has printed."""
+        """Reads what they have printed."""
 
     def end_others(self, accounts: Accounts) -> bool:
-        """End everything else. False when nothing runs on."""
+        """Ends all processes but theirs. Returns False when none of them runs."""
 
 
 class RunningCommand:
@@ -64,11 +65,11 @@ class RunningCommand:
         self._input = pipes.input
         self._left = memoryview(command.input)
         self._open = set(descriptors.values())
-        # For some descriptors and a few waits it is cheaper than one that the kernel keeps.
+        # poll(2) is cheaper than epoll for a few descriptors and a few waits.
         self._selector = selectors.PollSelector()
 
     def run(self) -> tuple[dict[str, Any], dict[str, BoundedOutput]]:
-        """Wait for the end. Returns what to say of it, and what it printed."""
+        """Waits for the end. Returns the end as Muster reads it, and the outputs."""
         end = {"kind": "unstartable", "detail": self._problem[:8192]} if self._problem else self._watch()
         seconds = time.monotonic() - self._start
         if self._beside is None or not self._beside.end_others(self._accounts):
@@ -86,7 +87,7 @@ class RunningCommand:
         return {"end": end, **used}, self._streams
 
     def _watch(self) -> dict[str, Any]:
-        """Serve the streams until the command ends, or has to be ended."""
+        """Serves the streams until the command ends, or has to be ended."""
         for name, stream in self._streams.items():
             if name != "report" or self._line is None:
                 self._selector.register(stream.descriptor, selectors.EVENT_READ, stream)
@@ -97,7 +98,7 @@ class RunningCommand:
             self._selector.register(self._input, selectors.EVENT_WRITE)
         if self._calls is not None:
             self._selector.register(self._calls.descriptor, selectors.EVENT_READ)
-        # Of one that was forked the interpreter says how it ended.
+        # The interpreter reports how a forked program ended.
         exited = os.dup(self._interpreters.descriptor) if self._is_forked else _open_process(self._pid)
         if exited == _NO_DESCRIPTOR:
             self._look_seconds = _SAMPLE_SECONDS
@@ -132,7 +133,7 @@ class RunningCommand:
             status = self._look_for_end(exited) if may_have_ended or is_due else None
             if status is not None:
                 return end_of(status)
-            # Only of a command that still runs: most have ended by then, and looking through all processes takes time.
+            # Only a command that still runs is measured. Most have ended by now, and a look at all processes takes time.
             if is_due:
                 now = time.monotonic()
                 if self._command.sampled:
@@ -148,7 +149,7 @@ class RunningCommand:
             self._beside.drain()
 
     def _look_for_end(self, exited: int) -> int | None:
-        """The status with which it has ended, if it has."""
+        """Returns the status with which it has ended, or None."""
         self._accounts.reap()
         is_own = self._pid in self._accounts.statuses
         if not self._is_forked:
@@ -157,7 +158,7 @@ class RunningCommand:
             self._selector.unregister(exited)
             self._is_orphan = True
         if is_own or (self._is_orphan and not os.access(f"/proc/{self._pid}", os.F_OK)):
-            # It has ended the interpreter, which may have known how it ended.
+            # The program has ended the interpreter, which may have known how the program ended.
             return signal.SIGKILL
         return self._accounts.statuses.get(self._pid)
 
@@ -176,7 +177,7 @@ class RunningCommand:
                 self._selector.unregister(descriptor)
 
     def _write_input(self) -> None:
-        """Write what there is room for. The input ends with the last of it."""
+        """Writes as much input as the pipe takes, and closes the pipe after the last byte."""
         try:
             if self._left:
                 self._left = self._left[os.write(self._input, self._left[:_WRITE_BYTES]) :]
@@ -193,7 +194,7 @@ class RunningCommand:
             self._input = -1
 
     def _drain(self) -> None:
-        """Read what is still in the pipes."""
+        """Reads what is left in the pipes."""
         for stream in self._streams.values():
             if stream.descriptor in self._open:
                 stream.drain(self._command.most)

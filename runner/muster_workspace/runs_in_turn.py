@@ -1,7 +1,7 @@
-"""A trusted program on several inputs, forked by its interpreter in turn, which says how each run has ended.
+"""Runs a trusted program on several inputs: its interpreter forks a process for each in turn, and reports how each run has ended.
 
-Runs of programs that are not trusted are looked after one by one (running.py). Here nothing is looked at but the time and the size of the
-output, so that a run costs its process and little more. Inputs and outputs are files in memory: no stream has to be served.
+Runs of untrusted programs are served one by one (running.py). Here only the time and the size of the output are checked, so that a run
+costs little more than its process. Inputs and outputs are files in memory: no stream has to be served.
 """
 
 import os
@@ -18,7 +18,7 @@ from muster_workspace.processes import Accounts
 from muster_workspace.time_limit import TimeLimit
 
 _OVER = b"over"
-# Between two looks at what a run has printed.
+# Seconds between two checks of the size of a run's output.
 _LOOK_SECONDS = 0.1
 
 
@@ -26,20 +26,22 @@ class RunsInTurn:
     """One command with the arguments and the input of each run."""
 
     def __init__(self, command: Command, runs: list[tuple[list[str], bytes]], measure_seconds: Callable[[float], float]) -> None:
-        """`measure_seconds` says how long the next run may take, after the runs before have waited so long for a processor."""
+        """`measure_seconds` returns the seconds that the next run may take, given the seconds for which the runs before have waited for a
+        processor.
+        """
         self._command = command
         self._runs = runs
         self._measure_seconds = measure_seconds
         self._streams: list[int] = []
-        """Three of each run."""
+        """Three descriptors for each run: input, output and error output."""
         self._start = 0.0
         self.done = 0
         self.waited_seconds = 0.0
 
     def carry_out(self, channel: Channel, request: int, interpreters: Interpreters) -> None:
-        """Tell how each run ended. Those after one that has left files, or that cannot be forked, are left."""
+        """Reports how each run ended. Leaves out the runs after one that has left files, and all runs if the program cannot be forked."""
         program = self._command.forked
-        # One alone is looked after as any other.
+        # A single run is served like any other command.
         if program is None or len(self._runs) < 2:
             return
         with ExitStack() as held:
@@ -59,7 +61,7 @@ class RunsInTurn:
                 self._tell(channel, request, end_of(int(status)), accounts, limit)
                 accounts, limit = self._begin_next()
             elif said is not None:
-                # The interpreter has ended: what is left is run by itself.
+                # The interpreter has ended. The runs that are left are started one by one.
                 interpreters.end_everything(accounts)
                 return
             elif (reason := "output-limit" if self._has_printed_too_much() else "timeout" if limit.is_over() else "") != "":
@@ -70,7 +72,7 @@ class RunsInTurn:
 
     def _begin_next(self) -> tuple[Accounts, TimeLimit]:
         self._start = time.monotonic()
-        # What keeps the interpreter waiting keeps the run waiting, too.
+        # While the interpreter waits for a processor, the run waits, too. So the interpreter is not left out of the account.
         accounts = Accounts()
         return accounts, TimeLimit(self._start, self._measure_seconds(self.waited_seconds), accounts, alone=True)
 
@@ -90,7 +92,7 @@ class RunsInTurn:
         return sum(os.fstat(each).st_size for each in self._own_streams()[1:]) > self._command.most
 
     def _own_streams(self) -> list[int]:
-        """The streams of the run that is reported next; after the last run, those of the last."""
+        """Returns the streams of the run that is reported next; after the last run, those of the last."""
         at = 3 * min(self.done, len(self._runs) - 1)
         return self._streams[at : at + 3]
 

@@ -19,7 +19,7 @@ _LEAST_SECONDS = 0.001
 
 
 class Laid(NamedTuple):
-    """A file that a run finds."""
+    """A file that a run finds in its directory."""
 
     path: str
     mode: int
@@ -33,7 +33,7 @@ class _Run(NamedTuple):
 
 
 class Series:
-    """As Muster asks for it. What every run finds and what each has of its own is in the input, one after the other."""
+    """The runs of one request. The input has the files of all runs, then those of each run, one after the other."""
 
     def __init__(self, frame: fields.Frame, given: bytes, writable: tuple[str, ...]) -> None:
         self._writable = writable
@@ -47,11 +47,11 @@ class Series:
         self._command = Command.read(frame, b"")
         self._taken, self._taken_bytes = fields.text(frame, "taken"), fields.whole(frame, "takenBytes")
         self._is_trusted = fields.truth(frame, "trusted")
-        """Whether runs in which nothing of their own is laid may follow each other without a look at what they leave, but for files."""
+        """Whether runs without files of their own may follow each other with no check of what they leave except files."""
         self._deadline = time.monotonic() + fields.number(frame, "within")
 
     def carry_out(self, channel: Channel, request: int, interpreters: Interpreters, beside: Beside | None) -> None:
-        """Tell how each run ended as soon as it has. It ends where a file of all runs cannot be laid. Raises Refusal and OSError."""
+        """Reports how each run ended as soon as it has. Stops where a file of all runs cannot be written. Raises Refusal and OSError."""
         with ExitStack() as held:
             bases = {path: open_base(path) for path in self._wiped if path in self._writable}
             for descriptor in bases.values():
@@ -76,7 +76,7 @@ class Series:
 
     @property
     def _needs_no_look(self) -> bool:
-        """Whether the program is trusted and sees only its directory, which is emptied after a run that left a file."""
+        """Returns whether the program is trusted and sees only its directory, which is emptied after a run that left a file."""
         has_files = bool(self._files) or any(run.files for run in self._runs)
         return self._is_trusted and not has_files and not self._taken and self._wiped == [self._command.directory]
 
@@ -88,7 +88,7 @@ class Series:
                 wipe(path, self._writable)
 
     def _carry_out_one(self, run: _Run, channel: Channel, request: int, interpreters: Interpreters, beside: Beside | None) -> bool:
-        """False when what every run finds cannot be laid."""
+        """Carries out one run. Returns False when a file of all runs cannot be written."""
         try:
             self._lay(self._files)
         except (Refusal, OSError) as problem:
@@ -111,7 +111,7 @@ class Series:
             incoming.put(path, mode, content, is_first=True, is_last=True)
 
     def _take(self, channel: Channel, request: int) -> None:
-        """Give out the file that the run has left, or why that cannot be done."""
+        """Sends the file that the run has left, or the reason why that is impossible."""
         try:
             Outgoing(channel, {"request": request}, Bounds(1, self._taken_bytes)).give(self._taken)
         except (Refusal, OSError) as problem:

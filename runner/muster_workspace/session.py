@@ -1,4 +1,4 @@
-"""Answers what Muster asks, one request after the other."""
+"""Answers Muster's requests, one after the other."""
 
 from typing import TYPE_CHECKING
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from muster_workspace.started import StartedCommands
 
 PROTOCOL = 1
-# Between two looks at whether a command that runs on has ended.
+# Seconds between two checks whether a command that continues to run has ended.
 _LOOK_SECONDS = 1.0
 
 
 def serve(channel: Channel, writable: tuple[str, ...], asking: int | None) -> None:
-    """Serve requests until Muster ends its side."""
+    """Serves requests until Muster closes its side."""
     session = _Session(channel, writable, asking)
     channel.send({"type": "ready", "protocol": PROTOCOL})
     while (frame := session.receive()) is not None:
@@ -40,9 +40,9 @@ class _Session:
         self._input = bytearray()
 
     def receive(self) -> fields.Frame | None:
-        """Wait for the next frame, and let nothing wait that runs on meanwhile. None once Muster has ended its side.
+        """Waits for the next frame, and serves commands that continue to run meanwhile. Returns None once Muster has closed its side.
 
-        When the next frame is there already, its answer goes with the one before: each write wakes Muster.
+        If the next frame has arrived already, its answer is sent with the one before, because each write wakes Muster.
         """
         if (known := self._channel.pending()) is not None:
             return known
@@ -77,7 +77,7 @@ class _Session:
                 Series(frame, self._take_input(), self._writable).carry_out(self._channel, request, self._interpreters, self._beside)
                 self._done(request)
             case "line" | "hangup":
-                # For a command that has ended, which Muster had not heard of.
+                # The frame is for a command that had ended before Muster learnt of it.
                 return
             case "put":
                 self._put(frame, request)
@@ -116,7 +116,7 @@ class _Session:
         self._done(request)
 
     def _import_agent_requests(self) -> "AgentRequests":
-        """Imported when it is first needed: no agent works in a grading sandbox, which would wait for it."""
+        """Imports this part when it is first needed: in grading sandboxes, where no agent works, the import would only cost time."""
         if self._agent is None:
             from muster_workspace.agent_requests import AgentRequests
 

@@ -1,4 +1,4 @@
-"""The changes of a workspace since the last look: the files that a step has changed."""
+"""Reports the changes of a workspace since the last look: the files that a step has changed."""
 
 import os
 import stat
@@ -15,19 +15,19 @@ _DEEPEST = 64
 _get_name = attrgetter("name")
 
 _Mark = tuple[int, ...]
-"""Changes with every change of a file: the kernel sets the time of the last change, and no program can set it."""
+"""A mark that every change of a file changes: it contains the time of the last change, which only the kernel can set."""
 
 
 @dataclass
 class _Left:
-    """The entries and bytes that may still be reported."""
+    """The number of entries and bytes that may still be reported."""
 
     entries: int
     bytes: int
 
 
 class Snapshots:
-    """Keeps a mark of every file, and reports which files have changed."""
+    """Keeps a mark of every file, and reports the files whose mark has changed."""
 
     def __init__(self, channel: Channel, writable: tuple[str, ...]) -> None:
         self._channel = channel
@@ -36,7 +36,7 @@ class Snapshots:
         self._paths: tuple[str, ...] = ()
 
     def note(self, path: str) -> None:
-        """The change of this path has been reported: the next look leaves it out."""
+        """Notes that the change of this path has been reported, so that the next look leaves it out."""
         if not any(path.startswith(f"{each}/") for each in self._paths):
             return
         try:
@@ -45,7 +45,7 @@ class Snapshots:
             self._marks.pop(path, None)
 
     def take(self, request: int, paths: list[str], most_entries: int, most_bytes: int, is_baseline: bool) -> None:
-        """Report the changes below directories, none for the first look. Raises Refusal; the next look then reports them again."""
+        """Reports the changes below directories; none for the first look. Raises Refusal; the next look then reports them again."""
         look = _Look(self._channel, {"request": request}, self._marks, _Left(most_entries, most_bytes), is_baseline)
         for path in paths:
             base, parts = parts_below(path, self._writable)
@@ -59,7 +59,7 @@ class Snapshots:
 
 
 def arrange(directories: list[str], links: list[str], targets: list[str], writable: tuple[str, ...]) -> None:
-    """Make directories and links."""
+    """Makes directories and links."""
     for path in directories:
         base, parts = parts_below(path, writable)
         with opened_directory(base, parts, make=True):
@@ -83,7 +83,7 @@ class _Look:
         if depth > _DEEPEST:
             raise Refusal("too-deep", path, f"is more than {_DEEPEST} directories deep")
         for entry in self._list_entries(directory, path):
-            # The agent's processes may remove anything meanwhile.
+            # The agent's processes may remove any entry meanwhile.
             try:
                 self._take_entry(directory, entry, f"{path}/{entry.name}", depth)
             except FileNotFoundError:

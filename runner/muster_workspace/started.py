@@ -1,4 +1,4 @@
-"""Commands that run on while others are run: each has a name, and its output is kept, bounded, until it is asked for."""
+"""Runs commands that continue while others run. Each has a name, and its output is kept, bounded, until it is requested."""
 
 import os
 import select
@@ -17,21 +17,21 @@ from muster_workspace.starting import begin_detached
 
 _MOST = 16
 _PROC = Path("/proc")
-# A server writes its state in this time, or is killed.
+# Seconds for a stopped command to end by itself before it is killed, such as a server that saves its state.
 _GENTLE_SECONDS = 2.0
 _LOOK_SECONDS = 0.005
-# Killed processes are gone in microseconds, but for one that waits for a disk.
+# Killed processes are gone in microseconds, unless they wait for a disk.
 _GONE_SECONDS = 10.0
-# Of looking for what is to end: what starts others faster than it is found is ended with the sandbox.
+# The number of passes to find the processes of a command. A command that forks faster than it is found ends with the sandbox.
 _PASSES = 50
-# More than a pipe holds.
+# Enough reads to empty a full pipe.
 _LAST_READS = 4
 
 
 @dataclass
 class _Started:
     pid: int
-    """Also of its session."""
+    """The process id, which is also the id of its session."""
     streams: dict[str, BoundedOutput]
     open: set[str]
     printed: int
@@ -49,13 +49,13 @@ class _Started:
 
 
 class StartedCommands:
-    """The commands that run in one workspace, and the last output of those that have ended."""
+    """The commands that run in one workspace, and the output of those that have ended."""
 
     def __init__(self) -> None:
         self._all: dict[str, _Started] = {}
 
     def start(self, name: str, command: Command) -> Frame | None:
-        """Start a command. Returns how it ended when it could not be started. Raises Refusal."""
+        """Starts a command. Returns its end when it could not be started. Raises Refusal."""
         self.look()
         known = self._all.get(name)
         if known is not None and known.end is None:
@@ -78,7 +78,9 @@ class StartedCommands:
         del self._all[ended]
 
     def poll(self, name: str, seconds: float) -> tuple[Frame | None, dict[str, BoundedOutput]]:
-        """How it ended, if it has, and what it has printed since it was asked for last. Waits for either, so long. Raises Refusal."""
+        """Returns the command's end, if it has ended, and its output since the last poll. Waits for either, at most this long. Raises
+        Refusal.
+        """
         started = self._get_known(name)
         deadline = time.monotonic() + seconds
         self.look()
@@ -90,12 +92,12 @@ class StartedCommands:
         return started.end, self._take_output(started)
 
     def stop(self, name: str) -> tuple[Frame | None, dict[str, BoundedOutput]]:
-        """End a command and all that it has started; first with SIGTERM. Raises Refusal and Remaining."""
+        """Ends a command and all processes that it has started, first with SIGTERM. Raises Refusal and Remaining."""
         started = self._get_known(name)
         self.look()
         deadline = time.monotonic() + _GENTLE_SECONDS
         if started.end is None:
-            # First the command itself: if its children ended before, it could end as if it had not been stopped.
+            # The command itself gets the signal first. If its children ended before, it could end in a way that hides the stop.
             _signal(sorted(self._tree(started), key=lambda pid: pid != started.pid), signal.SIGTERM)
         while started.end is None and time.monotonic() < deadline:
             self.wait(_LOOK_SECONDS)
@@ -109,7 +111,7 @@ class StartedCommands:
         return started.end, self._take_output(started)
 
     def end_others(self, accounts: Accounts) -> bool:
-        """End all processes but those that were started to run on, and what these have started. False when none of those runs."""
+        """Ends all processes except these commands and the processes that they have started. Returns False when no command runs."""
         self.drain()
         running = [each for each in self._all.values() if each.end is None]
         if not running:
@@ -126,7 +128,7 @@ class StartedCommands:
         return True
 
     def wait(self, seconds: float, *sources: int) -> bool:
-        """Wait until a command prints, a source has something, or the time is over. Returns whether a source has something."""
+        """Waits until a command prints, a source has data, or the time is over. Returns whether a source has data."""
         descriptors = [each.streams[name].descriptor for each in self._all.values() for name in each.open]
         ready, _, _ = select.select([*descriptors, *sources], [], [], seconds)
         self.look()
@@ -134,16 +136,16 @@ class StartedCommands:
 
     @property
     def runs(self) -> bool:
-        """Whether one of them runs."""
+        """Returns whether one of them runs."""
         return any(each.end is None for each in self._all.values())
 
     def drain(self) -> None:
-        """Take what they have printed."""
+        """Reads what they have printed."""
         for each in self._all.values():
             each.drain()
 
     def look(self) -> None:
-        """Take what they have printed, and see which have ended. To be called while nothing else waits for processes."""
+        """Reads what they have printed, and notes which have ended. Call it while nothing else waits for processes."""
         self.drain()
         if self.runs:
             accounts = Accounts()
@@ -151,7 +153,7 @@ class StartedCommands:
             self.settle(accounts)
 
     def settle(self, accounts: Accounts) -> None:
-        """Close what has ended, or has printed too much."""
+        """Closes commands that have ended, or have printed too much."""
         for each in self._all.values():
             if each.end is not None:
                 continue
@@ -163,7 +165,7 @@ class StartedCommands:
             self._close(each)
 
     def _close(self, started: _Started) -> None:
-        """Take the rest. A process that has left the tree may hold the other end."""
+        """Reads the rest of the output. A process that has left the tree may hold the other end open."""
         for name in list(started.open):
             stream = started.streams[name]
             for _ in range(_LAST_READS):
@@ -189,7 +191,7 @@ class StartedCommands:
 
     @staticmethod
     def _tree(started: _Started) -> set[int]:
-        """The processes of its session, and those below it that have left it."""
+        """Returns the processes of its session, and their descendants that have left the session."""
         tree = {started.pid}
         rows = list(_list_family())
         grown = True
@@ -201,7 +203,7 @@ class StartedCommands:
 
 
 def _list_family() -> Iterator[tuple[int, int, int]]:
-    """Each process with its parent and its session."""
+    """Yields each process with its parent and its session."""
     for pid in others():
         try:
             fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()

@@ -1,4 +1,4 @@
-"""Starting a command: its streams, its process, and why it cannot begin."""
+"""Starts a command: opens its streams, creates its process, and reports why it cannot start."""
 
 import errno
 import fcntl
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from muster_workspace.command import Command
 from muster_workspace.interpreters import Interpreters
 
-# Few commands need it, and every sandbox that is not forked would wait for it.
+# Few commands need it, and the import would cost time in every sandbox that is not forked.
 if TYPE_CHECKING:
     from muster_workspace.watched_calls import Calls, Watch
 
@@ -21,7 +21,9 @@ _NO_PROCESS = -1
 
 
 class Pipes(NamedTuple):
-    """This process's ends of a command's streams, and the end from which a failed start is read. Negative where there is none."""
+    """This process's ends of a command's streams, and the end that reports a failed start. A negative number means that there is no such
+    stream.
+    """
 
     input: int
     stdout: int
@@ -29,32 +31,32 @@ class Pipes(NamedTuple):
     report: int
     problem: int
     theirs: tuple[int, int, int, int, int]
-    """Input, output, error output, report and problem."""
+    """The command's ends: input, output, error output, report, and the problem of a failed start."""
 
 
 class Begun(NamedTuple):
-    """A command that was started, or could not be."""
+    """A command that has been started, or could not be."""
 
     pid: int
     is_forked: bool
-    """From an interpreter, which says how it ends."""
+    """Whether an interpreter forked it. The interpreter then reports its end."""
     start: float
-    """By the monotonic clock."""
+    """Seconds of the monotonic clock."""
     problem: str
-    """Why it could not; empty when it runs."""
+    """The reason why it could not start; empty when it runs."""
     calls: "Calls | None"
     """The system calls of the command, if they are watched."""
     pipes: Pipes
 
 
 def begin(command: Command, interpreters: Interpreters) -> Begun:
-    """Start a command: forked from an interpreter where it may be, as a process of its own otherwise."""
+    """Starts a command: forks it from an interpreter if that is possible, and otherwise starts a new process."""
     pipes = _open_pipes(command)
     watch = _prepare_watch(command.watched) if command.watched else None
     start = time.monotonic()
     forked = interpreters.fork(command.forked, pipes.theirs[:3]) if command.forked else None
     if forked:
-        # Until then the interpreter was at work, or still began.
+        # The time counts from here, because before the interpreter was busy, or was itself starting.
         start = time.monotonic()
     pid, problem = (forked, "") if forked else _begin(command, pipes, watch)
     for theirs in pipes.theirs:
@@ -67,14 +69,14 @@ def begin(command: Command, interpreters: Interpreters) -> Begun:
 
 
 def _begin(command: Command, pipes: Pipes, watch: "Watch | None") -> tuple[int, str]:
-    """Start a process of its own. Returns its id, and what has failed already."""
+    """Starts a new process. Returns its id, and the problem if it is known already."""
     if watch is None and not command.alone:
         return _spawn(command, pipes.theirs[:4] if command.has_report else pipes.theirs[:3])
     return _start(command, pipes, watch), ""
 
 
 def begin_detached(command: Command) -> tuple[int, dict[str, int], str]:
-    """Start a command that runs on. Returns its id, its streams, from which reading does not block, and what has failed."""
+    """Starts a command that continues to run. Returns its id, its streams, which are non-blocking, and the problem."""
     given = os.memfd_create("input")
     left = memoryview(command.input)
     while left:
@@ -93,9 +95,9 @@ def begin_detached(command: Command) -> tuple[int, dict[str, int], str]:
 
 
 def _spawn(command: Command, streams: tuple[int, ...]) -> tuple[int, str]:
-    """Start a command of which nothing has to be done in its own process. Returns its id, and what has failed.
+    """Starts a command that needs no set-up in its own process. Returns its id, and the problem.
 
-    This process's memory is not copied for it, which takes longer than all the rest.
+    This does not copy this process's memory, which would take longer than everything else.
     """
     actions = [(os.POSIX_SPAWN_DUP2, theirs, descriptor) for descriptor, theirs in enumerate(streams)]
     try:
@@ -106,7 +108,7 @@ def _spawn(command: Command, streams: tuple[int, ...]) -> tuple[int, str]:
     except OSError as error:
         return _NO_PROCESS, _describe_problem(command, error)
     finally:
-        # This program finds nothing by its directory, and must not keep one that commands may remove.
+        # This program needs no directory, and a directory that it used could not be removed.
         os.chdir("/")
     return pid, ""
 
@@ -119,7 +121,7 @@ def _start(command: Command, pipes: Pipes, watch: "Watch | None") -> int:
     pid = os.fork()
     if pid != 0:
         return pid
-    # Beyond the descriptors that the command is given.
+    # A descriptor beyond those that the command gets.
     problem = fcntl.fcntl(pipes.theirs[4], fcntl.F_DUPFD_CLOEXEC, _REPORT_DESCRIPTOR + 1)
     try:
         os.setsid()
@@ -128,7 +130,7 @@ def _start(command: Command, pipes: Pipes, watch: "Watch | None") -> int:
         if command.has_report:
             _give_report(pipes.theirs[3])
         if command.alone:
-            # The first process, and the command itself.
+            # Room for the first process and the command itself.
             resource.setrlimit(resource.RLIMIT_NPROC, (2, 2))
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
@@ -143,7 +145,7 @@ def _start(command: Command, pipes: Pipes, watch: "Watch | None") -> int:
 
 
 def _find_program(command: Command) -> str:
-    """The program's file, as execvpe(3) looks for it."""
+    """Finds the program's file as execvpe(3) does."""
     name = command.argv[0]
     places = [""] if "/" in name else os.get_exec_path(command.environment)
     paths = (f"{place}/{name}" if place else name for place in places)
@@ -161,7 +163,7 @@ def _give_report(theirs: int) -> None:
 
 
 def _read_all(descriptor: int) -> str:
-    """What the child says of a failed start; nothing once it has become the command."""
+    """Returns the child's message on a failed start; empty once it has become the command."""
     with os.fdopen(descriptor, "rb") as pipe:
         return pipe.read().decode("utf-8", "replace")
 

@@ -1,4 +1,4 @@
-"""The time that a command has, without what a busy machine keeps it from running: that is not the command's doing."""
+"""Measures the time of a command, without the time for which a busy machine keeps it waiting."""
 
 import os
 import time
@@ -6,30 +6,32 @@ from typing import NamedTuple
 
 from muster_workspace.processes import Accounts, Thread, look_at_threads, processor_seconds
 
-# A bound, because a command can make itself wait, by processes of its own that use little. command.ts waits for it.
+# The bound on waiting. A command can make itself wait, by many processes that use little. command.ts waits for this time, too.
 _WAITING_SECONDS = 300.0
-# Between two looks. What waits for less than this and ends is not seen.
+# Seconds between two looks. A process that waits and ends between two looks is missed.
 _LOOK_SECONDS = 0.25
 
 
 class _Seen(NamedTuple):
     ran: tuple[bytes, bytes]
     pending: float
-    """Seconds of a wait that has not ended. The kernel reports a wait when it ends, on a busy machine after the command's time."""
+    """Seconds of a wait that has not ended. The kernel reports a wait when it ends, which may be after the command's time on a busy
+    machine.
+    """
     waited: float
 
 
 class TimeLimit:
-    """Of one command, by the monotonic clock.
+    """The limit of one command, by the monotonic clock.
 
-    What its processes wait for a processor comes on top. Past its seconds it also ends when it has used as much processor time as all
-    processors could give it in them: a command that waits for processes of its own uses theirs.
+    The time for which its processes wait for a processor is added. But after `seconds` it also ends when it has used as much processor time
+    as all processors could have given it: a command that waits for its own processes uses that much.
     """
 
     def __init__(
         self, start: float, seconds: float, accounts: Accounts, alone: bool = False, most_waiting: float = _WAITING_SECONDS
     ) -> None:
-        """Count from now on, without the process that the accounts leave out. A command that is alone has waited since its start only."""
+        """Begins to count now, without the process that the accounts leave out. A command that runs alone has waited since then only."""
         self._most_waiting = most_waiting
         self._accounts = accounts
         self._end = start + seconds
@@ -39,10 +41,10 @@ class TimeLimit:
         self._seen = {} if alone else {place: _Seen(thread.ran, 0.0, thread.waited) for place, thread in look_at_threads().items()}
         self.waited_seconds = 0.0
         self.deadline = min(self._end, start + _LOOK_SECONDS)
-        """When to look again."""
+        """The time of the next look."""
 
     def shorten(self, now: float, seconds: float) -> None:
-        """Leave it these seconds at most. What it has waited before does not prolong them."""
+        """Leaves the command at most these seconds. Earlier waits do not prolong them."""
         self._look()
         if now + seconds >= self._end + self.waited_seconds:
             return
@@ -50,7 +52,7 @@ class TimeLimit:
         self.deadline = min(self.deadline, now + seconds)
 
     def is_over(self) -> bool:
-        """Whether the command has to be ended."""
+        """Returns whether the command has to be ended."""
         if time.monotonic() < self.deadline:
             return False
         self._look()
@@ -63,9 +65,9 @@ class TimeLimit:
         since, self._looked = now - self._looked, now
         seen = {place: self._see(place, thread, since) for place, thread in look_at_threads().items()}
         before = self._seen
-        # They have waited before, and the command waits for them: they start it, and hear of its end.
+        # These two processes have waited before the command started. The command waits for them, because they start it and report its end.
         older = tuple(f"{pid}/" for pid in (os.getpid(), self._accounts.but))
-        # Without a look at the start it is not known what this process had waited by then. What it has since makes the first look late.
+        # Without a look at the start, it is unknown how long this process had waited before. Its waits since then delay the first look.
         added = 0.0 if before else max(0.0, now - self.deadline)
         for place, each in seen.items():
             if place in before:

@@ -1,18 +1,18 @@
-"""Which interpreters can be forked from one that has started outside of the sandbox (muster_zygote/warm_interpreters.py)."""
+"""Decides which interpreters can be forked from a warm one outside of the sandbox (muster_zygote/warm_interpreters.py)."""
 
 import os
 
 from muster_workspace.forked_program import ForkedProgram
 
 _PATH, _FLAGS = "/usr/bin/python3", ("-I",)
-# An interpreter that is isolated does not look at these when it starts, nor do its own modules: they can be set later.
+# Variables that neither an isolated interpreter nor its own modules read when they start, so they can be set later.
 _LATER = ("HOME", "PATH", "TMPDIR")
-# What decides its encodings, the first that there is.
+# Variables that decide its encodings. The first that is set counts.
 _LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
 
 
 def is_like_warm(path: str, program: ForkedProgram) -> bool:
-    """Whether a program's interpreter would be the same when it was forked from a warm one."""
+    """Returns whether a program's interpreter would be the same if it were forked from a warm one."""
     variables = dict(program.environment)
     locale = next((variables[name] for name in _LOCALE if name in variables), None)
     others = [name for name in variables if name not in (*_LATER, *_LOCALE) and not name.startswith("GIT_")]
@@ -20,6 +20,6 @@ def is_like_warm(path: str, program: ForkedProgram) -> bool:
 
 
 def describe_wanted(program: ForkedProgram) -> bytes:
-    """The request: the modules, two zeros, and the variables."""
+    """Builds the request: the modules, two NUL bytes, and the variables."""
     variables = [f"{name}={value}" for name, value in program.environment]
     return os.fsencode("\0".join(program.modules) + "\0\0" + "\0".join(variables))

@@ -1,7 +1,7 @@
-"""System calls that a command may not make: each is refused, and known by its number.
+"""Refuses system calls that a command may not make, and notes their numbers.
 
-The kernel asks here before it carries one out (seccomp_unotify(2)). All that the command starts has the same filter, and nothing takes it
-off.
+The kernel asks this process before it carries out such a call (seccomp_unotify(2)). All processes that the command starts have the same
+filter, and cannot remove it.
 """
 
 import array
@@ -25,7 +25,7 @@ _NUMBER_AT, _FIRST_ARGUMENT_AT, _ARGUMENT_BYTES = 0, 16, 8
 _SET_FILTER, _NEW_LISTENER = 1, 8
 _RECEIVE, _ANSWER = 0xC050_2100, 0xC018_2101
 _NOTICE_BYTES = 80
-# On x86-64, and on 64-bit ARM.
+# Numbers of system calls on x86-64 and on 64-bit ARM.
 _SECCOMP, _SENDMSG, _EXECVE = (317, 46, 59) if os.uname().machine == "x86_64" else (277, 211, 221)
 _SCM_RIGHTS = 1
 _PASS_SECONDS = 10.0
@@ -34,14 +34,14 @@ _Instruction = tuple[int, int, int, int]
 
 
 class Calls:
-    """What a command has called of what it may not, asked by the kernel at a descriptor."""
+    """Answers the kernel's questions on one descriptor, and keeps the numbers of the calls."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.numbers: set[int] = set()
 
     def answer(self) -> bool:
-        """Refuse the next call, and note it. False once no process is left that could make one."""
+        """Refuses the next call, and notes it. Returns False once no process is left that could make one."""
         waiting = select.poll()
         waiting.register(self.descriptor, select.POLLIN)
         events = waiting.poll(0)
@@ -50,7 +50,7 @@ class Calls:
         if not events[0][1] & select.POLLIN:
             return False
         notice = bytearray(_NOTICE_BYTES)
-        # The process has been killed meanwhile: its call was not made.
+        # The process was killed meanwhile, and its call was not made.
         with contextlib.suppress(FileNotFoundError):
             fcntl.ioctl(self.descriptor, _RECEIVE, notice)
             call, _, _, number = struct.unpack_from("QIIi", notice)
@@ -61,7 +61,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Watch:
-    """Prepared before the fork: the child installs the filter and becomes the command, and the parent answers."""
+    """A filter that is prepared before the fork. The child installs it and becomes the command, and the parent answers."""
 
     numbers: tuple[int, ...]
     ours: socket.socket
@@ -74,16 +74,16 @@ class Watch:
         return cls(tuple(numbers), ours, theirs)
 
     def accept(self) -> Calls | None:
-        """In the parent: take the descriptor from the child. None when the child could not make one."""
+        """Takes the descriptor from the child, in the parent. Returns None when the child could not make one."""
         self.theirs.close()
         with self.ours:
             _, descriptors, _, _ = socket.recv_fds(self.ours, 1, 1)
         return Calls(descriptors[0]) if descriptors else None
 
     def become(self, path: str, argv: list[str], environment: dict[str, str]) -> None:
-        """In the child: give the descriptor to the parent, and become the command. Raises OSError when that fails.
+        """Sends the descriptor to the parent, and becomes the command, in the child. Raises OSError when that fails.
 
-        Both calls are made with arguments at an address that only this process knows: the filter lets these through, also where the command
+        Both calls have arguments at an address that only this process knows. The filter allows them for that address, also if the command
         may make neither.
         """
         secret = mmap.mmap(-1, mmap.PAGESIZE)
@@ -111,7 +111,7 @@ class _Filter(ctypes.Structure):
 
 
 class _Message:
-    """A message of one byte with a descriptor, as sendmsg(2) takes it, in memory that is given."""
+    """A message of one byte with a descriptor, laid out for sendmsg(2) in the given memory."""
 
     def __init__(self, memory: mmap.mmap, address: int) -> None:
         self._memory = memory
@@ -131,7 +131,7 @@ def _make_pointers(texts: list[bytes]) -> "ctypes.Array[ctypes.c_char_p]":
 
 
 def _program(numbers: tuple[int, ...], let_through: dict[int, tuple[int, int]]) -> _Filter:
-    """Asks for each of the numbers, but for a call whose argument is the address beside its number."""
+    """Builds a filter that asks for each of the numbers, except for a call whose argument is the address given for its number."""
     instructions: list[_Instruction] = [(_LOAD_WORD, 0, 0, _NUMBER_AT)]
     for number in numbers:
         decided = [*_unless(*let_through[number]), (_RETURN, 0, 0, _ASK)] if number in let_through else [(_RETURN, 0, 0, _ASK)]

@@ -1,4 +1,4 @@
-"""How a process learns that its children have ended."""
+"""Learns that child processes have ended."""
 
 import os
 import resource
@@ -10,7 +10,7 @@ from muster_zygote.envelope import Message
 
 
 def wake_on_child() -> socket.socket:
-    """A socket that can be read whenever a child has ended."""
+    """Returns a socket that becomes readable whenever a child has ended."""
     woken, waker = socket.socketpair()
     woken.setblocking(False)
     waker.setblocking(False)
@@ -20,7 +20,7 @@ def wake_on_child() -> socket.socket:
 
 
 def reap_children() -> Iterator[tuple[int, int, resource.struct_rusage]]:
-    """The children that have ended: process id, status, and what each has used."""
+    """Reaps the children that have ended. Yields process id, status, and the resources that each has used."""
     while True:
         try:
             pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -32,7 +32,7 @@ def reap_children() -> Iterator[tuple[int, int, resource.struct_rusage]]:
 
 
 def end_message(sandbox: str, status: int, usage: resource.struct_rusage) -> Message:
-    """The message to Muster about the end of a sandbox's program."""
+    """Builds the message to Muster about the end of a sandbox's program."""
     seconds = usage.ru_utime + usage.ru_stime
     ended: Message = {"type": "ended", "sandbox": sandbox, "cpu_seconds": seconds, "peak_memory_bytes": usage.ru_maxrss * 1024}
     if os.WIFSIGNALED(status):

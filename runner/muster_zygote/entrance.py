@@ -1,6 +1,6 @@
-"""The way into the namespaces of a sandbox: files that the warden opens and an image is sent.
+"""Opens the namespaces of a sandbox: the warden opens the files, and sends them to an image, which enters.
 
-An image cannot open them itself, as the sandbox's first process has more privileges than it.
+An image cannot open them itself, because the sandbox's first process has more privileges than the image.
 """
 
 import os
@@ -20,14 +20,14 @@ _NAMES = {
 
 
 def list_namespaces(settings: Settings) -> tuple[Namespace, ...]:
-    """The namespaces of a sandbox, in their order of entry. The user namespace is last: from it, no other can be entered."""
+    """Lists the namespaces of a sandbox in the order of entry. The user namespace is last: from inside it no other can be entered."""
     shared = Namespace.NETWORK if settings.host_network else Namespace(0)
     private = Namespace.PID | PRIVATE_NAMESPACES | Namespace.NETWORK | Namespace.USER
     return tuple(each for each in _NAMES if each in private & ~shared)
 
 
 def open_entrance(pid: int, settings: Settings) -> list[int]:
-    """@param pid: of a sandbox's first process. @returns a descriptor for each. @raises OSError with none of them left open."""
+    """Opens the namespaces. @param pid: the sandbox's first process. @returns their descriptors. @raises OSError and leaves none open."""
     descriptors: list[int] = []
     try:
         for namespace in list_namespaces(settings):

@@ -1,4 +1,4 @@
-"""Messages between the warden and its images: small JSON objects over a socket that keeps their bounds, descriptors beside them."""
+"""Messages between the warden and its images: small JSON objects with descriptors, on a socket that preserves message boundaries."""
 
 import json
 import os
@@ -16,7 +16,7 @@ Message = dict[str, Any]
 
 
 def receive(channel: socket.socket) -> tuple[Message, list[int]] | None:
-    """The next message with the descriptors that came along; None when the other side is gone."""
+    """Returns the next message with its descriptors; None when the other side is gone."""
     data, descriptors, _flags, _address = socket.recv_fds(channel, MAX_BYTES, MAX_DESCRIPTORS)
     if not data:
         return None
@@ -25,14 +25,14 @@ def receive(channel: socket.socket) -> tuple[Message, list[int]] | None:
 
 
 def send(channel: socket.socket, message: Message, descriptors: Sequence[int] = (), flags: int = 0) -> None:
-    """@param flags: the MSG_… flags of send(2)."""
-    # Not socket.send_fds, which takes flags and, in Python 3.11, leaves them out.
+    """Sends a message. @param flags: the MSG_… flags of send(2)."""
+    # socket.send_fds is not used, because it ignores its flags in Python 3.11.
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", descriptors))] if descriptors else []
     channel.sendmsg([json.dumps(message).encode()], rights, flags)
 
 
 def fits(message: Message) -> bool:
-    """Whether the other side takes it as a whole."""
+    """Returns whether the message is small enough to be received whole."""
     return len(json.dumps(message).encode()) <= MAX_BYTES
 
 
@@ -45,7 +45,7 @@ def close_all(descriptors: Sequence[int]) -> None:
 class Outbox:
     """Sends without ever waiting for the other side, which may itself be waiting to send.
 
-    It holds one message for each sandbox at most, so the number of sandboxes bounds it. Descriptors are closed once they are sent.
+    It holds at most one message for each sandbox, so the number of sandboxes bounds it. It closes descriptors after they are sent.
     """
 
     channel: socket.socket
@@ -59,7 +59,7 @@ class Outbox:
         self._waiting.append((message, descriptors))
 
     def flush(self) -> bool:
-        """@returns whether all is sent."""
+        """Sends as much as possible. @returns whether everything is sent."""
         while self._waiting:
             message, descriptors = self._waiting[0]
             try:
@@ -71,7 +71,7 @@ class Outbox:
         return True
 
     def close(self) -> None:
-        """Closes the channel, and the descriptors of what was not sent."""
+        """Closes the channel, and the descriptors of unsent messages."""
         self.channel.close()
         while self._waiting:
             close_all(self._waiting.popleft()[1])

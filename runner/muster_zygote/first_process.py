@@ -13,32 +13,36 @@ from muster_zygote.linux import Argument, Call, close_file, close_others, fork, 
 from muster_zygote.native_program import NAME_BYTES, NONE_FAILED, REPORT, REPORTED, build_native_program, is_known_machine
 
 READ_REPORTS = 1024
-# Since Linux 6.3, where a machine may require that executable memory is declared.
+# A flag since Linux 6.3, on which a machine may require that executable memory is declared.
 MFD_EXEC = 0x10
-# What distinguishes them is below.
+# The number of serial numbers: as many as NAME_BYTES digits can express.
 SERIALS = 10**NAME_BYTES
-# What a fork of the warden becomes. Does nothing for 68 years.
+# The program that a fork of the warden becomes. It does nothing for 68 years.
 SLEEP = ("/bin/sleep", str(2**31 - 1))
 
 
 @dataclass(frozen=True)
 class Report:
-    """How the calls went."""
+    """The result of a first process's system calls."""
 
-    """What the process was started with."""
+    # The number with which the process was started.
     serial: int
-    """What went wrong, if anything did."""
+    # The problem, or None.
     problem: str | None
 
 
 class FirstProcess(Protocol):
-    """The same calls each time, with another word in the place of Argument(1). It reports on descriptor 0, which is then closed."""
+    """Starts processes that make the same calls, with another word in place of Argument(1). Each reports on descriptor 0, and then closes
+    it.
+    """
 
     def start(self, serial: int, word: str) -> int:
-        """@param serial: below SERIALS. @returns its process id, at once. @raises OSError when there can be no further process."""
+        """Starts one. @param serial: below SERIALS. @returns its process id, without waiting. @raises OSError when no further process is
+        possible.
+        """
 
     def close(self) -> None:
-        """Free what it holds. No process can be started afterwards."""
+        """Frees its resources. No process can be started afterwards."""
 
 
 class FirstProcesses:
@@ -46,17 +50,17 @@ class FirstProcesses:
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self._calls = tuple(calls)
-        """Can be read when some have reported. Who reports waits for room."""
+        """Becomes readable when a process has reported. A process waits if the pipe is full."""
         self.descriptor, self._report = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.descriptor, False)
         self._kind: FirstProcess = (Spawned if is_known_machine() and can_spawn() else Forked)(self._calls, self._report)
 
     def start(self, serial: int, word: str) -> int:
-        """See FirstProcess.start."""
+        """Does the same as FirstProcess.start."""
         return self._kind.start(serial, word)
 
     def reports(self) -> list[Report]:
-        """The reports that have arrived. Each is written by one call, so none arrives in parts."""
+        """Returns the reports that have arrived. Each is written by one call, so none arrives in parts."""
         try:
             content = os.read(self.descriptor, READ_REPORTS * REPORTED.size)
         except BlockingIOError:
@@ -64,7 +68,7 @@ class FirstProcesses:
         return [Report(int(name), self._describe_problem(result, position)) for name, result, position in REPORTED.iter_unpack(content)]
 
     def close(self) -> None:
-        """Free what it holds. Processes that have been started continue."""
+        """Frees its resources. Processes that have been started continue."""
         self._kind.close()
         os.close(self.descriptor)
         os.close(self._report)
@@ -74,7 +78,7 @@ class FirstProcesses:
 
 
 class Spawned:
-    """A program of its own. It shares no memory with the warden, which copies none for it."""
+    """Starts a program, without sharing or copying the warden's memory."""
 
     def __init__(self, calls: Sequence[Call], report: int) -> None:
         self._program = seal(build_native_program(calls))
@@ -92,7 +96,7 @@ class Spawned:
 
 
 class Forked:
-    """A fork of the warden, where Spawned has no instructions for the processor or may not be executed."""
+    """Forks the warden, where Spawned has no instructions for the processor or may not be executed."""
 
     def __init__(self, calls: Sequence[Call], report: int) -> None:
         self._calls = calls
@@ -109,7 +113,7 @@ class Forked:
         return pid
 
     def close(self) -> None:
-        """Does nothing: it holds nothing."""
+        """Does nothing, because it holds no resources."""
 
     def _become(self, name: bytes, calls: Sequence[Call]) -> NoReturn:
         os.dup2(self._report, REPORT)
@@ -124,7 +128,7 @@ class Forked:
         if position != NONE_FAILED:
             os._exit(1)
         os.close(REPORT)
-        # What it knows, and two megabytes of its own, it need not keep.
+        # Frees the copy of the warden's data, and two megabytes of memory.
         with contextlib.suppress(OSError):
             os.execve(SLEEP[0], SLEEP, {})
         while True:
@@ -132,11 +136,13 @@ class Forked:
 
 
 def can_spawn() -> bool:
-    """Tries it: a machine may forbid to execute what is only in memory, or not know a call that every program begins with."""
+    """Tries it once: a machine may forbid to execute files that are only in memory, or may lack a system call that every program begins
+    with.
+    """
     reading, writing = os.pipe2(os.O_CLOEXEC)
     os.set_blocking(reading, False)
     try:
-        # The second call fails, and that is what it has to report.
+        # The second call fails, and the report must say so.
         trial = Spawned((close_others(REPORT + 1), close_file(REPORT + 1)), writing)
         try:
             os.waitpid(trial.start(0, ""), 0)
@@ -159,7 +165,7 @@ def name_of(serial: int) -> str:
 
 
 def seal(program: bytes) -> int:
-    """A file in memory that is sealed against changes."""
+    """Makes a file in memory that is sealed against changes."""
     flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
     try:
         descriptor = os.memfd_create("walls", flags | MFD_EXEC)

@@ -1,6 +1,6 @@
-"""Has the kernel hold what is loaded in huge pages.
+"""Has the kernel keep loaded data in huge pages.
 
-Forking and ending a process costs a look at every entry of its page tables, and they are memory, too: for a gigabyte in small pages that
+To fork and to end a process, the kernel visits every entry of its page tables, which also take memory. For a gigabyte in small pages, that
 is milliseconds and two megabytes for each sandbox.
 """
 
@@ -13,19 +13,21 @@ from pathlib import Path
 from muster_zygote.linux import libc
 
 HUGE_PAGE = 2 << 20
-# In bytes. Smaller ones hold what each child writes on: of those it is to copy small pages.
+# In bytes. Children write to smaller regions, and should copy small pages of them.
 LARGE_REGION = 32 << 20
-# A library fills memory as soon as it has it. Memory that it fills between two looks becomes huge pages afterwards, by a copy.
+# A library fills memory as soon as it gets it. Memory that it fills between two looks is copied to huge pages afterwards.
 LOOK_SECONDS = 0.01
-# Advice of madvise(2); the second since Linux 6.1.
+# Advice of madvise(2). The second exists since Linux 6.1.
 _MADV_HUGEPAGE, _MADV_COLLAPSE = 14, 25
 
 
 @contextmanager
 def huge_pages() -> Iterator[None]:
-    """For large regions of this process's own memory that are filled within. What the kernel does not do stays as it was.
+    """Puts large regions of this process's own memory that are filled in the block into huge pages. Where the kernel does not, they stay
+    unchanged.
 
-    The regions are a library's, which asks for small pages. So a thread looks for new ones while they are filled; it is gone afterwards.
+    Libraries allocate the regions, and do not request huge pages. So a thread looks for new regions while they are filled. It ends with the
+    block.
     """
     filled = threading.Event()
     thread = threading.Thread(target=_watch, args=(filled,))
@@ -51,12 +53,12 @@ def _watch(filled: threading.Event) -> None:
 
 
 def _advise(start: int, length: int, advice: int) -> None:
-    """The kernel need not take the advice."""
+    """Advises the kernel, which need not follow."""
     libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), advice)
 
 
 def list_large_regions() -> list[tuple[int, int]]:
-    """Where they begin and end."""
+    """Returns the beginning and the end of each."""
     found: list[tuple[int, int]] = []
     for line in Path("/proc/self/maps").read_text().splitlines():
         addresses, permissions, _offset, _device, inode, *_name = line.split()

@@ -1,4 +1,4 @@
-"""A zygote: a process that holds what has been imported and loaded, and forks programs that have it, too."""
+"""A zygote: a process that has imported and loaded what programs need, and forks the programs."""
 
 import contextlib
 import os
@@ -26,19 +26,19 @@ from muster_zygote.settings import Settings
 
 @dataclass
 class Image:
-    """One zygote. Its programs are its children: it alone learns how they end."""
+    """One zygote. Its programs are its children, so only it learns how they end."""
 
     channel: socket.socket
     settings: Settings
 
     def prepare(self, work: Callable[[], list[Message]]) -> NoReturn:
-        """Prepares what its programs need, then serves; reports to the warden what cannot be prepared.
+        """Prepares what its programs need, then serves. Reports to the warden what cannot be prepared.
 
         @param work: returns the report on the policies that it has loaded.
         """
         keep_only(self.channel.fileno())
         try:
-            # What is mounted here is seen neither by the warden nor by the sandboxes to come.
+            # In a mount namespace of its own, so that neither the warden nor later sandboxes see what is mounted here.
             make(unshare(Namespace.MOUNT))
             policies = work()
             flush_prints()
@@ -49,7 +49,7 @@ class Image:
         self._serve(policies)
 
     def prepare_base(self) -> NoReturn:
-        """Gives up the warden's privileges, then prepares what all further images are forked from."""
+        """Drops the warden's privileges, then prepares the process from which all further images are forked."""
 
         def work() -> list[Message]:
             give_up_privileges(self.settings)
@@ -58,7 +58,7 @@ class Image:
         self.prepare(work)
 
     def _serve(self, policies: list[Message]) -> NoReturn:
-        """Forks programs until the warden is gone, and with it everything of its pid namespace."""
+        """Forks programs until the warden is gone, with which all processes of its pid namespace end."""
         self._confinement = Confinement(self.settings)
         self._home = enter(os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC), Namespace.PID)
         self._programs: dict[int, str] = {}
@@ -95,7 +95,7 @@ class Image:
         try:
             pid = self._fork_behind(processes)
         except OSError as error:
-            # The walls may have fallen: the sandbox was killed meanwhile.
+            # The sandbox may have been killed meanwhile, and its namespaces with it.
             send(self.channel, {"type": "unforked", "sandbox": sandbox, "message": str(error)})
             return
         if pid == 0:
@@ -104,7 +104,7 @@ class Image:
         make(self._home)
 
     def _fork_behind(self, processes: int) -> int:
-        """As fork, but the child is in this pid namespace; so would be the next one."""
+        """Forks a child in this pid namespace. Further children would be in it, too."""
         make(enter(processes, Namespace.PID))
         try:
             return os.fork()
@@ -113,14 +113,14 @@ class Image:
             raise
 
     def _fork_image(self, message: Message, channel: int) -> None:
-        """Forks a further image, which has all of this one and the policies of the message."""
+        """Forks a further image, which has everything of this one and the policies of the message."""
         if os.fork() != 0:
             return
         further = Image(socket.socket(fileno=channel), self.settings)
         further.prepare(lambda: preload(message["policies"], message["code"]))
 
     def _become(self, sandbox: str, command: list[str], has_line: bool, rest: list[int]) -> NoReturn:
-        """In the forked process. It never comes back: whatever happens, the process ends here."""
+        """Runs in the forked process. It never returns: the process ends here in any case."""
         try:
             ways = len(list_namespaces(self.settings)) - 1
             entrance, (stdin, stdout, stderr, *cgroups) = rest[:ways], rest[ways:]
@@ -142,7 +142,7 @@ class Image:
 
 
 def give_up_privileges(settings: Settings) -> None:
-    """Keep only the privileges that an image needs to enter the namespaces of sandboxes. A program that takes an image over has no others.
+    """Keeps only the privileges that an image needs to enter the namespaces of sandboxes. A program that takes an image over has no others.
 
     @raises OSError
     """
@@ -151,9 +151,9 @@ def give_up_privileges(settings: Settings) -> None:
 
 
 def import_and_rehearse(modules: tuple[str, ...]) -> list[Message]:
-    """@returns nothing, as no policy is loaded. @raises whatever a module raises that cannot be imported."""
+    """Imports the modules, and rehearses. @returns nothing, because no policy is loaded. @raises whatever a module raises."""
     import_all(modules)
-    # The rehearsal's policy is a file of safetensors, which an interpreter need not have that plays other policies.
+    # The rehearsal's policy is a safetensors file. An interpreter for other policies need not have the library.
     if "muster_runner.session" in modules and find_spec("safetensors") is not None:
         from muster_runner.rehearsal import rehearse
 
@@ -162,7 +162,7 @@ def import_and_rehearse(modules: tuple[str, ...]) -> list[Message]:
 
 
 def preload(policies: list[Message], code: list[Message]) -> list[Message]:
-    """@returns what each policy took. @raises Refusal when one of them cannot be loaded."""
+    """Loads policies and code. @returns the cost of each policy. @raises Refusal when one cannot be loaded."""
     from muster_runner.preloaded import preload_code, preload_policy
 
     for suite in code:
@@ -176,7 +176,7 @@ def preload(policies: list[Message], code: list[Message]) -> list[Message]:
 
 
 def flush_prints() -> None:
-    """Writes what modules have printed: a buffer that is copied by a fork would be printed by every program again."""
+    """Flushes what modules have printed. Every forked program would print a buffer again that it gets as a copy."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
@@ -184,6 +184,6 @@ def flush_prints() -> None:
 
 
 def keep_only(descriptor: int) -> None:
-    """Closes what belongs to the process that this one was forked from."""
+    """Closes the descriptors of the process from which this one was forked."""
     os.closerange(3, descriptor)
     close_from(descriptor + 1)

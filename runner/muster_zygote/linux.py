@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import IntFlag
 from typing import Any, NamedTuple
 
-# PyDLL holds the interpreter's lock: these calls change the process as a whole and return at once.
+# PyDLL keeps the interpreter's lock: these calls change the whole process, and return at once.
 libc = ctypes.PyDLL(None, use_errno=True)
 # Argument types that differ from int: pointers and 64-bit values, which int would truncate.
 libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
@@ -65,7 +65,7 @@ class Call(NamedTuple):
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-    """Numbers, and bytes for pointers. Only calls that `make` does not get may contain an Argument."""
+    """Numbers, and bytes for pointers. Calls for `make` contain no Argument."""
     what: str
 
 
@@ -78,7 +78,7 @@ def make(*calls: Call) -> None:
 
 
 def fork() -> int:
-    """Like os.fork, but without the hooks of Python's modules, because the child soon becomes another program.
+    """Forks as os.fork does, but without the hooks of Python's modules, because the child soon becomes another program.
 
     The hooks would take most of the child's time and memory.
     """
@@ -103,7 +103,7 @@ def mount(source: str | Argument | None, target: str, kind: str | None, flags: M
 
 
 def unmount(target: str) -> Call:
-    """Detaches it at once, even while it is in use."""
+    """Detaches a mount at once, even while it is in use."""
     return Call(libc.umount2, (_encode_text(target), _MNT_DETACH), f"umount {target}")
 
 
@@ -116,7 +116,7 @@ def change_directory(path: str) -> Call:
 
 
 def open_file(path: str, flags: int, mode: int = 0) -> Call:
-    """The file gets the lowest free descriptor. The calls that follow rely on that."""
+    """Opens a file with the lowest free descriptor. The calls that follow rely on that."""
     return Call(libc.open, (os.fsencode(path), flags | os.O_CLOEXEC, mode), f"open {path}")
 
 
@@ -145,7 +145,7 @@ def close_range(lowest: int, _highest: int, _flags: int) -> int:
 
 
 def write_file(path: str, text: str, free: int) -> tuple[Call, ...]:
-    """@param path: a relative path starts at the process's directory when it makes the calls.
+    """Writes a file. @param path: a relative path starts at the directory that the process has when it makes the calls.
 
     @param free: the lowest descriptor that is free then.
     """
@@ -159,7 +159,7 @@ def set_host_name(name: str) -> Call:
 
 
 def raise_loopback(free: int) -> tuple[Call, ...]:
-    """@param free: the lowest descriptor that is free when the calls are made."""
+    """Starts the loopback interface. @param free: the lowest descriptor that is free when the calls are made."""
     request = struct.pack("16sh22x", b"lo", _IFF_UP_AND_RUNNING)
     what = "raise lo"
     return (Call(libc.socket, (_AF_INET, _SOCK_DGRAM, 0), what), Call(libc.ioctl, (free, _SIOCSIFFLAGS, request), what), close_file(free))
@@ -174,7 +174,7 @@ def new_session() -> Call:
 
 
 def name_process(name: str) -> Call:
-    """Sets the name in the process table, of at most fifteen bytes."""
+    """Sets the name in the process table, which has at most fifteen bytes."""
     return Call(libc.prctl, (_PR_SET_NAME, name.encode(), 0, 0, 0), "PR_SET_NAME")
 
 

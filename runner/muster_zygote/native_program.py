@@ -1,7 +1,8 @@
-"""Makes a program, in the processor's own instructions, out of a list of system calls.
+"""Builds a program of machine instructions from a list of system calls.
 
-It makes them one after the other, reports their results, and then sleeps without end. A process that runs it has four pages of memory
-and needs no library. One that is forked from Python to make the same calls copies some 150 pages, and has its parent copy 250.
+The program makes the calls one after the other, reports their results, and then sleeps for ever. A process that runs it has four pages of
+memory and needs no library. A process that is forked from Python to make the same calls copies some 150 pages, and makes its parent copy
+250.
 """
 
 import platform
@@ -13,11 +14,11 @@ from typing import Any
 from muster_zygote.linux import Argument, Call
 from muster_zygote.seccomp import FilterProgram
 
-# The only descriptor that it has: it reports the results of the calls there.
+# The program's only descriptor: it reports the results of the calls there.
 REPORT = 0
-# The first word of its command line names it; messages show so many bytes of it.
+# The first word of its command line is its name. Messages show this many bytes of it.
 NAME_BYTES = 8
-# Its name; the result of the last call, an error as a negative number; the position of that call, or NONE_FAILED.
+# The program's name; the result of the last call, an error as a negative number; the position of that call, or NONE_FAILED.
 REPORTED = struct.Struct("=8sqi4x")
 NONE_FAILED = -1
 
@@ -53,9 +54,9 @@ _REGISTERS = (
     (b"\x49\xba", b"\x4c\x8b\x94\x24"),  # r10
     (b"\x49\xb8", b"\x4c\x8b\x84\x24"),  # r8
 )
-# eax: which system call.
+# eax: the number of the system call.
 _LOAD_NUMBER = b"\xb8"
-# ebx: which of the calls this is.
+# ebx: the position of the call.
 _LOAD_POSITION = b"\xbb"
 _SYSTEM_CALL = bytes.fromhex(
     "0f05"  # syscall
@@ -93,23 +94,24 @@ _TELL_AND_STAY = bytes.fromhex(
 )
 
 _MACHINE_X86_64 = 62
-# Where it is loaded: anywhere that is not taken.
+# The address at which it is loaded. Any free address serves.
 _ADDRESS = 0x40_0000
 _HEADER_BYTES, _SEGMENT_BYTES, _PAGE_BYTES = 64, 56, 4096
 _START = _ADDRESS + _HEADER_BYTES + _SEGMENT_BYTES
 
 
 def is_known_machine() -> bool:
-    """Whether there are instructions for this processor."""
+    """Returns whether there are instructions for this processor."""
     return platform.machine() == "x86_64"
 
 
 def build_native_program(calls: Sequence[Call]) -> bytes:
-    """An executable, as elf(5) has it. Started with its name and, from position 1 on, the words that stand for Arguments.
+    """Builds an executable (elf(5)). Its command line is its name and, from position 1 on, the words that replace Arguments.
 
-    @raises KeyError for a call that it has no number of.
+    @raises KeyError for a call without a known number.
     """
-    # Instructions do not grow with the addresses in them; so where the data begin is known once they have been written for any.
+    # The length of the instructions does not depend on the addresses in them. So a first pass with any addresses shows where the data
+    # begin.
     length = len(_assemble_all(calls, _Data(0)))
     data = _Data(_START + length)
     return _build_executable(_assemble_all(calls, data) + bytes(data.content))
@@ -117,13 +119,13 @@ def build_native_program(calls: Sequence[Call]) -> bytes:
 
 @dataclass
 class _Data:
-    """The data that arguments of calls point at. It follows the instructions."""
+    """The data to which arguments of calls point. It follows the instructions."""
 
     address: int
     content: bytearray = field(default_factory=bytearray)
 
     def add(self, content: bytes) -> int:
-        """@returns its address."""
+        """Appends data. @returns its address."""
         address = self.address + len(self.content)
         self.content += content
         return address
@@ -147,11 +149,11 @@ def _assemble_call(position: int, call: Call, data: _Data) -> bytes:
 
 
 def _as_kernel_has_it(call: Call) -> tuple[int, tuple[Any, ...]]:
-    """The library's functions have the kernel's arguments, but for this one."""
+    """Returns the kernel's number and arguments of a call. They differ from the library's only for `signal`."""
     name = call.function.__name__
     if name == "signal":
         signal, handler = call.arguments
-        # struct kernel_sigaction: the handler, flags, what returns from it, an empty set of signals.
+        # struct kernel_sigaction: the handler, flags, the function that returns from the handler, an empty set of signals.
         return _RT_SIGACTION, (signal, struct.pack("=4Q", handler, 0, 0, 0), None, _SIGNAL_SET_BYTES)
     return _NUMBERS[name], call.arguments
 
@@ -160,7 +162,7 @@ def _load(register: tuple[bytes, bytes], argument: Any, data: _Data) -> bytes:
     number, word = register
     match argument:
         case Argument(position):
-            # The stack begins with how many there are.
+            # The stack begins with the number of words.
             return word + struct.pack("=I", 8 * (1 + position))
         case FilterProgram():
             value = data.add(struct.pack("=HxxxxxxQ", len(argument), data.add(argument.instructions)))
@@ -175,10 +177,10 @@ def _load(register: tuple[bytes, bytes], argument: Any, data: _Data) -> bytes:
 
 def _build_executable(content: bytes) -> bytes:
     size = _HEADER_BYTES + _SEGMENT_BYTES + len(content)
-    # 64 bits, little-endian, version 1; a program that is not to be moved.
+    # 64 bits, little-endian, version 1; not relocatable.
     kind = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
     header = kind + struct.pack(
         "<HHIQQQIHHHHHH", 2, _MACHINE_X86_64, 1, _START, _HEADER_BYTES, 0, 0, _HEADER_BYTES, _SEGMENT_BYTES, 1, 0, 0, 0
     )
-    # To be loaded; to be read and executed.
+    # One segment to load, readable and executable.
     return header + struct.pack("<IIQQQQQQ", 1, 5, 0, _ADDRESS, _ADDRESS, size, size, _PAGE_BYTES) + content

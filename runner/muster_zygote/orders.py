@@ -10,7 +10,7 @@ READ_BYTES = 256 * 1024
 
 
 class Orders:
-    """Takes descriptors 0 and 1 for itself: what anything else prints goes to the error output."""
+    """Takes over descriptors 0 and 1, so that other output goes to the error output."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -23,10 +23,8 @@ class Orders:
         os.dup2(2, 1)
 
     def first(self) -> Object:
-        """Waits for one order, and takes nothing of what follows: that must not be in the memory of a process that is forked before it is
-        obeyed.
-
-        @raises EOFError when none comes, FieldError when it is none.
+        """Waits for the first order, and reads nothing after it: later orders contain secrets that must not be in the memory of the
+        processes that are forked before.
         """
         line = bytearray()
         while (byte := os.read(self.descriptor, 1)) != b"\n":
@@ -37,7 +35,7 @@ class Orders:
         return parse_object(bytes(line), "the order")
 
     def arrived(self) -> list[Object]:
-        """The orders that one read brings. To be called when there is something to be read."""
+        """Returns the orders that one read brings. Call it when there is something to read."""
         chunk = os.read(self.descriptor, READ_BYTES)
         if not chunk:
             self.ended = True
@@ -46,7 +44,7 @@ class Orders:
         return [parse_object(line, "the order") for line in lines]
 
     def send(self, message: Message) -> None:
-        """Waits until Muster, which always reads, has room for it."""
+        """Sends a message. Waits until Muster, which always reads, has room for it."""
         rest = memoryview(json.dumps(message).encode() + b"\n")
         while rest:
             rest = rest[os.write(self._output, rest) :]

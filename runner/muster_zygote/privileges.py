@@ -18,12 +18,12 @@ _CAP_SYS_CHROOT, _CAP_SYS_ADMIN, _CAP_WAKE_ALARM = 18, 21, 35
 
 
 def leave_groups() -> Call:
-    """Must be called before the user changes, because it takes a privilege."""
+    """Drops all supplementary groups. Call it before the user changes, because it requires a privilege."""
     return Call(libc.setgroups, (0, None), "setgroups")
 
 
 def become_user(number: int) -> tuple[Call, ...]:
-    """Becomes the user and the group of this number. Processes of that user may still read this one's memory, as before."""
+    """Becomes the user and the group of this number. Processes of that user may still read this one's memory."""
     return (
         Call(libc.setresgid, (number, number, number), "setresgid"),
         Call(libc.setresuid, (number, number, number), "setresuid"),
@@ -43,7 +43,7 @@ def keep_capabilities_to_enter() -> Call:
 
 
 def hand_down_capabilities_to_enter(other_user: tuple[Call, ...]) -> tuple[Call, ...]:
-    """Passes these two on to the next program that is executed, which has them as any user and can gain no others."""
+    """Passes these two capabilities on to the next program that is executed. It has them as any user, and can gain no others."""
     kept = (_CAP_SYS_CHROOT, _CAP_SYS_ADMIN)
     bits = sum(1 << each for each in kept)
     others = (each for each in range(read_last_capability() + 1) if each not in kept)
@@ -56,7 +56,7 @@ def hand_down_capabilities_to_enter(other_user: tuple[Call, ...]) -> tuple[Call,
 
 
 def read_last_capability() -> int:
-    """The highest capability that the kernel knows."""
+    """Returns the number of the kernel's highest capability."""
     return int(Path("/proc/sys/kernel/cap_last_cap").read_text())
 
 

@@ -1,4 +1,4 @@
-"""The program of a sandbox, in the process that was forked for it."""
+"""Runs the program of a sandbox, in the process that was forked for it."""
 
 import atexit
 import contextlib
@@ -18,31 +18,30 @@ from muster_zygote.privileges import drop_capabilities, forbid_new_privileges
 from muster_zygote.seccomp import install_filter
 from muster_zygote.settings import Settings
 
-# What a shell says of a program that it does not find, and of one that it may not run.
+# Exit codes as in a shell: for a program that is not found, and for one that may not be executed.
 EXIT_NOT_FOUND = 127
 EXIT_NOT_EXECUTABLE = 126
-# Where a program finds its line to the one that it is joined to.
+# The descriptor on which a program finds its connection to the program that it is joined to.
 LINE = 3
 
 
 class Confinement:
-    """How a forked process gets behind the walls of its sandbox, worked out once."""
+    """Moves a forked process into its sandbox. What all processes share is prepared once."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        # It has been forked in the first one.
+        # The process is forked inside the pid namespace, so it enters the others only.
         _processes, *self._namespaces, self._users = list_namespaces(settings)
-        # From the groups that it is in by then; so it does not see what they are called.
+        # The cgroup namespace is made after the process has joined its groups. They are its roots, so their names are hidden.
         self._own_cgroups = unshare(Namespace.CGROUP)
         self._home, self._session = change_directory("/tmp"), new_session()
         self._confinement = (*drop_capabilities(), forbid_new_privileges(), install_filter(settings.filter))
 
     def enter(self, entrance: list[int], streams: tuple[int, int, int], cgroups: list[int]) -> None:
-        """What has been opened before is not to be had any more afterwards, but for descriptors 0, 1 and 2.
+        """Enters the sandbox, and gives up all access to what was open before, except descriptors 0, 1 and 2.
 
-        @param entrance: descriptors of the sandbox's namespaces, but for the first, which is that of its processes.
-        @param cgroups: open cgroup.procs files, one in each hierarchy. Only the program is in them: what holds the walls does nothing.
-        @raises OSError
+        @param entrance: descriptors of the sandbox's namespaces, without the pid namespace. @param cgroups: open cgroup.procs files, one in
+        each hierarchy. Only the program joins the groups, because the sandbox's first process does nothing. @raises OSError
         """
         for descriptor in cgroups:
             os.write(descriptor, b"0")
@@ -71,9 +70,9 @@ class Confinement:
 
 
 def forget_the_past(line: int | None = None) -> None:
-    """What the image did and knew is not this program's: its signals, its descriptors, its random numbers and keys.
+    """Resets what the process has from its image: signals, descriptors, random numbers and keys.
 
-    @param line: a descriptor that is the program's as LINE from here on.
+    @param line: a descriptor that becomes LINE.
     """
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
@@ -87,20 +86,20 @@ def forget_the_past(line: int | None = None) -> None:
         close_from(LINE + 1)
     random.seed()
     if (numpy := sys.modules.get("numpy")) is not None:
-        # Of one number: without any, NumPy takes ten times as long over it, and memory with it.
+        # NumPy gets one number as its seed: without a seed, it takes ten times as long, and more memory.
         numpy.random.seed(int.from_bytes(os.urandom(4)))
     if (torch := sys.modules.get("torch")) is not None:
         torch.seed()
     if (multiprocessing := sys.modules.get("multiprocessing")) is not None:
-        # By this key processes trust each other, over the network too, which sandboxes may share.
+        # Processes that have this key trust each other, also over the network, which sandboxes may share.
         multiprocessing.current_process().authkey = os.urandom(32)
 
 
 def run(command: tuple[str, ...]) -> NoReturn:
-    """Runs the command and ends the process with it.
+    """Runs the command, and ends the process with it.
 
-    This interpreter's own programs (`python -I PATH …` and `python -I -c SOURCE …`) run right here, with all that has been
-    imported. Anything else replaces the process.
+    Programs of this interpreter (`python -I PATH …` and `python -I -c SOURCE …`) run in this process, with everything that has been
+    imported. Any other command replaces the process.
     """
     own = _parse_own_program(command)
     if own is None:
@@ -109,7 +108,7 @@ def run(command: tuple[str, ...]) -> NoReturn:
 
 
 def prepare(command: tuple[str, ...]) -> None:
-    """Does in the image what need not be done in every program that is forked from it."""
+    """Does in the image what all programs that are forked from it share."""
     own = _parse_own_program(command)
     if own is not None:
         own.prepare()
@@ -132,7 +131,7 @@ class OwnProgram:
         self._arguments = arguments
 
     def prepare(self) -> None:
-        """Ignores errors in the program's file, because the program reports them when it starts."""
+        """Compiles the program. Ignores errors in its file, because the program reports them when it starts."""
         if self._path is not None:
             with contextlib.suppress(OSError, SyntaxError, ValueError):
                 main_of(self._path)
@@ -153,9 +152,9 @@ class OwnProgram:
 
 @cache
 def main_of(path: str) -> tuple[str, types.CodeType]:
-    """The file that `python PATH` runs, and what it says. An image has it compiled before the first program is forked.
+    """Returns the file that `python PATH` runs, and its code. An image compiles it before the first program is forked.
 
-    @raises OSError, SyntaxError; ValueError from an older Python that finds a null byte
+    @raises OSError, SyntaxError; ValueError from an older Python for a file with a null byte
     """
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path  # noqa: PTH112, PTH118 -- pathlib costs memory in every sandbox
     with open(file, "rb") as source:  # noqa: PTH123
@@ -171,9 +170,9 @@ def _replace(command: tuple[str, ...]) -> NoReturn:
 
 
 def _run_program(program: OwnProgram) -> int:
-    """Runs it as an interpreter would, up to and including what it left to be done at its exit."""
+    """Runs the program as an interpreter would, including the functions that it has registered for its exit."""
     code = _get_exit_code(program)
-    # An interpreter's end, but for the destruction of all modules: that would touch, and so copy, every page that is shared.
+    # This is an interpreter's end, except for the destruction of all modules, which would write to every shared page and so copy it.
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -1,4 +1,4 @@
-"""What the warden knows of each of its sandboxes and images."""
+"""The warden's records of its sandboxes and images."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,10 +40,10 @@ class ImageLink:
     outbox: Outbox
     ready: bool = False
     sandboxes: int = 0
-    """How many sandboxes were forked from it, or wait for it. A retired image ends with the last of them."""
+    """The number of sandboxes that were forked from it, or wait for it. A retired image ends with the last of them."""
     retired: bool = False
     waiting: list[str] = field(default_factory=list)
-    """The sandboxes whose walls stood before the image was ready."""
+    """The sandboxes that were ready before the image."""
 
 
 def fork_message(sandbox: str, command: list[str], has_line: bool) -> Message:
@@ -51,12 +51,12 @@ def fork_message(sandbox: str, command: list[str], has_line: bool) -> Message:
 
 
 def as_seen(sandbox: Sandbox, end: Message) -> Message:
-    """The end, as lost if the sandbox's first process was killed from outside: a program does not report that itself."""
+    """Marks the end as lost if the sandbox's first process was killed from outside, which the image's report cannot show."""
     return end if sandbox.killed or not _is_exiting(sandbox.pid) else {**end, **TAKEN_AWAY}
 
 
 def _is_exiting(pid: int) -> bool:
-    """Whether a process that is not reaped yet is exiting. The first process of a pid namespace waits for all others to end first."""
+    """Returns whether an unreaped process is exiting. The first process of a pid namespace waits for all others to end first."""
     stat = Path(f"/proc/{pid}/stat").read_text()
     # The command's name is in parentheses and may contain any character.
     return bool(int(stat[stat.rindex(")") + 2 :].split()[6]) & EXITING)

@@ -15,7 +15,7 @@ class FilterProgram:
         self.instructions = instructions
         self._kept = ctypes.create_string_buffer(instructions, len(instructions))
         self._described = _Program(len(self), ctypes.cast(self._kept, ctypes.c_void_p))
-        # What ctypes hands over in its place: where the description is.
+        # ctypes passes this in place of the object: the address of its description.
         self._as_parameter_ = ctypes.byref(self._described)
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ from muster_runner.json_fields import Object, as_count, as_flag, as_list, as_obj
 
 @dataclass(frozen=True)
 class LimitFile:
-    """A control file, and what is written in it; not every kernel has those that are optional."""
+    """A control file and its value. An optional one does not exist in every kernel."""
 
     name: str
     value: str
@@ -19,7 +19,7 @@ class LimitFile:
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Descriptor of the directory that holds the groups, and what is written in each of them, in this order."""
+    """A descriptor of the directory that contains the groups, and the files that are written in each group, in this order."""
 
     directory: int
     files: tuple[LimitFile, ...]
@@ -27,38 +27,39 @@ class Hierarchy:
 
 @dataclass(frozen=True)
 class Settings:
-    """Modules that are imported before the first fork."""
+    """The settings that all sandboxes of a warden share."""
 
+    # Modules that are imported before the first fork.
     imports: tuple[str, ...]
-    """Sizes of /tmp and /dev/shm, in bytes."""
+    # Sizes of /tmp and /dev/shm, in bytes.
     tmp_bytes: int
     shm_bytes: int
-    """Targets of the template's mounts that lie in /tmp or /dev/shm; an outer one comes before those in it."""
+    # Targets of the template's mounts that lie in /tmp or /dev/shm. An outer one comes before those inside it.
     mounts_within: tuple[str, ...]
-    """The user and group that programs have inside."""
+    # The user and group that programs have inside.
     uid: int
-    """Whether they have them in the warden's user namespace, too. Otherwise they are there who the warden is."""
+    # Whether programs have that user in the warden's user namespace, too. Otherwise they have the warden's user there.
     own_user: bool
-    """Whether programs share the host's network."""
+    # Whether programs share the host's network.
     host_network: bool
-    """Writable memory that each process may ask for."""
+    # Bytes of writable memory that each process may allocate.
     data_bytes: int
-    """Limits of each process; none where a control group holds the whole tree."""
+    # Limits of each process; None where a control group limits all processes together.
     memory_bytes: int | None
     processes: int | None
     open_files: int
-    """A compiled seccomp filter, as struct sock_filter instructions."""
+    # A compiled seccomp filter: instructions of struct sock_filter.
     filter: bytes
-    """Where every sandbox has a control group of its name, in each hierarchy."""
+    # The hierarchies in which every sandbox has a control group of its name.
     cgroups: tuple[Hierarchy, ...]
-    """For workspaces: further writable directories, each as large as /tmp. None for other sandboxes."""
+    # For workspaces: further writable directories, each as large as /tmp. None for other sandboxes.
     writable: tuple[str, ...] | None = None
-    """For workspaces: whether the Python of their root file system is this machine's, so that it may run outside of sandboxes."""
+    # For workspaces: whether the Python of their root file system is this machine's, so that it may run outside of sandboxes.
     has_own_root: bool = True
 
 
 def parse_settings(value: Object) -> Settings:
-    """@raises FieldError"""
+    """Parses the settings. @raises FieldError"""
     limits = as_object(required(value, "limits", "open"), "limits")
     return Settings(
         imports=_parse_texts(value, "imports"),
@@ -80,7 +81,7 @@ def parse_settings(value: Object) -> Settings:
 
 
 def list_limits(settings: Settings) -> Iterator[tuple[int, int]]:
-    """The limits of each process of a workspace, by their numbers."""
+    """Yields the limits of each process of a workspace: the number of the limit and its value."""
     wished = (
         (resource.RLIMIT_AS, settings.memory_bytes),
         (resource.RLIMIT_NPROC, settings.processes),

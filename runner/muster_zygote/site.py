@@ -11,9 +11,9 @@ STREAMS = ("stdin", "stdout", "stderr")
 
 
 def open_site(name: str, token: str, hierarchies: tuple[Hierarchy, ...]) -> list[int]:
-    """@returns descriptors: the program's three streams, then a cgroup.procs file in each hierarchy.
+    """Makes both. @returns descriptors: the program's three streams, then a cgroup.procs file in each hierarchy.
 
-    @raises OSError with none of them left open.
+    @raises OSError and leaves none open.
     """
     descriptors: list[int] = []
     try:
@@ -29,7 +29,7 @@ def open_site(name: str, token: str, hierarchies: tuple[Hierarchy, ...]) -> list
 
 
 def connect(token: str, stream: str) -> int:
-    """A connection to Muster that becomes one of a program's streams. The token is sent here, where the program cannot see it."""
+    """Connects to Muster. The connection becomes one of a program's streams. The token is sent here, where the program cannot see it."""
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(str(PurePosixPath(SITES, "_warden.sock")))
@@ -43,7 +43,7 @@ def connect(token: str, stream: str) -> int:
 
 
 def make_group(hierarchy: Hierarchy, name: str) -> int:
-    """A control group with its limits. @returns its open cgroup.procs file."""
+    """Makes a control group with its limits. @returns its open cgroup.procs file."""
     os.mkdir(name, dir_fd=hierarchy.directory)
     for file in hierarchy.files:
         try:
@@ -55,7 +55,7 @@ def make_group(hierarchy: Hierarchy, name: str) -> int:
 
 
 def open_groups(name: str, hierarchies: tuple[Hierarchy, ...]) -> list[int]:
-    """The cgroup.procs files of a sandbox's control groups once more. @raises OSError with none of them left open."""
+    """Opens the cgroup.procs files of a sandbox's control groups again. @raises OSError and leaves none open."""
     descriptors: list[int] = []
     try:
         for hierarchy in hierarchies:

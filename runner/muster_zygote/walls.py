@@ -1,9 +1,9 @@
-"""The walls of a sandbox. Its first process puts them up, then does nothing but keep them standing.
+"""Isolates a sandbox: its first process builds the *walls*, namespaces and mounts, and then only keeps them alive.
 
-It is a child of the warden. The program is forked elsewhere, from an image, and enters what stands here. When the first process ends the
-kernel ends all others of its pid namespace.
+The first process is a child of the warden. The program is forked from an image, and enters these namespaces. When the first process ends,
+the kernel ends all other processes of its pid namespace.
 
-What it has to do the warden has written down, once for all sandboxes: a list of system calls.
+The warden prepares the first process's work once for all sandboxes: a list of system calls.
 """
 
 import os
@@ -44,21 +44,21 @@ TMP, SHM = "/tmp", "/dev/shm"
 SITES = "/tmp/muster-sites"
 INBOX = "/muster/inbox"
 HOSTNAME = "sandbox"
-# In the process table.
+# The name in the process table.
 NAME = "muster-walls"
-# Shows of the processes those that the reader may trace: all of its sandbox but the first. The first process of a workspace has to see all.
+# Hides the processes that the reader may not trace: in its sandbox, the first one alone. The first process of a workspace has to see all.
 PROC_OPTIONS = "hidepid=4"
 INODES_MIN = 64
 PRIVATE_NAMESPACES = Namespace.MOUNT | Namespace.IPC | Namespace.HOSTNAME
-# Its first descriptor: the one below is what it reports on.
+# The first process's lowest free descriptor. It reports on the one below.
 FREE = REPORT + 1
 
 
 class WallBuilder:
-    """Starts the first process of each sandbox, and reads how building its walls went. The warden has one."""
+    """Starts the first process of each sandbox, and reads whether it could build the walls. The warden has one."""
 
     def __init__(self, settings: Settings) -> None:
-        """Gives the warden mounts of its own: what is mounted behind walls is seen only there."""
+        """Gives the warden mounts of its own, so that only sandboxes see what is mounted in them."""
         self._new_processes = unshare(Namespace.PID)
         self._own_processes = enter(os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC), Namespace.PID)
         make(mount(None, "/", None, MountFlag.RECURSIVE | MountFlag.PRIVATE))
@@ -68,7 +68,7 @@ class WallBuilder:
 
     @property
     def descriptor(self) -> int:
-        """Is readable when a first process has reported."""
+        """Becomes readable when a first process has reported."""
         return self._first_processes.descriptor
 
     def start(self, sandbox: str) -> tuple[int, int]:
@@ -83,24 +83,24 @@ class WallBuilder:
         return pid, self._last_serial
 
     def read_reports(self) -> list[tuple[str, str | None]]:
-        """The sandboxes that have reported since the last call, each with its problem, if it has one."""
+        """Returns the sandboxes that have reported since the last call, each with its problem or None."""
         return [(self._names[each.serial], each.problem) for each in self._first_processes.reports() if each.serial in self._names]
 
     def forget(self, serial: int) -> None:
-        """For a sandbox that has ended."""
+        """Forgets a sandbox that has ended."""
         del self._names[serial]
 
 
 def locate_inbox(sandbox: str) -> str:
-    """As the warden sees it."""
+    """Returns the directory of the inbox, as the warden sees it."""
     return str(PurePosixPath(SITES, sandbox, "inbox"))
 
 
 def plan_walls(settings: Settings) -> Iterator[Call]:
-    """All that a first process has to do until the walls stand.
+    """Yields all calls of a first process, until the walls are built.
 
-    Up to the new user namespace it is done within the warden's, which owns what is mounted here: from one of its own nothing could be
-    mounted over it.
+    The calls before the new user namespace are made in the warden's, which owns the mounts. A user namespace of its own could not mount
+    over them.
     """
     if settings.writable is None:
         yield close_others(FREE)
@@ -128,10 +128,11 @@ def _file_systems(settings: Settings) -> Iterator[Call]:
 
 
 def _enter_own_user_namespace(settings: Settings) -> Iterator[Call]:
-    """Without it the sandboxes of one user would share the kernel's counts of processes, and root would be root to /proc/sys.
+    """Yields the calls that enter a user namespace. Without it, the sandboxes of one user would share the kernel's counts of processes, and
+    root could write to /proc/sys.
 
-    /proc is read-only in the end, but the new namespace is described through it. So it is mounted twice, and this process stays in
-    the lower, writable one until all is written.
+    /proc is read-only in the end, but the new namespace is set up through it. So /proc is mounted twice, and this process stays in the
+    lower, writable mount until everything is written.
     """
     flags = MountFlag.NO_SUID | MountFlag.NO_DEVICES | MountFlag.NO_EXEC
     inside = settings.uid
@@ -141,7 +142,7 @@ def _enter_own_user_namespace(settings: Settings) -> Iterator[Call]:
     yield mount("/proc", "/proc", None, MountFlag.BIND)
     yield mount(None, "/proc", None, MountFlag.REMOUNT | MountFlag.BIND | MountFlag.READ_ONLY | flags)
     if settings.own_user:
-        # The namespace belongs to the user that makes it, who may map itself.
+        # The namespace belongs to the user that makes it, and only that user may map itself.
         yield leave_groups()
         yield from become_user(inside)
     yield unshare(Namespace.USER)
@@ -153,11 +154,11 @@ def _enter_own_user_namespace(settings: Settings) -> Iterator[Call]:
 
 
 def _confine(settings: Settings) -> Iterator[Call]:
-    # Where it is a fork of the warden, what that knows of other sandboxes is in its memory.
+    # A fork of the warden has data of other sandboxes in its memory.
     yield hide_memory()
     yield new_session()
     if settings.writable is None:
-        # Orphans of the sandbox become children of this process: the kernel then buries them by itself.
+        # Orphans of the sandbox become children of this process. If it ignores the signal, the kernel reaps them.
         yield ignore_signal(signal.SIGCHLD)
         yield from keep_one_capability()
     else:
@@ -167,18 +168,18 @@ def _confine(settings: Settings) -> Iterator[Call]:
 
 
 class MountsWithin:
-    """The template's mounts over which something else will be mounted."""
+    """The template's mounts that lie inside of /tmp or /dev/shm, over which file systems are mounted."""
 
     def __init__(self, targets: tuple[str, ...]) -> None:
         self._targets = targets
 
     def opened(self) -> Iterator[Call]:
-        """In the mount namespace in which they are mounted again."""
+        """Yields the calls that open the mounts, in the mount namespace in which they are mounted again."""
         for target in self._targets:
             yield open_file(target, os.O_PATH)
 
     def mounted_again(self) -> Iterator[Call]:
-        """Read-only as they were."""
+        """Yields the calls that mount them again, read-only as before."""
         for directory in self._list_missing_directories():
             yield make_directory(directory)
         for descriptor, target in enumerate(self._targets, FREE):
@@ -190,7 +191,7 @@ class MountsWithin:
             yield close_file(descriptor)
 
     def _list_missing_directories(self) -> list[str]:
-        """The directories that mount points need, each after its parent. Those inside of another mount come with it."""
+        """Lists the directories that mount points need, each after its parent. Those inside of another mount come with it."""
         found: dict[str, None] = {}
         for target in self._targets:
             if self._is_in_another(target):
@@ -205,7 +206,9 @@ class MountsWithin:
 
 
 def count_inodes(size: int) -> int:
-    """How many files may be on a file system of this size. The size counts what is in them; each costs the kernel about a KiB besides."""
+    """Returns the number of files that a file system of this size may have. The size counts contents; each file costs the kernel about a
+    KiB more.
+    """
     return max(INODES_MIN, size // 1024)
 
 

@@ -38,12 +38,12 @@ class Warden:
         self._walls = WallBuilder(settings)
 
     def run(self) -> None:
-        """Returns when Muster has closed the input."""
+        """Serves orders. Returns when Muster has closed the input."""
         channel = self._link(BASE_IMAGE)
         if os.fork() == 0:
             Image(channel, self._settings).prepare_base()
         channel.close()
-        # If first processes are forks, the garbage collector would write to pages that they share, and have them copied.
+        # If first processes are forks, the garbage collector would write to pages that they share, and so copy them.
         share_memory()
         woken = wake_on_child()
         self._selector.register(self._orders.descriptor, selectors.EVENT_READ, lambda: self._obey_all(self._orders.arrived()))
@@ -77,7 +77,7 @@ class Warden:
                     self._retire(as_text(order["image"], "image"))
 
     def _build_ordered(self, order: Object) -> None:
-        """An order for two joined sandboxes gives each one end of a socket pair."""
+        """Carries out an order to build. An order for two joined sandboxes gives each one end of a socket pair."""
         if "beside" not in order:
             self._build(order, [])
             return
@@ -133,10 +133,10 @@ class Warden:
         self._flush(sandbox.image, image)
 
     def _flush(self, key: str, image: ImageLink) -> None:
-        """Sends what the channel takes, and the rest as soon as it takes more."""
+        """Sends as much as the channel takes, and waits for it to take the rest."""
         events = selectors.EVENT_READ
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            # That the image is gone is noticed when its channel is read.
+            # A failed flush is ignored: reading the channel shows that the image is gone.
             if not image.outbox.flush():
                 events |= selectors.EVENT_WRITE
         self._selector.modify(image.outbox.channel, events, key)

@@ -1,11 +1,11 @@
-"""Interpreters that have started, for the sandboxes of one warden: a sandbox's interpreter is forked from one.
+"""Keeps running interpreters for the sandboxes of one warden: a sandbox's interpreter is forked from one.
 
-The first process of a sandbox asks once, by a socket that it was forked with, and what it asks for is only which modules of the
-interpreter's own are imported, and the variables of programs. The socket is then handed on: it becomes the line to what was forked. Where
-that cannot be done the socket is closed, and the first process starts an interpreter by itself.
+The first process of a sandbox sends one request, on a socket that it was forked with. The request only names modules of the interpreter's
+own library and the variables of programs. The warden passes the socket on, and it becomes the connection to the forked interpreter. If that
+fails, the warden closes the socket, and the first process starts an interpreter itself.
 
-A warm interpreter may enter the namespaces of sandboxes, and has no other privilege of the warden. It never runs a submission's code:
-only what is forked from it (warm_forked_python.py) does, when it is in the sandbox and has nothing of all that any more.
+A warm interpreter may enter the namespaces of sandboxes, and has no other privilege of the warden. It never runs a submission's code. Only
+processes that are forked from it do (warm_forked_python.py), after they have entered the sandbox and given up their privileges.
 """
 
 import marshal
@@ -33,7 +33,7 @@ from muster_zygote.site import open_groups
 
 PYTHON = "/usr/bin/python3"
 PROGRAM = "/muster/runner/warm_forked_python.py"
-# The rest of a program's is set later: muster_workspace/warm.py says which may be.
+# The other variables of a program are set later (muster_workspace/warm.py).
 ENVIRONMENT = {"LC_CTYPE": "C.UTF-8"}
 _ORDERS = 3
 _MOST = 4
@@ -42,14 +42,14 @@ _MOST_MODULES = 64
 
 
 class WarmInterpreters:
-    """At most some: the one that was needed longest ago ends for another. Sandboxes that were forked from it stay."""
+    """At most _MOST interpreters. A new one ends the least recently used. Interpreters that were forked from it continue."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._all: dict[bytes, tuple[int, socket.socket]] = {}
 
     def hand_on(self, line: socket.socket, pid: int, sandbox: str) -> None:
-        """Have an interpreter forked for the first process of this id, which has asked by this line, or has ended. The line is closed."""
+        """Forks an interpreter for the first process `pid`, which has sent a request on this line, or has ended. Closes the line."""
         descriptors: list[int] = []
         try:
             request = line.recv(_REQUEST_BYTES, socket.MSG_DONTWAIT)
@@ -57,7 +57,7 @@ class WarmInterpreters:
                 modules, _, variables = request.partition(b"\0\0")
                 processes, *others = descriptors = open_entrance(pid, self._settings)
                 descriptors.append(os.open(f"/proc/{pid}/ns/cgroup", os.O_RDONLY | os.O_CLOEXEC))
-                # That of users comes last.
+                # The user namespace comes last.
                 namespaces = [processes, descriptors[-1], *others]
                 groups = open_groups(sandbox, self._settings.cgroups)
                 descriptors += groups
@@ -72,22 +72,22 @@ class WarmInterpreters:
             close_all(descriptors)
 
     def forget(self, pid: int) -> None:
-        """Call it when a warm interpreter has ended, or a process that was forked from one."""
+        """Notes the end of a warm interpreter, or of a process that was forked from one."""
         modules = next((modules for modules, (each, _) in self._all.items() if each == pid), None)
         if modules is not None:
             self._all.pop(modules)[1].close()
 
     def _get_channel(self, modules: bytes) -> socket.socket:
         pid, channel = self._all.pop(modules) if modules in self._all else self._start(modules)
-        # What was needed last comes last.
+        # The dictionary is in the order of use: the latest comes last.
         self._all[modules] = pid, channel
         if len(self._all) > _MOST:
-            # It ends when there is nothing more to be read.
+            # The interpreter ends at the end of its orders.
             self._all.pop(next(iter(self._all)))[1].close()
         return channel
 
     def _start(self, modules: bytes) -> tuple[int, socket.socket]:
-        """Raises OSError, and ValueError for what names no modules."""
+        """Starts a warm interpreter. Raises OSError, and ValueError when the request names no valid modules."""
         names = modules.decode("ascii").split("\0") if modules else []
         if len(names) > _MOST_MODULES or not all(part.isidentifier() for name in names for part in name.split(".")):
             raise ValueError("invalid names of modules")
@@ -119,7 +119,7 @@ class WarmInterpreters:
 
 
 def list_calls(settings: Settings) -> list[tuple[str, tuple[Any, ...]]]:
-    """The calls that restrict a process that has entered a sandbox, the same as for the first process (walls.py)."""
+    """Returns the calls that restrict a process in a sandbox, the same as for the first process (walls.py)."""
     bounds = (Call(libc.setrlimit, (kind, struct.pack("QQ", most, most)), "setrlimit") for kind, most in list_limits(settings))
     calls = [*bounds, new_session(), *drop_capabilities(), forbid_new_privileges(), install_filter(settings.filter), hide_memory()]
     return [(call.function.__name__, tuple(_as_plain(each) for each in call.arguments)) for call in calls]

@@ -1,7 +1,7 @@
 """Keeps the workspaces of one template: forks the first process of each, and reports its end to Muster.
 
-That process puts up its own walls and then is the program in the workspace (muster_workspace), which has imported everything already. It is
-the only process of its sandbox until it is asked to run something. With it the kernel ends all others of its pid namespace.
+That process builds its own walls, and then runs the workspace's program (muster_workspace), whose modules are imported already. It is the
+only process of its sandbox until Muster has it run a command. When it ends, the kernel ends all other processes of its pid namespace.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from typing import NoReturn
 
 import muster_workspace.agent_requests
 import muster_workspace.line
-import muster_workspace.watched_calls  # noqa: F401 -- in the memory of all workspaces: none has to import it
+import muster_workspace.watched_calls  # noqa: F401 -- imported here so that workspaces share it and none has to import it
 from muster_runner.json_fields import Object, as_choice, as_text
 from muster_runner.shared_memory import share_memory
 from muster_workspace.command_line import converse
@@ -35,26 +35,26 @@ from muster_zygote.walls import SHM, locate_inbox, plan_walls
 from muster_zygote.warm_interpreters import WarmInterpreters
 
 BASE_IMAGE = ""
-# A report is written at once, so it has to fit into what a pipe takes at once.
+# A report must fit into what a pipe writes atomically.
 PROBLEM_CHARACTERS = 500
-# Where a first process has its streams while it makes the calls of its walls, which count on the low descriptors to be free.
+# The lowest descriptor of a first process's streams while it makes the calls of its walls, which need the low numbers to be free.
 ASIDE = 512
 REPORT = 0
 
 
 @dataclass
 class Workspace:
-    """Whether its program has begun."""
+    """A workspace that exists."""
 
     has_begun: bool = False
-    """Why it could not."""
+    # The reason why it could not begin.
     problem: str | None = None
-    """Where it may ask for an interpreter."""
+    # The socket on which it may request an interpreter.
     line: socket.socket | None = None
 
 
 class WorkspaceWarden:
-    """One for a template."""
+    """The warden of one template's workspaces."""
 
     def __init__(self, settings: Settings, orders: Orders) -> None:
         self._settings = settings
@@ -70,7 +70,7 @@ class WorkspaceWarden:
         self._calls = (unshare(Namespace.CGROUP), *plan_walls(settings), change_directory("/tmp"))
 
     def run(self) -> None:
-        """Returns when Muster has closed the input."""
+        """Serves orders. Returns when Muster has closed the input."""
         woken = wake_on_child()
         for descriptor in (self._orders.descriptor, self._reports, woken.fileno()):
             self._selector.register(descriptor, selectors.EVENT_READ)
@@ -97,7 +97,7 @@ class WorkspaceWarden:
             case "fork":
                 self._begin(sandbox, as_text(order["token"], "token"))
             case "kill":
-                # One that has ended keeps its number until it is buried.
+                # A process that has ended keeps its number until it is reaped, so the signal cannot reach another.
                 with contextlib.suppress(KeyError):
                     os.kill(self._pids[sandbox], signal.SIGKILL)
 
@@ -123,7 +123,7 @@ class WorkspaceWarden:
             self._selector.register(line, selectors.EVENT_READ, pid)
 
     def _hand_on(self, pid: int) -> None:
-        """Passes the request for an interpreter on. Its line becomes readable when the first process asks for one, or has ended."""
+        """Passes the request for an interpreter on. The line becomes readable when the first process sends a request, or has ended."""
         sandbox, workspace = self._workspaces[pid]
         line = self._forget_line(workspace)
         if line is not None and self._warm is not None:
@@ -136,7 +136,7 @@ class WorkspaceWarden:
         return line
 
     def _fork(self, sandbox: str, descriptors: list[int]) -> int:
-        """The child is the first of a new pid namespace, and never comes back from here."""
+        """Forks the first process of a new pid namespace. The child never returns."""
         make(self._new_processes)
         try:
             pid = os.fork()
@@ -156,7 +156,7 @@ class WorkspaceWarden:
                 os.dup2(ASIDE + stream, stream, inheritable=stream < len(STREAMS))
             close_from(count)
         except BaseException as error:
-            # Where descriptors are moved already, there is no way left to say it: it ends without having begun.
+            # If the descriptors are moved already, no report is possible, and the process ends without having begun.
             with contextlib.suppress(OSError):
                 write_report(REPORT, sandbox, f"{type(error).__name__}: {error}")
             os._exit(1)
@@ -165,7 +165,7 @@ class WorkspaceWarden:
             asking = len(STREAMS) if count > len(STREAMS) else None
             code = converse(("/tmp", "/dev/shm", *(self._settings.writable or ())), asking)
         except BaseException:
-            # What it says on its error output, Muster says of a workspace that is gone.
+            # Muster shows this error output as the reason why the workspace is gone.
             sys.excepthook(*sys.exc_info())
         finally:
             os._exit(code)
@@ -193,7 +193,7 @@ class WorkspaceWarden:
         return len(streams)
 
     def _read_reports(self) -> None:
-        """All reports that have come."""
+        """Reads all reports that have arrived."""
         with contextlib.suppress(BlockingIOError):
             while chunk := os.read(self._reports, 1 << 16):
                 for line in chunk.splitlines():
@@ -210,12 +210,12 @@ class WorkspaceWarden:
 
     def _reap(self) -> None:
         for pid, status, usage in reap_children():
-            # A warm interpreter, or what was forked from one that is gone.
+            # A warm interpreter has ended, or an interpreter that was forked from one.
             if pid not in self._workspaces:
                 if self._warm is not None:
                     self._warm.forget(pid)
                 continue
-            # It may have said something before it ended.
+            # It may have sent a report before it ended.
             self._read_reports()
             sandbox, workspace = self._workspaces.pop(pid)
             del self._pids[sandbox]
@@ -230,7 +230,9 @@ class WorkspaceWarden:
 
 
 def keep_only(descriptors: tuple[int, ...]) -> list[int]:
-    """Closes all others, and returns these as low numbers. The warden has one for each workspace, so any number may be taken."""
+    """Closes all other descriptors, and returns these as low numbers. The warden has a descriptor for each workspace, so theirs may be
+    high.
+    """
     lowest = 0
     for descriptor in sorted(descriptors):
         os.closerange(lowest, descriptor)
@@ -242,6 +244,6 @@ def keep_only(descriptors: tuple[int, ...]) -> list[int]:
 
 
 def write_report(descriptor: int, sandbox: str, problem: str) -> None:
-    """At once, as a line that no other comes between."""
+    """Writes a report as one line and at once, so that reports do not mix."""
     report = json.dumps({"sandbox": sandbox, "problem": problem[:PROBLEM_CHARACTERS]})
     os.write(descriptor, report.encode() + b"\n")

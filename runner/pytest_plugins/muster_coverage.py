@@ -1,6 +1,6 @@
-"""A plug-in for pytest: which lines of the files in the working directory the tests run.
+"""A plug-in for pytest that records the lines that tests run of the files in the working directory.
 
-They are written to the file that MUSTER_COVERAGE_FILE names.
+It writes them to the file that MUSTER_COVERAGE_FILE names.
 """
 
 import json
@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 _top = os.getcwd() + os.sep
-_lines: dict = {}  # type: ignore[type-arg] # Python 3.8 knows no `dict[…]`.
+_lines: dict = {}  # type: ignore[type-arg] # Python 3.8 does not support `dict[…]`.
 
 
 def _trace(frame: Any, event: str, _: Any) -> Any:
@@ -27,12 +27,12 @@ def _trace(frame: Any, event: str, _: Any) -> Any:
 
 
 def pytest_runtestloop(session: Any) -> None:
-    """Trace from here on: modules are imported, so only what tests call is traced."""
+    """Traces from here on: modules have been imported, so only code that tests call is traced."""
     sys.settrace(_trace)
 
 
 def pytest_unconfigure(config: Any) -> None:
-    """Write the lines down."""
+    """Writes the lines."""
     sys.settrace(None)
     with open(os.environ["MUSTER_COVERAGE_FILE"], "w", encoding="utf-8") as file:
         json.dump({name: sorted(lines) for name, lines in _lines.items()}, file)

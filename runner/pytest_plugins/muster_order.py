@@ -1,15 +1,15 @@
-"""A plug-in for pytest, of whatever version the task has: tests run in an order that MUSTER_ORDER decides.
+"""A plug-in for any version of pytest that runs tests in an order that MUSTER_ORDER decides.
 
-Modules come in another order, then classes in each, then tests in each class, so that fixtures of modules and classes are made once.
-A test that a class inherits is reported with the file of that class, which its id begins with, and not with the one that it is written in.
+It permutes modules, then the classes in each, then the tests in each class, so that fixtures of modules and classes are made once. An
+inherited test is reported with the file of the class that runs it, which its id names, and not with the file that defines it.
 """
 
 import hashlib
 import os
 
 
-def pytest_collection_modifyitems(items: list) -> None:  # type: ignore[type-arg] # Python 3.8 knows no `list[…]`.
-    """Sort by a hash of the seed and the names, and place each test where its id says."""
+def pytest_collection_modifyitems(items: list) -> None:  # type: ignore[type-arg] # Python 3.8 does not support `list[…]`.
+    """Sorts by a hash of the seed and the names, and gives each test the place that its id names."""
     for item in items:
         place = item.nodeid.split("::")[0]
         if item.location[0] != place:
@@ -20,7 +20,7 @@ def pytest_collection_modifyitems(items: list) -> None:  # type: ignore[type-arg
 
 
 def _rank(seed: str, nodeid: str, depth: int) -> str:
-    """The rank of the module, the class, and so on to the test itself, whose name has its parameters."""
+    """Returns the ranks of the module, of the class, and so on down to the test, whose name includes its parameters."""
     path, bracket, parameters = nodeid.partition("[")
     parts = path.split("::")
     name = "::".join(parts[:depth]) + (bracket + parameters if depth == len(parts) else "")

@@ -1,7 +1,7 @@
-"""A plug-in for pytest: each test is run again and again in one process, and how often it failed is written to a file.
+"""A plug-in for pytest that runs each test repeatedly in one process, and writes to a file how often it failed.
 
-MUSTER_REPEATS is how often at most, MUSTER_REPEAT_SECONDS how long all tests may take together, without what a busy machine keeps
-them from running; MUSTER_REPEAT_FILE is where the figures go.
+MUSTER_REPEATS is the largest number of runs of a test, MUSTER_REPEAT_SECONDS the time of all tests together, without the time for which a
+busy machine keeps them waiting. MUSTER_REPEAT_FILE names the file.
 """
 
 import json
@@ -11,16 +11,17 @@ from typing import Any
 
 from _pytest.runner import runtestprotocol
 
-_figures: dict = {}  # type: ignore[type-arg] # Python 3.8 knows no `dict[…]`.
+_figures: dict = {}  # type: ignore[type-arg] # Python 3.8 does not support `dict[…]`.
 _monotonic = time.monotonic
 _open = open
 _state = {"end": 0.0, "left": 1}
-# Seconds of waiting that are left out. Past them a busy machine repeats tests less often: the command's own limit counts the waiting, too.
+# The largest number of seconds of waiting that are left out, because the command's own limit counts the waiting. Beyond it, tests are
+# repeated less often.
 _MOST_WAITING = 200.0
 
 
 def _clock() -> float:
-    """Return the time in seconds, without the time that this process waited for a processor, if the kernel reports it."""
+    """Returns the time in seconds, without the time for which this process waited for a processor, if the kernel reports it."""
     try:
         with _open("/proc/self/schedstat", encoding="ascii") as file:
             waited = int(file.read().split()[1]) / 1e9
@@ -30,13 +31,13 @@ def _clock() -> float:
 
 
 def pytest_collection_finish(session: Any) -> None:
-    """Begin to count the time."""
+    """Starts the clock."""
     _state["end"] = _clock() + float(os.environ.get("MUSTER_REPEAT_SECONDS", "10"))
     _state["left"] = max(1, len(session.items))
 
 
 def pytest_runtest_protocol(item: Any, nextitem: Any) -> bool:
-    """Run the test until its share of the time is over; report the first run."""
+    """Runs the test until its share of the time is over. Reports the first run."""
     share = max(0.0, _state["end"] - _clock()) / _state["left"]
     _state["left"] = max(1, _state["left"] - 1)
     until = _clock() + share
@@ -59,6 +60,6 @@ def pytest_runtest_protocol(item: Any, nextitem: Any) -> bool:
 
 
 def pytest_unconfigure(config: Any) -> None:
-    """Write the figures down."""
+    """Writes the figures."""
     with open(os.environ["MUSTER_REPEAT_FILE"], "w", encoding="utf-8") as file:
         json.dump(_figures, file)

@@ -1,4 +1,4 @@
-"""Actions as bytes: of each the same number, which follows from the action space. Their reader trusts nothing but their number."""
+"""Actions as bytes. Each action of a space has the same number of bytes. The reader checks every value, because the sender is untrusted."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,19 +19,19 @@ class Actions:
         self.only = find_only_leaf(space, self.leaves)
 
     def write(self, action: Any) -> bytes:
-        """@raises ValueError when it does not fit the space."""
+        """Encodes an action. @raises ValueError when it does not fit the space."""
         pairs = zip(self.leaves, split_parts(self.space, action), strict=True)
         return b"".join(_write(leaf, part) for leaf, part in pairs)
 
     def write_rows(self, actions: Sequence[Any]) -> bytes:
-        """@param actions: None for a row that failed. @raises ValueError"""
+        """Encodes an action for each row. @param actions: None for a row that failed. @raises ValueError"""
         leaf = self.only
         if leaf is not None and not any(action is None for action in actions):
             return _write_all(leaf, actions)
         return b"".join(bytes(self.bytes) if action is None else self.write(action) for action in actions)
 
     def write_batch(self, batch: Any, count: int) -> bytes:
-        """As a vector environment takes it. @raises ValueError"""
+        """Encodes the actions of all rows from the arrays that a vector environment takes. @raises ValueError"""
         arrays = [np.asarray(part) for part in split_parts(self.space, batch)]
         for leaf, array in zip(self.leaves, arrays, strict=True):
             if array.shape != (count, *leaf.shape):
@@ -39,7 +39,7 @@ class Actions:
         return b"".join(array.astype(leaf.dtype).tobytes() for leaf, array in zip(self.leaves, arrays, strict=True))
 
     def read(self, data: memoryview) -> Any:
-        """@param data: as many bytes as an action has. @raises ValueError when they are no action of the space."""
+        """Decodes an action. @param data: exactly the bytes of one action. @raises ValueError when they are no action of the space."""
         parts = []
         for leaf in self.leaves:
             numbers = np.frombuffer(data[: leaf.bytes], leaf.dtype).reshape(leaf.shape)
@@ -50,7 +50,7 @@ class Actions:
         return assemble(self.space, iter(parts))
 
     def read_rows(self, data: memoryview, count: int) -> tuple[list[Any], dict[int, BaseException]]:
-        """An action for each row, and the errors of rows without one, by position."""
+        """Returns an action for each row, and the errors of rows without one, by position."""
         leaf = self.only
         if leaf is None:
             return self._read_each(data, count)
@@ -62,7 +62,9 @@ class Actions:
         return actions, {place: self._create_misfit(actions[place]) for place in (~fits).nonzero()[0].tolist()}
 
     def read_batch(self, data: memoryview, count: int) -> Any:
-        """@raises ValueError when one of them is no action of the space."""
+        """Decodes the actions of all rows into the arrays that a vector environment takes. @raises ValueError when one is no action of the
+        space.
+        """
         parts = []
         for leaf in self.leaves:
             length = count * leaf.bytes
@@ -103,13 +105,13 @@ def _write_all(leaf: Leaf, actions: Sequence[Any]) -> bytes:
 
 
 def _fit(leaf: Leaf, numbers: Any, count: int) -> Any:
-    """Which rows fit. Bounds of a Box are the environment's business, as Gymnasium has it; that its numbers are finite is not."""
+    """Returns which rows fit. As in Gymnasium, the environment checks the bounds of a Box; that its numbers are finite is checked here."""
     if leaf.low is not None:
         fits = (numbers >= leaf.low) & (numbers < leaf.high)
     elif numbers.dtype.kind == "f":
         fits = np.isfinite(numbers)
     elif numbers.dtype.kind == "b":
-        # Bytes other than 0 and 1 are no flags.
+        # Only the bytes 0 and 1 are flags.
         fits = numbers.view(np.uint8) <= 1
     else:
         return np.ones(count, bool)

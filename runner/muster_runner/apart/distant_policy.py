@@ -1,4 +1,4 @@
-"""A checkpoint that the policy's program has loaded, as the environment's program sees it."""
+"""A checkpoint that is loaded in the policy's program, as the environment's program uses it."""
 
 import json
 import struct
@@ -23,10 +23,10 @@ NOT_A_BLOCK = -1
 
 
 class DistantCheckpoint:
-    """A checkpoint in the policy's program, loaded and verified before any of its code runs."""
+    """A checkpoint in the policy's program. That program verifies it before it runs any of its code."""
 
     def __init__(self, link: PolicyLink, request: Load) -> None:
-        """@raises PolicyRefusal"""
+        """Has the checkpoint loaded. @raises PolicyRefusal"""
         self._link = link
         self._fits = 0
         order = {"path": request.path, "digest": request.digest, "verified": request.verified}
@@ -34,12 +34,12 @@ class DistantCheckpoint:
         link.ask(link.request(Request.LOAD, json.dumps(order).encode()), 0)
 
     def fit(self, fit: Fit, /) -> "DistantPolicy":
-        """@raises Refusal"""
+        """Returns a policy for single observations. @raises Refusal"""
         number, _ = self._fit(fit, None)
         return DistantPolicy(self._link, number, fit)
 
     def fit_rows(self, fit: Fit, rows: int, /) -> "DistantRows":
-        """@raises Refusal"""
+        """Returns a policy for many rows. @raises Refusal"""
         number, warnings = self._fit(fit, rows)
         return DistantRows(self._link, number, fit, warnings)
 
@@ -70,7 +70,7 @@ def _read_warnings(answer: bytes) -> tuple[str, ...]:
 
 
 class DistantPolicy:
-    """Sends one observation and receives one action, with one system call each."""
+    """Sends one observation and receives one action, with one system call for each."""
 
     def __init__(self, link: PolicyLink, number: int, fit: Fit) -> None:
         self._link = link
@@ -85,7 +85,7 @@ class DistantPolicy:
         is_array = leaf is not None and not leaf.is_choice
         self._dtype: Any = leaf.dtype if leaf is not None and is_array else None
         self._shape: Any = leaf.shape if leaf is not None and is_array else None
-        # A view of the request's bytes into which an observation is written that has the space's dtype and shape.
+        # A view of the request's bytes. An observation with the space's dtype and shape is copied straight into it.
         self._request = link.request(Request.ACT, bytes(self._observations.bytes), number, 1)
         self._numbers: Any = None
         if self._dtype is not None:
@@ -97,7 +97,7 @@ class DistantPolicy:
         self._ask(self._reset, 0)
 
     def act(self, observation: Any, /) -> Any:
-        """@raises ReportedFailure with what the policy raised, ValueError when the action does not fit, EnvironmentFault"""
+        """Returns an action. @raises ReportedFailure with a policy's exception, ValueError if the action does not fit; EnvironmentFault"""
         if type(observation) is np.ndarray and observation.dtype == self._dtype and observation.shape == self._shape:
             self._numbers[...] = observation
             return self._read(self._ask(self._request, self._bytes))
@@ -106,7 +106,7 @@ class DistantPolicy:
 
 
 def _make_choice_reader(actions: Actions) -> Any:
-    """Reads an action of a Discrete space, the commonest of all, without NumPy."""
+    """Returns a reader of actions for a Discrete space, the most common kind, that does without NumPy; None for other spaces."""
     leaf = actions.only
     if leaf is None or not leaf.is_choice:
         return None
@@ -133,7 +133,7 @@ class DistantRows:
         self._block_seed = NOT_A_BLOCK
 
     def begin_block(self, seed: int, /) -> None:
-        """The seed is sent with the first reset."""
+        """Keeps the seed, which is sent with the first reset."""
         self._block_seed = seed
 
     def reset_row(self, row: int, seed: int, /) -> None:
@@ -143,7 +143,7 @@ class DistantRows:
         self._link.ask(self._link.request(Request.RESET, body, self._number), 0)
 
     def act_rows(self, rows: Rows, observations: Sequence[Any], /) -> Sequence[Any]:
-        """@raises RowFaults, ReportedFailure"""
+        """Returns an action for each row. @raises RowFaults, ReportedFailure"""
         try:
             is_natural, data = self._observations.write_rows(observations)
         except EnvironmentFault:
@@ -160,7 +160,7 @@ class DistantRows:
         return actions
 
     def _act_fitting(self, rows: Rows, observations: Sequence[Any]) -> Sequence[Any]:
-        """Asks for the rows whose observation can be sent. @raises RowFaults for the others"""
+        """Requests actions for the rows whose observation can be sent. @raises RowFaults for the others"""
         actions: list[Any] = [None] * len(rows)
         errors: dict[int, BaseException] = {}
         for place, observation in enumerate(observations):

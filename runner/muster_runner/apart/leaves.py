@@ -1,4 +1,4 @@
-"""The parts of a space that are numbers, and values of the space as bytes."""
+"""Splits spaces into their numeric parts, and their values into bytes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ class Leaf:
     space: Space
     dtype: Any
     shape: tuple[int, ...]
-    """Whether its values are single whole numbers."""
+    # Whether its values are single whole numbers.
     is_choice: bool
-    """The least value and the first that is too large, where the space lists its values."""
+    # The range of its values, from `low` to below `high`, for spaces with a fixed number of values.
     low: Any
     high: Any
 
@@ -29,7 +29,7 @@ class Leaf:
 
 
 def list_leaves(space: Space) -> list[Leaf]:
-    """In the order in which values are taken apart."""
+    """Lists the numeric parts of a space, in the order of `split_parts`."""
     if isinstance(space, spaces.Tuple):
         return [leaf for part in space.spaces for leaf in list_leaves(part)]
     if isinstance(space, spaces.Dict):
@@ -46,12 +46,12 @@ def list_leaves(space: Space) -> list[Leaf]:
 
 
 def find_only_leaf(space: Space, leaves: Sequence[Leaf]) -> Leaf | None:
-    """Where a value is its only leaf: a Tuple or Dict of one part is not."""
+    """Returns the leaf that is the space itself, if there is one. A Tuple or Dict with one part has none."""
     return leaves[0] if len(leaves) == 1 and leaves[0].space is space else None
 
 
 def split_parts(space: Space, value: Any) -> Iterator[Any]:
-    """The parts of a value, or of a batch, at each leaf. @raises whatever reading the value raises."""
+    """Yields the parts of a value, or of a batch, leaf by leaf. @raises whatever reading the value raises."""
     if isinstance(space, spaces.Tuple):
         if len(value) != len(space.spaces):
             raise ValueError(f"a tuple of {len(value)} parts, expected {len(space.spaces)}")
@@ -67,7 +67,7 @@ def split_parts(space: Space, value: Any) -> Iterator[Any]:
 
 
 def assemble(space: Space, parts: Iterator[Any]) -> Any:
-    """The value, or the batch, with these parts."""
+    """Builds the value, or the batch, with these parts."""
     if isinstance(space, spaces.Tuple):
         return tuple(assemble(part, parts) for part in space.spaces)
     if isinstance(space, spaces.Dict):
@@ -76,7 +76,7 @@ def assemble(space: Space, parts: Iterator[Any]) -> Any:
 
 
 def copy_rows(rows: Any, leaf: Leaf) -> list[Any]:
-    """An array with its own memory for each row, also where that is a single number."""
+    """Returns an array with its own memory for each row, also for rows that are single numbers."""
     return [np.array(number) for number in rows] if leaf.shape == () else list(rows.copy())
 
 

@@ -1,8 +1,8 @@
 """Observations as bytes.
 
-Mostly they are what their space says: an array of its type, for a Discrete space an int. Then bytes are all that travels. Environments may
-give others, which a policy in their own process would see as they are: a float64 array, a NumPy integer. Then each part has a tag before
-it, so that a policy apart sees the same.
+Most observations have the type that their space names: an array of its dtype, an int for a Discrete space. Then only their bytes are sent.
+Environments may return other types, such as a float64 array or a NumPy integer, which a policy in their own process would see. Then each
+part is sent with a tag that names its type, so that a policy in another program sees the same type.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ from muster_runner.failure import EnvironmentFault
 _DTYPES = [np.dtype(name) for name in ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")]
 _CODES = {dtype: code for code, dtype in enumerate(_DTYPES)}
 _AS_SPACE_HAS_IT, _INT, _FLOAT, _BOOL = 0, 1, 2, 3
-# Each with the code of its type added.
+# The tag of a part is one of these plus the code of its dtype.
 _SCALAR, _ARRAY = 16, 64
 
 
 class Observations:
-    """Of one space. The result is in fresh memory, which the caller may keep."""
+    """Reads and writes the observations of one space. Results are in memory that the caller may keep."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -31,7 +31,9 @@ class Observations:
         self.only = find_only_leaf(space, self.leaves)
 
     def write(self, observation: Any) -> tuple[bool, bytes]:
-        """@returns whether it is as the space has it, and the bytes. @raises EnvironmentFault when it does not fit the space."""
+        """Encodes an observation. @returns whether it has the types of its space, and the bytes. @raises EnvironmentFault when it does not
+        fit the space.
+        """
         try:
             parts = list(split_parts(self.space, observation))
         except Exception as error:
@@ -51,7 +53,7 @@ class Observations:
         return assemble(self.space, iter(parts))
 
     def write_rows(self, observations: Sequence[Any]) -> tuple[bool, bytes]:
-        """Each row for itself. @raises EnvironmentFault"""
+        """Encodes each row's observation. @raises EnvironmentFault"""
         leaf = self.only
         if leaf is not None and not leaf.is_choice:
             joined = _join(leaf, observations)
@@ -63,7 +65,7 @@ class Observations:
         return False, b"".join(self._tag_all(observation) for observation in observations)
 
     def read_rows(self, data: memoryview, count: int, is_natural: bool) -> Sequence[Any]:
-        """Where each is an array, they may be rows of one."""
+        """Decodes an observation for each row. Those that are arrays may be rows of one array."""
         leaf = self.only
         if is_natural and leaf is not None:
             numbers: Any = np.frombuffer(data, leaf.dtype).reshape(count, *leaf.shape)
@@ -78,7 +80,7 @@ class Observations:
         return rows
 
     def write_batch(self, batch: Any, count: int) -> tuple[bool, bytes]:
-        """As a vector environment gives it: an array for each leaf, with a first dimension for the rows. @raises EnvironmentFault"""
+        """Encodes the arrays of a vector environment, one for each leaf, whose first dimension counts the rows. @raises EnvironmentFault"""
         try:
             arrays = [np.asarray(part) for part in split_parts(self.space, batch)]
         except Exception as error:
@@ -120,10 +122,10 @@ class Observations:
 
 
 def _join(leaf: Leaf, observations: Sequence[Any]) -> bytes | None:
-    """None unless all are arrays as the space has them, whose numbers are contiguous."""
+    """Returns the bytes of all observations; None unless all are contiguous arrays with the space's dtype and shape."""
     dtype, shape = leaf.dtype, leaf.shape
     for one in observations:
-        # NumPy has one type object of each number type, unless code has made another.
+        # NumPy has one object for each dtype, unless code has made another. `is` is faster than `==`.
         if type(one) is not np.ndarray or one.dtype is not dtype or one.shape != shape:
             return None
     try:

@@ -1,4 +1,4 @@
-"""The environment's end of the line to the policy's program."""
+"""The environment's end of the connection to the policy's program."""
 
 import fcntl
 import os
@@ -13,14 +13,14 @@ from muster_runner.failure import ReportedFailure
 from muster_runner.refusal import PolicyRefusal
 
 NONCE_BYTES = 8
-# Requests that share one system call.
+# One system call draws random bytes for this many requests.
 NONCE_POOL_BYTES = 512 * NONCE_BYTES
 START_BYTES = 4096
 _KINDS = frozenset(Answer)
 
 
 class RowsFailed(Exception):
-    """Some rows have no action."""
+    """A step in which some rows have no action."""
 
     def __init__(self, body: bytes) -> None:
         super().__init__()
@@ -28,25 +28,25 @@ class RowsFailed(Exception):
 
 
 class PolicyLink:
-    """Sends requests, and accepts only matching answers.
+    """Sends requests, and accepts only the answers that match them.
 
-    Code that came with the checkpoint may be at the other end. An answer has the nonce of its request, which cannot be known before, and
-    the length that the spaces require. When the connection ends, or has anything else on it, this process ends: Muster decides which
-    episode that counts against, and whether the policy caused it.
+    Code of the checkpoint may run at the other end. An answer has the nonce of its request, which cannot be known before, and the length
+    that the spaces require. When the connection ends, or carries anything else, this process ends: Muster decides which episode that counts
+    against, and whether the policy caused it.
     """
 
     def __init__(self, descriptor: int) -> None:
         private = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, LOWEST_PRIVATE_DESCRIPTOR)
         os.close(descriptor)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=private)
-        # The launcher of a plain sandbox passes a non-blocking one.
+        # The launcher of a plain sandbox passes a non-blocking socket.
         self._socket.setblocking(True)
         self._send = self._socket.send
         self._receive = self._socket.recv_into
         self._nonces = b""
         self._next_nonce = 0
         self._buffer = bytearray(START_BYTES)
-        # A child that the environment forks is not its program, and must not speak for it.
+        # A child that the environment forks must not send requests in the name of this process.
         os.register_at_fork(after_in_child=self._socket.close)
 
     def greet(self) -> None:
@@ -61,11 +61,12 @@ class PolicyLink:
             self._end(f"it said {seen!r}, expected {GREETING!r}")
 
     def request(self, request: Request, body: bytes = b"", fit: int = 0, count: int = 0, is_natural: bool = True) -> bytearray:
-        """What `ask` takes."""
+        """Builds a request for `ask`."""
         return bytearray(REQUEST.pack(request, is_natural, fit, count, len(body), b"")) + body
 
     def ask(self, request: bytearray, length: int) -> memoryview:
-        """Sends the request, and waits for an answer with a body of this many bytes. @returns it, until the next request.
+        """Sends a request, and waits for an answer with a body of `length` bytes. @returns the body, which stays valid until the next
+        request.
 
         @raises ReportedFailure with the policy's exception; RowsFailed; PolicyRefusal
         """
@@ -78,7 +79,7 @@ class PolicyLink:
         expected = ANSWER.pack(Answer.DONE, length, nonce)
         size = ANSWER.size + length
         if size >= len(self._buffer):
-            # One byte more than expected, so that too much data shows.
+            # The buffer has one byte more than expected, to detect surplus data.
             self._buffer = bytearray(2 * size)
         try:
             sent = self._send(request)
@@ -92,7 +93,7 @@ class PolicyLink:
         return memoryview(self._buffer)[ANSWER.size : size]
 
     def assert_silent(self) -> None:
-        """Nothing has been requested, so nothing may arrive."""
+        """Checks that nothing arrives while no request is open."""
         try:
             self._socket.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
         except BlockingIOError:
@@ -102,7 +103,7 @@ class PolicyLink:
         self._end("it ended, or said something that it was not asked for")
 
     def _read_answer(self, received: int, nonce: bytes, length: int) -> bytes:
-        """Handles data that is no complete answer, or not the expected one. @returns the body of the answer."""
+        """Handles data that is incomplete, or is not the expected answer. @returns the body of the answer."""
         received = self._fill(received, ANSWER.size)
         kind, said, echo = ANSWER.unpack_from(self._buffer)
         if echo != nonce:
@@ -117,9 +118,9 @@ class PolicyLink:
         return _parse_body(Answer(kind), bytes(self._buffer[ANSWER.size : size]))
 
     def _fill(self, received: int, wanted: int) -> int:
-        """Receives until there are at least this many bytes in the buffer. @returns how many there are."""
+        """Receives until the buffer holds `wanted` bytes. @returns the number of bytes in the buffer."""
         if wanted >= len(self._buffer):
-            # A new one: a view of the old one may still be held, which then cannot grow.
+            # A view of the old buffer may still exist, and a bytearray with views cannot grow.
             grown = bytearray(wanted + 1)
             grown[:received] = self._buffer[:received]
             self._buffer = grown
@@ -137,7 +138,7 @@ class PolicyLink:
         return received
 
     def _end(self, problem: str) -> NoReturn:
-        """Ends this process at once: an exception would be taken for the environment's or the policy's, and an outcome made of it."""
+        """Ends this process at once. An exception would count as the environment's or the policy's, and become an outcome."""
         os.write(2, f"the policy's program broke its line: {problem}\n".encode())
         sys.stderr.flush()
         os._exit(EXIT_POLICY_LINE)

@@ -1,6 +1,6 @@
 """The policy's program: loads the checkpoint and answers the environment's program.
 
-From the moment when code of a checkpoint runs here, nothing that this program says is reliable, and its caller does not rely on it.
+Once code of a checkpoint runs here, nothing that this program sends is reliable. The environment's program checks all of it.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ START_BYTES = 4096
 
 
 class Fitted:
-    """A policy for two spaces, of single observations or of rows."""
+    """A policy for single observations or for rows, with the encoders of its spaces."""
 
     def __init__(self, checkpoint: Checkpoint, fit: Fit, rows: int | None) -> None:
         """@raises PolicyRefusal"""
@@ -58,7 +58,7 @@ class PolicyProgram:
         self._is_forked = is_memory_shared()
 
     def run(self) -> None:
-        """Returns when the environment's program is gone."""
+        """Answers requests. Returns when the environment's program has ended."""
         self._line.sendall(GREETING)
         receive, unpack = self._line.recv_into, REQUEST.unpack_from
         header = REQUEST.size
@@ -80,7 +80,7 @@ class PolicyProgram:
 
     def _receive_more(self, received: int, wanted: int = 0) -> int:
         if wanted > len(self._buffer):
-            # A new one: a view of the old one may still be held, which then cannot grow.
+            # A view of the old buffer may still exist, and a bytearray with views cannot grow.
             grown = bytearray(wanted)
             grown[:received] = self._buffer[:received]
             self._buffer = grown
@@ -94,7 +94,7 @@ class PolicyProgram:
         self._line.sendall(ANSWER.pack(kind, len(body), nonce) + body)
 
     def _act(self, fit: int, is_natural: int, body: memoryview, nonce: bytes) -> None:
-        """Nearly all of this program's own time is spent here."""
+        """Answers with an action. Nearly all of this program's own time is spent here."""
         fitted = self._fitted[fit]
         try:
             if is_natural and fitted.array is not None:
@@ -153,7 +153,7 @@ class PolicyProgram:
         return Answer.DONE, b""
 
     def _unload(self) -> None:
-        """The previous load is dropped first: both at once might not fit into the sandbox's memory."""
+        """Frees the former load first: both at once might not fit into the sandbox's memory."""
         if not self._is_forked:
             gc.unfreeze()
         self._fitted.clear()
@@ -181,7 +181,7 @@ class PolicyProgram:
 
     def _reset(self, fitted: Fitted, row: int, seed: int, block_seed: int) -> tuple[Answer, bytes]:
         if not fitted.is_rows:
-            # Nothing else draws from these generators here.
+            # Only one policy is played here, so no other code draws from these generators.
             seed_global_generators(seed)
             fitted.policy.reset(seed)
             return Answer.DONE, b""
@@ -236,7 +236,7 @@ def serve(descriptor: int) -> int:
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=os.dup(descriptor))
     os.close(descriptor)
     line.setblocking(True)
-    # The environment's program is gone, and what it wanted with it.
+    # The environment's program may have ended, and then no answer is needed.
     with contextlib.suppress(OSError, EOFError):
         PolicyProgram(line).run()
     return 0

@@ -1,4 +1,4 @@
-"""Spaces as plain data, so that the policy's program can make the same ones."""
+"""Spaces as plain data, from which the policy's program builds equal spaces."""
 
 import base64
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class UnsentSpace(Exception):
 
 
 def write_space(space: Space) -> Object:
-    """@raises UnsentSpace, naming the kind. Classes that are derived from Gymnasium's may mean anything, and are not sent."""
+    """Describes a space. @raises UnsentSpace, naming the kind. A subclass of a Gymnasium space may behave in any way, so it is not sent."""
     kind = type(space)
     if kind is spaces.Box:
         return {"kind": "box", "low": _write_array(space.low), "high": _write_array(space.high)}  # type: ignore[attr-defined]
@@ -37,7 +37,7 @@ def write_space(space: Space) -> Object:
 
 
 def space_from_data(data: Object) -> Space:
-    """@raises FieldError"""
+    """Builds a space from its description. @raises FieldError"""
     kind = as_text(required(data, "kind", "space"), "space.kind")
     made = _MADE.get(kind)
     if made is None:
@@ -91,7 +91,7 @@ _MADE: dict[str, Callable[[Object], Space]] = {
 
 
 def _write_array(array: Any) -> Object:
-    """One number is enough when all are equal."""
+    """Describes an array; by one number when all are equal."""
     numbers = np.ascontiguousarray(array)
     flat = numbers.reshape(-1)
     kept = flat[:1] if flat.size and (flat == flat[0]).all() else flat

@@ -1,7 +1,7 @@
-"""What travels between the two programs, byte by byte.
+"""The messages between the two programs, byte by byte.
 
-A request is a header and a body; so is its answer. Numbers are little-endian. Nothing else is ever on the line, and the policy's program
-says nothing that it was not asked for, but for one GREETING when it is ready.
+A request is a header and a body, and so is its answer. Numbers are little-endian. The policy's program sends only answers, and one GREETING
+when it is ready.
 """
 
 import struct
@@ -11,51 +11,52 @@ from enum import IntEnum
 class Request(IntEnum):
     """Requests of the environment's program."""
 
-    """JSON: path, digest, whether it is verified. Answered without a body."""
+    # JSON: path, digest, whether it is verified. The answer has no body.
     LOAD = 1
-    """JSON: the spaces, whether actions are deterministic, how many rows. The header gives the fit its number. Answered without a body, or
-    with REMARKS."""
+    # JSON: the spaces, whether actions are deterministic, the number of rows. The header numbers the fit. The answer has no body, or is
+    # REMARKS.
     FIT = 2
-    """RESET_BODY. Answered without a body."""
+    # RESET_BODY. The answer has no body.
     RESET = 3
-    """An observation. Answered with an action."""
+    # An observation. The answer is an action.
     ACT = 4
-    """Row numbers, then an observation for each. Answered with an action for each."""
+    # Row numbers, then an observation for each. The answer is an action for each.
     ACT_ROWS = 5
-    """The same as a vector environment has them: part after part of the space, each for all rows."""
+    # Row numbers, then the arrays of a vector environment: for each leaf of the space, the values of all rows. The answer is the same of
+    # actions.
     ACT_BATCH = 6
 
 
 class Answer(IntEnum):
     DONE = 0
-    """UTF-8: what the policy raised."""
+    # UTF-8: the policy's exception.
     FAILED = 1
-    """The same where it was a MemoryError."""
+    # UTF-8: the policy's exception, which was a MemoryError.
     OUT_OF_MEMORY = 2
-    """UTF-8: why the checkpoint, or a fit, is refused."""
+    # UTF-8: the reason why the checkpoint, or a fit, is refused.
     REFUSED = 3
-    """Of ACT_ROWS: how many rows failed, then for each a ROW_FAULT and its text, then an action for each row."""
+    # Answers ACT_ROWS: the number of failed rows, then for each a ROW_FAULT and its text, then an action for each row.
     ROWS_FAILED = 4
-    """Of FIT: a JSON list of texts for the checkpoint's author."""
+    # Answers FIT: a JSON list of texts for the checkpoint's author.
     REMARKS = 5
 
 
 GREETING = b"muster-policy/1\n"
 
-# Request, whether observations have the form that their space names, number of the fit, rows, bytes of the body, nonce.
+# Request, whether observations have the types of their space, number of the fit, number of rows, bytes of the body, nonce.
 REQUEST = struct.Struct("<BBxxIII8s")
 NONCE_AT = REQUEST.size - 8
 # Answer, bytes of the body, the request's nonce.
 ANSWER = struct.Struct("<BxxxI8s")
 
-# Row (0 for a policy of single observations), seed; the seed of what rows share where a block begins with it, else -1.
+# Row (0 for a policy of single observations), seed, seed of the block if this is its first reset (else -1).
 RESET_BODY = struct.Struct("<qqq")
 COUNT = struct.Struct("<I")
-# Position in the request, whether it was a MemoryError, bytes of the text.
+# Position in the request, whether the exception was a MemoryError, bytes of the text.
 ROW_FAULT = struct.Struct("<IBxxxI")
 
-# Longest text in an answer, in bytes; of all failed rows together, with what precedes each.
+# Longest text in an answer, in bytes. It also bounds the texts of all failed rows together, headers included.
 MAX_TEXT_BYTES = 64 * 1024
 
-# What `space_data` describes, in words.
+# The spaces that `space_data` can describe, for messages.
 SENT_SPACES = "Box, Discrete, MultiDiscrete, MultiBinary, Tuple and Dict"

@@ -1,1 +1,1 @@
-"""Episodes that are played together: in lockstep, or in an environment's own vector form (docs/runner-protocol.md)."""
+"""Plays episodes together: in lockstep, or in an environment's own vector form (docs/runner-protocol.md)."""

@@ -1,4 +1,4 @@
-"""The next actions of the rows of a block in lockstep: runs their policies, and attributes exceptions to their rows."""
+"""Gets the next actions for the rows of a block in lockstep, and attributes exceptions of policies to their rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from muster_runner.policies.rows_policy import RowFaults, Rows, RowsPolicy
 
 
 def ask(policy: RowsPolicy, rows: Sequence[Row], numbers: Rows) -> tuple[Sequence[Any], dict[Row, Failed]]:
-    """An action for each row, and why rows have none for which the policy failed."""
+    """Returns an action for each row, and the failures of rows for which the policy raised."""
     try:
         return policy.act_rows(numbers, [row.observation for row in rows]), {}
     except RowFaults as faults:
@@ -23,7 +23,7 @@ def ask(policy: RowsPolicy, rows: Sequence[Row], numbers: Rows) -> tuple[Sequenc
 
 
 def ask_each(rows: Sequence[Row]) -> tuple[Sequence[Any], dict[Row, Failed]]:
-    """The same for rows of several policies: one forward pass for each policy."""
+    """Does the same for rows of several policies, with one forward pass for each policy."""
     actions: list[Any] = [None] * len(rows)
     failed: dict[Row, Failed] = {}
     for policy in dict.fromkeys(row.policy for row in rows if row.policy is not None):

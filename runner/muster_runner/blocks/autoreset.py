@@ -1,4 +1,4 @@
-"""How a vector environment resets a row whose episode has ended."""
+"""The modes in which vector environments reset a row whose episode has ended."""
 
 from enum import Enum
 
@@ -20,12 +20,12 @@ UNSAID = None if hasattr(gymnasium.vector, "AutoresetMode") else Autoreset.NEXT_
 
 
 def detect_autoreset(environment: VectorEnvironment) -> Autoreset:
-    """@raises ValueError when the environment does not say."""
+    """Reads the mode from the environment's metadata. @raises ValueError when there is none."""
     said = environment.metadata.get("autoreset_mode", UNSAID)
     return Autoreset(said.value if isinstance(said, Enum) else said)
 
 
 def declare(mode: Autoreset) -> Enum:
-    """The mode as this Gymnasium's vector environments and their wrappers write it."""
+    """Returns the mode as the vector environments and wrappers of this Gymnasium write it."""
     declared: Enum = getattr(gymnasium.vector, "AutoresetMode", Autoreset)[mode.name]
     return declared

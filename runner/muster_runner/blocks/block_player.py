@@ -11,7 +11,7 @@ from muster_runner.prints import EpisodePrints
 
 @dataclass(frozen=True)
 class PlayedBlock:
-    """`outcomes` and `logs` in the order of the block's episodes; seconds that were spent in the policy, for all of them."""
+    """The result of a block: `outcomes` and `logs` in the order of its episodes, and the seconds that all of them spent in the policy."""
 
     outcomes: Sequence[Outcome]
     logs: Sequence[str]
@@ -21,14 +21,14 @@ class PlayedBlock:
 class BlockPlayer(Protocol):
     @property
     def task_count(self) -> int:
-        """Number of tasks."""
+        """The number of tasks."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Remarks for the authors of suite and checkpoint."""
+        """Warnings for the authors of suite and checkpoint."""
 
     def play(self, episodes: Sequence[Episode], prints: EpisodePrints, /) -> PlayedBlock:
-        """All outcomes of the block are a function of the load and of `episodes`. An exception on the way is an outcome, too."""
+        """Plays a block. All outcomes are a function of the load and of `episodes`. An exception also becomes an outcome."""
 
     def close(self) -> None:
-        """Throws all environments away."""
+        """Closes all environments."""

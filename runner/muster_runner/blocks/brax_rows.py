@@ -1,4 +1,4 @@
-"""Environments of Brax."""
+"""Makes vector environments of Brax."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from muster_runner.blocks.jax_rows import JaxEnvironment, JaxRows, import_jax_li
 from muster_runner.environments import VectorEnvironment
 from muster_runner.refusal import EnvironmentRefusal
 
-# Brax's own default where it trains.
+# The default of Brax's own training.
 EPISODE_LENGTH = 1000
 
 
 def make_brax(identifier: str, width: int, kwargs: dict[str, Any]) -> VectorEnvironment:
-    """@param kwargs: of `brax.envs.create`, which has `episode_length` and `action_repeat` beside the environment's own.
+    """@param kwargs: arguments of `brax.envs.create`, which include `episode_length` and `action_repeat`.
 
     @raises EnvironmentRefusal
     """

@@ -1,4 +1,4 @@
-"""Environments for rows that are played side by side, kept from episode to episode."""
+"""Keeps the environments of rows that are played side by side from episode to episode."""
 
 from collections.abc import Sequence
 
@@ -7,20 +7,21 @@ from muster_runner.random_state import undisturbed_generators
 
 
 class EnvironmentPool:
-    """Any of a task's environments serves any row: what it plays follows from the seed alone."""
+    """Unused environments of each task. Any of them can serve any row, because the seed alone decides what it plays."""
 
     def __init__(self, makers: Sequence[EnvironmentMaker], kept: int) -> None:
-        """@param kept: most unused environments that are kept, of all tasks together."""
+        """@param kept: the largest number of unused environments, of all tasks together."""
         self._makers = makers
         self._idle: list[list[Environment]] = [[] for _ in makers]
         self._room = kept
 
     def take(self, task: int) -> Environment:
-        """@raises whatever the environment's code raises when one has to be made."""
+        """Returns an unused environment, or makes one. @raises whatever the environment's code raises when it is made."""
         if self._idle[task]:
             self._room += 1
             return self._idle[task].pop()
-        # Making one seeds the generators that other rows may use; whether one has to be made depends on earlier blocks.
+        # Making an environment seeds the global generators, which other rows may use. Earlier blocks decide whether one has to be made, and
+        # must not decide what other rows draw.
         with undisturbed_generators():
             return self._makers[task].make()
 

@@ -1,4 +1,4 @@
-"""Environments of EnvPool in its own vector form, which it steps in C++."""
+"""Makes vector environments of EnvPool, which steps them in C++."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,12 +9,12 @@ from muster_runner.environments import VectorEnvironment
 from muster_runner.failure import describe_installation
 from muster_runner.refusal import EnvironmentRefusal
 
-# A sandbox has a share of one processor; more threads would only wait for each other.
+# A sandbox has a share of one processor, so more threads would only wait for each other.
 THREADS = 1
 
 
 def make_envpool(identifier: str, width: int, kwargs: dict[str, Any]) -> VectorEnvironment:
-    """@raises EnvironmentRefusal when EnvPool is not installed, or has no such environment."""
+    """Makes a vector environment. @raises EnvironmentRefusal when EnvPool is not installed, or has no such environment."""
     try:
         import envpool
     except ImportError as error:
@@ -27,9 +27,9 @@ def make_envpool(identifier: str, width: int, kwargs: dict[str, Any]) -> VectorE
 
 
 class EnvpoolRows(VectorEnv[Any, Any, Any]):
-    """EnvPool accepts a seed only when it makes an environment, so a block with another seed makes a new one, which takes milliseconds.
+    """An environment of EnvPool. EnvPool takes a seed only when it makes an environment, so each new seed makes a new one, in milliseconds.
 
-    Row r is seeded with seed + r, as EnvPool does it.
+    Row r gets seed + r, as EnvPool does by itself.
     """
 
     def __init__(self, library: Any, identifier: str, width: int, kwargs: dict[str, Any]) -> None:

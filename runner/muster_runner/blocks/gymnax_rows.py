@@ -1,4 +1,4 @@
-"""Environments of gymnax."""
+"""Makes vector environments of gymnax."""
 
 from importlib.metadata import version
 from typing import Any
@@ -12,7 +12,9 @@ OLDEST = 1
 
 
 def make_gymnax(identifier: str, width: int, kwargs: dict[str, Any]) -> VectorEnvironment:
-    """@param kwargs: of `gymnax.make`; `params` among them are fields of the environment's parameters. @raises EnvironmentRefusal"""
+    """@param kwargs: arguments of `gymnax.make`; `params` among them sets fields of the environment's parameters. @raises
+    EnvironmentRefusal
+    """
     library = import_jax_library("gymnax", f"gymnax:{identifier}")
     installed = version("gymnax")
     if int(installed.partition(".")[0]) < OLDEST:
@@ -49,5 +51,5 @@ def _make_rows(environment: Any, params: Any) -> JaxEnvironment:
 
 
 def _pick_metrics(info: dict[str, Any]) -> dict[str, Any]:
-    """Numbers in a row's step; observations among them are left out."""
+    """Picks the scalars of a row's info. Arrays, such as observations, are left out."""
     return {name: value for name, value in info.items() if getattr(value, "shape", None) == ()}

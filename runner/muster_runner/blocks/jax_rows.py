@@ -1,4 +1,4 @@
-"""Environments in JAX as vector environments: all rows in one compiled step."""
+"""Wraps environments in JAX as vector environments. One compiled step steps all rows."""
 
 import os
 from collections.abc import Callable
@@ -15,24 +15,24 @@ from muster_runner.blocks.autoreset import Autoreset, declare
 from muster_runner.failure import describe_installation
 from muster_runner.refusal import EnvironmentRefusal
 
-# JAX makes a thread for each processor that it may use. A sandbox has a share of one, and more threads would only wait for each other.
+# JAX starts a thread for each processor that it may use. A sandbox has a share of one, so more threads would only wait for each other.
 ONE_THREAD = {"NPROC": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
 
 
 @dataclass(frozen=True)
 class JaxEnvironment:
-    """A library's environment as functions of all rows, which are compiled. Rows that end have to be reset in the same step."""
+    """A library's environment as compiled functions of all rows. A row that ends must be reset in the same step."""
 
     observation_space: spaces.Space[Any]
     action_space: spaces.Space[Any]
-    """From a key for each row: the state, and the observations."""
+    # A key for each row → the state, and the observations.
     reset: Callable[[Any], tuple[Any, Any]]
-    """From state and actions: the state, then the results of `VectorEnv.step`."""
+    # State and actions → the next state, then the results of `VectorEnv.step`.
     step: Callable[[Any, Any], tuple[Any, Any, Any, Any, Any, dict[str, Any]]]
 
 
 def import_jax_library(name: str, entry: str) -> Any:
-    """@raises EnvironmentRefusal when it, or what it needs, is not installed."""
+    """Imports a library. @raises EnvironmentRefusal when it, or a library that it needs, is not installed."""
     for variable, value in ONE_THREAD.items():
         os.environ.setdefault(variable, value)
     try:
@@ -44,7 +44,7 @@ def import_jax_library(name: str, entry: str) -> Any:
 
 
 class JaxRows(VectorEnv[Any, Any, Any]):
-    """Row r draws from the r-th of the keys that `jax.random.split` makes of the block's seed."""
+    """A vector environment of JAX. Row r draws from the r-th key that `jax.random.split` makes of the block's seed."""
 
     def __init__(self, environment: JaxEnvironment, width: int) -> None:
         import jax
@@ -62,7 +62,7 @@ class JaxRows(VectorEnv[Any, Any, Any]):
         self._warm_up()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:  # noqa: ARG002
-        # The runner always gives one.
+        # The runner always passes a seed.
         self._state, observations = self._reset(self._split(self._key(seed or 0), self.num_envs))
         return _as_arrays(observations), {}
 
@@ -71,13 +71,13 @@ class JaxRows(VectorEnv[Any, Any, Any]):
         return _as_arrays(observations), np.asarray(rewards), np.asarray(terminated), np.asarray(truncated), info
 
     def _warm_up(self) -> None:
-        """Compiling takes seconds or minutes, which are no episode's."""
+        """Compiles reset and step, which takes seconds or minutes, so that no episode is charged for it."""
         self.reset(seed=0)
         self.step(self.action_space.sample())
 
 
 def _fix_types(values: Any) -> Any:
-    """Where a reset writes a bare number and a step computes it, JAX would compile the step twice."""
+    """Gives numbers a fixed type. Otherwise JAX compiles the step twice, if reset writes a Python number that the step computes."""
     import jax
 
     def typed(leaf: Any) -> Any:
@@ -87,7 +87,7 @@ def _fix_types(values: Any) -> Any:
 
 
 def _as_arrays(observations: Any) -> Any:
-    """On the CPU they are not copied."""
+    """Converts observations to NumPy arrays, on the CPU without a copy."""
     if isinstance(observations, dict):
         return {name: _as_arrays(part) for name, part in observations.items()}
     return tuple(map(_as_arrays, observations)) if isinstance(observations, tuple) else np.asarray(observations)

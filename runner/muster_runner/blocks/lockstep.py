@@ -1,4 +1,4 @@
-"""Blocks in lockstep: rows with an environment each, and one forward pass for all of them at each step."""
+"""Plays blocks in lockstep: each row has an environment, and each step is one forward pass for all rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from muster_runner.policies.rows_policy import RowsPolicy
 from muster_runner.prints import EpisodePrints
 from muster_runner.refusal import EnvironmentRefusal
 
-# As many unused environments are kept as there are rows, or this many where there are few rows.
+# The number of unused environments that are kept: as many as rows, but at least these.
 LEAST_KEPT = 64
 
 
@@ -25,7 +25,7 @@ class Lockstep:
     batching: Batching
     metrics: tuple[str, ...]
     pool: EnvironmentPool
-    """The policy that fits each task."""
+    # The policy of each task.
     policies: Sequence[RowsPolicy]
     warnings: tuple[str, ...]
 
@@ -41,7 +41,7 @@ class Lockstep:
 
 
 def fit_lockstep(request: Load, batching: Batching, checkpoint: Checkpoint, record: Record | None) -> BlockPlayer:
-    """@raises Refusal"""
+    """Makes a player of blocks in lockstep. @raises Refusal"""
     code = None if request.code is None else Path(request.code)
     makers = [EnvironmentMaker(task, code, record) for task in request.tasks]
     pool = EnvironmentPool(makers, max(batching.width, LEAST_KEPT))

@@ -1,4 +1,4 @@
-"""A row of a block in lockstep: it plays one episode after the other."""
+"""A row of a block in lockstep, which plays one episode after the other."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,24 +14,24 @@ class Row:
     number: int
     prints: EpisodePrints = field(default_factory=EpisodePrints)
 
-    # Of its present episode.
+    # The following attributes belong to the episode that it plays.
     episode: Episode | None = None
-    """Position of the episode in the block."""
+    # Position of the episode in the block.
     place: int = 0
     environment: Environment | None = None
-    """The environment's own method: looking it up at each step would cost."""
+    # The environment's `step`, so that it need not be looked up at each step.
     step: Any = None
     policy: RowsPolicy | None = None
-    """Results of reset and the last step."""
+    # The results of reset or of the last step.
     observation: Any = None
     info: Any = None
-    """Whether its first observation held NaN."""
+    # Whether the first observation contained NaN.
     saw_nan: bool = False
-    """Sum of the rewards."""
+    # Sum of the rewards.
     total: float = 0.0
-    """Number of steps of all rows when the episode began."""
+    # Number of steps of the block before the episode began.
     first_step: int = 0
-    """Time that its environment took."""
+    # Seconds that the environment has taken.
     seconds: float = 0.0
-    """Time charged to each row for the policy when the episode began."""
+    # Seconds that had been charged to each row for the policy when the episode began.
     shared_before: float = 0.0

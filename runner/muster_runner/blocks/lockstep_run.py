@@ -1,4 +1,4 @@
-"""One block in lockstep, from its first reset to its last outcome."""
+"""Plays one block in lockstep, from its first reset to its last outcome."""
 
 from collections.abc import Iterable, Sequence
 from time import perf_counter
@@ -22,9 +22,9 @@ from muster_runner.random_state import seed_global_generators
 
 
 class LockstepRun:
-    """Rows begin with the block's first episodes. A row whose episode ends takes the next one that has not begun, the lowest row first.
+    """One block in lockstep. Its rows begin with the first episodes. A row whose episode ends takes the next episode, the lowest row first.
 
-    The order of events follows from the block alone, and so does every draw from a generator that rows share.
+    The block alone decides the order of events, and so every draw from a generator that rows share.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class LockstepRun:
         self._forward_seconds = 0.0
         self._shared_seconds = 0.0
         self._active: Row | None = None
-        """The row whose environment is at work."""
+        """The row whose environment runs at the moment."""
         self._prints.take()
 
     def play(self) -> PlayedBlock:
@@ -74,12 +74,14 @@ class LockstepRun:
         return None if self._active is None else (self._active.number, self._steps, self._begun)
 
     def _seat(self, rows: Iterable[Row]) -> None:
-        """From here on these rows play."""
+        """Sets the rows that play from here on."""
         self._rows = list(rows)
         self._numbers: Rows = np.array([row.number for row in self._rows], np.int64)
 
     def _begin_next(self, row: Row) -> bool:
-        """Begin the next episode whose environment can be reset, and give those before it their outcome. False when no episode is left."""
+        """Begins the next episode whose environment can be reset, and gives the episodes before it their outcome. Returns False when none
+        is left.
+        """
         while self._begun < len(self._episodes):
             row.place, self._begun = self._begun, self._begun + 1
             failed = self._begin(row, self._episodes[row.place])
@@ -90,7 +92,7 @@ class LockstepRun:
         return False
 
     def _begin(self, row: Row, episode: Episode) -> Failed | None:
-        """@returns why it could not be begun."""
+        """Begins an episode. @returns the failure if it cannot begin."""
         began = perf_counter()
         row.total, row.first_step, row.shared_before = 0.0, self._steps, self._shared_seconds
         row.policy = self._policies[episode.task]
@@ -104,7 +106,7 @@ class LockstepRun:
         return failed
 
     def _reset(self, row: Row, policy: RowsPolicy, episode: Episode) -> Failed | None:
-        """@raises OverdueStep"""
+        """Resets environment and policy. @returns the failure if that raises. @raises OverdueStep"""
         try:
             self._active = row
             self._reset_environment(row, episode)
@@ -135,14 +137,14 @@ class LockstepRun:
             self._pool.give(row.episode.task, environment)
 
     def _choose_actions(self) -> tuple[Sequence[Row], Sequence[Any], dict[Row, Failed]]:
-        """The rows that have an action, their actions, and why the others have none."""
+        """Returns the rows that have an action, their actions, and the failures of the other rows."""
         rows, began = self._rows, perf_counter()
         actions, failed = ask(self._only_policy, rows, self._numbers) if self._only_policy else ask_each(rows)
         seconds = perf_counter() - began
         self._forward_seconds += seconds
         self._shared_seconds += seconds / len(rows)
         if self._prints.total:
-            # Output of all of them together is kept with the first one.
+            # Output of the policy belongs to all rows. It is kept with the first.
             self._prints.pour_into(rows[0].prints)
         if failed:
             pairs = [(row, action) for row, action in zip(rows, actions, strict=True) if row not in failed]
@@ -150,7 +152,7 @@ class LockstepRun:
         return rows, actions, failed
 
     def _step(self, rows: Sequence[Row], actions: Sequence[Any], failed: dict[Row, Failed]) -> dict[Row, Outcome]:
-        """Steps each row's environment in the order of the rows. @returns the episodes that are over."""
+        """Steps the environments in the order of the rows. @returns the outcomes of episodes that are over."""
         done: dict[Row, Outcome] = {**failed}
         pairs = zip(rows, actions, strict=True)
         is_through = False
@@ -159,14 +161,14 @@ class LockstepRun:
                 self._step_each(pairs, done)
                 is_through = True
             except OverdueStep:
-                # The alarm may have come when the step was just over; its row has had more than its time either way.
+                # The alarm may have struck just after the step. The row has exceeded its time either way.
                 if self._active is not None:
                     done[self._active] = self._create_timeout()
         self._active = None
         return done
 
     def _step_each(self, pairs: Iterable[tuple[Row, Any]], done: dict[Row, Outcome]) -> None:
-        """Nearly all of the time is spent here. @raises OverdueStep when the active row's environment did not come back."""
+        """Steps each row, where nearly all of the time is spent. @raises OverdueStep when the active row's environment did not return."""
         prints = self._prints
         now = perf_counter()
         for row, action in pairs:
@@ -218,6 +220,6 @@ class LockstepRun:
             self._prints.pour_into(row.prints)
         self._logs[row.place] = row.prints.take()
         if not isinstance(outcome, Completed) and row.environment is not None:
-            # Whatever state it is in, the next episode must not feel it.
+            # The environment may be in any state, which must not affect the next episode.
             environment, row.environment = row.environment, None
             close_environment(environment)

@@ -7,18 +7,19 @@ from typing import Self
 
 
 class OverdueStep(BaseException):
-    """Raised in the middle of what has lasted for too long. No Exception: what environments catch must not stop it."""
+    """Interrupts a step that takes too long. It is no Exception, so that `except Exception` in an environment does not stop it."""
 
 
 class StepWatch:
-    """Looks up twice in the time that a step may take at most, by the process's alarm; steps themselves cost nothing by it.
+    """Interrupts a step that takes too long, by the process's alarm. It looks twice in the time that a step may take, so steps cost
+    nothing.
 
-    Code that does not come back to the interpreter is out of reach, and so is code while another alarm is set: then what hangs
-    is Muster's to end, and the whole block with it.
+    Code that does not return to the interpreter cannot be interrupted, nor can code that sets another alarm. Then Muster ends the sandbox,
+    and the whole block with it.
     """
 
     def __init__(self, seconds: float, progress: Callable[[], Hashable | None]) -> None:
-        """@param progress: something else for each step; None while no environment is at work."""
+        """@param progress: returns a different value for each step; None while no environment runs."""
         self._seconds = seconds
         self._progress = progress
         self._seen: Hashable | None = None
@@ -29,7 +30,7 @@ class StepWatch:
         self._is_ours = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
         if self._is_ours:
             signal.signal(signal.SIGALRM, self._look)
-            # Background work of an environment's libraries continues.
+            # System calls in the background threads of an environment's libraries are restarted after the alarm.
             signal.siginterrupt(signal.SIGALRM, False)
             signal.setitimer(signal.ITIMER_REAL, self._seconds / 2, self._seconds / 2)
         return self
@@ -45,6 +46,6 @@ class StepWatch:
             self._seen, self._looks = progress, 0
             return
         self._looks += 1
-        # Seen three times: two whole intervals are between the first and the last.
+        # Three looks saw the same step, so it has lasted for two whole intervals.
         if self._looks >= 2:
             raise OverdueStep

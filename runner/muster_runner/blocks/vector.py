@@ -1,4 +1,4 @@
-"""Blocks in environments' own vector form: one vector environment for each task of the block."""
+"""Plays blocks in environments' own vector form: one vector environment for each task of the block."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Vectors:
     batching: Batching
     metrics: tuple[str, ...]
     pool: VectorPool
-    """The policy that fits each task."""
+    # The policy of each task.
     policies: Sequence[RowsPolicy]
     warnings: tuple[str, ...]
 
@@ -31,7 +31,7 @@ class Vectors:
         return len(self.policies)
 
     def play(self, episodes: Sequence[Episode], prints: EpisodePrints, /) -> PlayedBlock:
-        """Task after task, in the order in which the block's episodes first name them."""
+        """Plays the tasks one after the other, in the order in which the block's episodes first name them."""
         outcomes: list[Outcome] = [Failed("environment-crash", "not played")] * len(episodes)
         logs = [""] * len(episodes)
         forward = 0.0
@@ -42,12 +42,12 @@ class Vectors:
             forward += seconds
             for place, outcome in zip(places, played, strict=True):
                 outcomes[place] = outcome
-            # Output belongs to all of them; it is kept with the first.
+            # Output belongs to all episodes of the task. It is kept with the first.
             logs[places[0]] = prints.take()
         return PlayedBlock(outcomes, logs, forward)
 
     def _play_group(self, task: int, episodes: Sequence[Episode]) -> tuple[Sequence[Outcome], float]:
-        """Outcomes of the episodes of one task, and the seconds that were spent in the policy."""
+        """Plays the episodes of one task. Returns their outcomes, and the seconds that were spent in the policy."""
         width = len(episodes)
         try:
             environment = self.pool.take(task, width)
@@ -58,7 +58,7 @@ class Vectors:
         if run.is_intact:
             self.pool.give(task, width, environment)
         else:
-            # Whatever state it is in, the next block must not feel it.
+            # The environment may be in any state, which must not affect the next block.
             close_environment(environment)
         return outcomes, run.forward_seconds
 
@@ -67,7 +67,7 @@ class Vectors:
 
 
 def fit_vectors(request: Load, batching: Batching, checkpoint: Checkpoint) -> BlockPlayer:
-    """@raises Refusal"""
+    """Makes a player of blocks in vector form. @raises Refusal"""
     code = None if request.code is None else Path(request.code)
     makers = [VectorMaker(task, code) for task in request.tasks]
     pool = VectorPool(makers)

@@ -1,4 +1,4 @@
-"""For which rows of a vector environment the policy is run: not for those that only continue because the others have not ended."""
+"""Chooses the rows of a vector environment for which the policy is run: rows whose episode has ended need no action of their own."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from muster_runner.policies.rows_policy import Rows, RowsPolicy
 
 
 class AskedRows:
-    """All at first; when half of them have ended, only the others. An inactive row repeats its last action.
+    """Runs the policy for all rows at first; when half of them have ended, only for the others. The other rows repeat their last action.
 
-    Which rows are active follows from the block, as all of its outcomes do.
+    The block alone decides which rows are active, as it decides all of its outcomes.
     """
 
     def __init__(self, policy: RowsPolicy, count: int) -> None:
@@ -21,9 +21,9 @@ class AskedRows:
         self._actions: Any = None
 
     def act(self, observations: Any) -> Any:
-        """Actions for the whole vector environment, in a fresh array. @raises whatever the policy raises."""
+        """Returns actions for the whole vector environment, in a new array. @raises whatever the policy raises."""
         rows = self._rows
-        # Dictionaries and the like are not split for it.
+        # Only plain arrays are split. Dictionaries and tuples would need more than they save.
         if len(rows) < len(self._all) and isinstance(observations, np.ndarray) and isinstance(self._actions, np.ndarray):
             actions = self._actions.copy()
             actions[rows] = self._policy.act_batch(rows, observations[rows])
@@ -33,6 +33,6 @@ class AskedRows:
         return self._actions
 
     def heed(self, waiting: NDArray[np.bool_], left: int) -> None:
-        """@param waiting: the rows that are waited for, `left` of them."""
+        """Notes the rows that are still awaited. @param waiting: these rows; `left` is their number."""
         if 0 < left <= len(self._rows) // 2:
             self._rows = waiting.nonzero()[0]

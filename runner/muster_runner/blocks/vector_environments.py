@@ -1,4 +1,4 @@
-"""An environment's own vector form, made from what the suite says about the environment."""
+"""Makes vector environments from what the suite declares."""
 
 import inspect
 from collections.abc import Callable
@@ -22,13 +22,13 @@ PARTS = ("reset", "step", "close", "num_envs", "metadata", "single_observation_s
 
 @dataclass(frozen=True)
 class VectorMaker:
-    """Makes one task's vector environment of any width, the same each time."""
+    """Makes one task's vector environment of any width, in the same way each time."""
 
     task: Task
     code: Path | None
 
     def make(self, width: int) -> VectorEnvironment:
-        """@raises EnvironmentRefusal when it is no vector environment of that width; whatever the environment's code raises."""
+        """Makes a vector environment. @raises EnvironmentRefusal if it has not that width; whatever the environment's code raises."""
         seed_global_generators(CONSTRUCTION_SEED)
         environment = self._make_innermost(width)
         for wrapper in self.task.wrappers:
@@ -42,7 +42,7 @@ class VectorMaker:
         return environment
 
     def make_first(self, width: int) -> VectorEnvironment:
-        """@raises EnvironmentRefusal"""
+        """Makes the first one, and checks it. @raises EnvironmentRefusal"""
         try:
             return self.make(width)
         except (CodeError, gymnasium.error.Error) as error:
@@ -93,7 +93,7 @@ class VectorMaker:
 
 
 def _find_maker(package: str) -> Callable[[str, int, dict[str, Any]], VectorEnvironment]:
-    # Each library is imported only for a suite that names it.
+    # A library is imported only for suites that name it.
     match package:
         case "envpool":
             from muster_runner.blocks.envpool_rows import make_envpool
@@ -113,6 +113,6 @@ def _takes_width(factory: Callable[..., Any]) -> bool:
     try:
         parameters = inspect.signature(factory).parameters.values()
     except (TypeError, ValueError):
-        # Code in another language cannot be inspected; it reports by itself.
+        # A function in C cannot be inspected. It raises TypeError itself if it takes no width.
         return True
     return any(parameter.name == "num_envs" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)

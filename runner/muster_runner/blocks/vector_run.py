@@ -1,4 +1,4 @@
-"""The episodes of one vector environment: the first of each row, and all rows are awaited."""
+"""Plays the episodes of one vector environment: one for each row, until all have ended."""
 
 from collections.abc import Sequence
 from time import perf_counter
@@ -21,15 +21,16 @@ Flags = NDArray[np.bool_]
 
 
 class VectorRun:
-    """Counting whichever rows end first would favour short episodes. So everything after a row's first end is ignored.
+    """The episodes of one vector environment, one for each row.
 
-    An exception on the way counts for every row, since its row is unknown.
+    To count the rows that end first would favour short episodes. So a row plays until all have ended, and what follows its first end is
+    ignored. An exception counts for every row, because its row is unknown.
     """
 
     def __init__(
         self, environment: VectorEnvironment, policy: RowsPolicy, episodes: Sequence[Episode], metrics: tuple[str, ...], limit: float
     ) -> None:
-        """@param limit: seconds that an episode may take. A step's time is shared among the rows that are still waited for."""
+        """@param limit: seconds that an episode may take. A step's time is shared among the rows whose episode has not ended."""
         self._environment = environment
         self._mode = detect_autoreset(environment)
         self._policy = policy
@@ -104,14 +105,14 @@ class VectorRun:
         return observations
 
     def _check_observations(self, observations: Any) -> None:
-        """Others would be stretched to what the policy takes, or be taken for its mistake."""
+        """Checks the shape of observations. Otherwise NumPy would broadcast a wrong one, or the policy would get the blame."""
         space = self._environment.single_observation_space
         expected = (len(self._episodes), *(space.shape or ()))
         if isinstance(space, spaces.Box) and np.shape(observations) != expected:
             raise ValueError(f"the observations have the shape {np.shape(observations)}, expected {expected}")
 
     def _end(self, over: Flags, totals: NDArray[np.float64], length: int, info: Any) -> int:
-        """@returns how many episodes have ended."""
+        """Notes the rows that end. @returns the number of episodes that have ended."""
         rows: list[int] = over.nonzero()[0].tolist()
         for row in rows:
             metrics = measure(self._pick_last_info(info, row), self._metrics) if self._metrics else {}
@@ -126,11 +127,11 @@ class VectorRun:
         self.is_intact = False
 
     def _pick_last_info(self, info: Any, row: int) -> dict[str, Any]:
-        """The info of the episode's last step. Where rows are reset in the same step, it is in `final_info`."""
+        """Returns the info of the episode's last step. It is in `final_info` where rows are reset in the same step."""
         if self._mode is Autoreset.SAME_STEP and "final_info" in info:
             info = info["final_info"]
         if not isinstance(info, dict):
-            # An array with a dictionary for each row, as Gymnasium had it before 1.0.
+            # Before 1.0, Gymnasium gave an array with a dictionary for each row.
             last: dict[str, Any] = info[row]
             return last
         named = [name for name in self._metrics if name in info and (f"_{name}" not in info or info[f"_{name}"][row])]

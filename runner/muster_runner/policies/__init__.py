@@ -1,1 +1,1 @@
-"""What can be played: one module for each form that a checkpoint may have (docs/checkpoints.md)."""
+"""Loads policies: one module for each form that a checkpoint may have (docs/checkpoints.md)."""

@@ -1,4 +1,4 @@
-"""What a network's output means as an action."""
+"""Turns a network's outputs into an action."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from muster_runner.json_fields import FieldError, Object, as_choice, only, requi
 from muster_runner.policies.policy import Array, Dice
 from muster_runner.refusal import PolicyRefusal
 
-# Outputs [n], log standard deviations [n] where there are some → an action for the environment.
+# Outputs [n] and log standard deviations [n], if the network has them → an action for the environment.
 ActionHead = Callable[[Array, Array | None], Any]
 SQUASHES = ("tanh", "clip", "none")
 
 
 @dataclass(frozen=True)
 class Discrete:
-    """The outputs are logits, one for each action; of several choices, those of the first, of the second, and so on."""
+    """The outputs are logits, one for each action. For several choices, the logits of one follow those of the other."""
 
 
 @dataclass(frozen=True)
 class Continuous:
-    """The outputs are the mean of a normal distribution, before it is brought into the action space's bounds."""
+    """The outputs are the mean of a normal distribution, before `squash` brings it into the action space's bounds."""
 
     squash: Literal["tanh", "clip", "none"]
 
@@ -32,7 +32,7 @@ ActionKind = Discrete | Continuous
 
 
 def parse_action(value: Object, where: str) -> ActionKind:
-    """@raises FieldError"""
+    """Parses the meaning of outputs. @raises FieldError"""
     only(value, ("kind", "squash"), where)
     kind = as_choice(required(value, "kind", where, '"discrete" or "continuous"'), f"{where}.kind", ("discrete", "continuous"))
     if kind == "discrete":
@@ -45,14 +45,14 @@ def parse_action(value: Object, where: str) -> ActionKind:
 
 
 def find_usual_action(space: spaces.Space[Any]) -> ActionKind:
-    """What an output means when the checkpoint does not say."""
+    """Returns the meaning of outputs when the checkpoint does not state one."""
     return Discrete() if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)) else Continuous("clip")
 
 
 def count_outputs(kind: ActionKind, space: spaces.Space[Any]) -> int:
-    """How many outputs a network needs for the action space.
+    """Returns the number of outputs that a network needs for the action space.
 
-    @raises PolicyRefusal when actions of this kind are none of the space's.
+    @raises PolicyRefusal when the space has no actions of this kind.
     """
     if isinstance(kind, Discrete) and isinstance(space, spaces.Discrete):
         return int(space.n)
@@ -70,7 +70,7 @@ def count_outputs(kind: ActionKind, space: spaces.Space[Any]) -> int:
 
 
 def make_action_head(kind: ActionKind, space: spaces.Space[Any], deterministic: bool, dice: Dice) -> ActionHead:
-    """@raises PolicyRefusal when the space has no actions of this kind."""
+    """Makes the function from outputs to actions. @raises PolicyRefusal when the space has no actions of this kind."""
     count_outputs(kind, space)
     if isinstance(space, spaces.Discrete):
         start = int(space.start)
@@ -95,7 +95,7 @@ def _make_drawn(start: int, dice: Dice) -> ActionHead:
         weights = np.exp(output - output.max(), dtype=np.float64)
         cumulative = weights.cumsum()
         drawn = dice.generator.random() * cumulative[-1]
-        # Rounding can bring the product up to the total itself.
+        # Rounding can make the product as large as the total.
         return min(int(cumulative.searchsorted(drawn, side="right")), len(cumulative) - 1) + start
 
     return head
@@ -131,7 +131,7 @@ def _make_normal(bounded: Callable[[Array], Array], dice: Dice) -> ActionHead:
 
 
 def make_bounding(kind: Continuous, space: spaces.Box, shape: tuple[int, ...]) -> Callable[[Array], Array]:
-    """From outputs [out] or [n, out] to a fresh array at each step, typed as the space says: the environment may keep it.
+    """Makes the function from outputs [out] or [n, out] to a new array at each step, with the space's dtype: the environment may keep it.
 
     @param shape: the space's own, or (-1, …) for many rows.
     """
@@ -141,7 +141,7 @@ def make_bounding(kind: Continuous, space: spaces.Box, shape: tuple[int, ...]) -
 
     def tanh(output: Array) -> Array:
         scaled: Array = low_flat + (np.tanh(output) + 1) / 2 * span
-        # Rounding may leave the box by one unit in the last place.
+        # Rounding may exceed the bounds by one unit in the last place.
         return scaled.clip(low_flat, high_flat).astype(dtype).reshape(shape)
 
     def clip(output: Array) -> Array:

@@ -24,7 +24,7 @@ class AgentCheckpoints:
     by_agent: Mapping[str, Checkpoint]
 
     def of(self, agent: str) -> Checkpoint:
-        """@raises PolicyRefusal when none is for the agent."""
+        """Returns the checkpoint of an agent. @raises PolicyRefusal when there is none."""
         for pattern, checkpoint in self.by_agent.items():
             if fnmatchcase(agent, pattern):
                 return checkpoint
@@ -43,14 +43,14 @@ class AgentCheckpoints:
 
 @dataclass(frozen=True)
 class Side:
-    """Agents that share a policy: the rows of it."""
+    """Agents that share a policy. Each is one of its rows."""
 
     agents: Sequence[str]
     policy: RowsPolicy
 
 
 class AgentsPolicy:
-    """Acts for all agents that are there, with one forward pass for those that share a policy."""
+    """Acts for all agents that still play, with one forward pass for those that share a policy."""
 
     def __init__(self, sides: Sequence[Side]) -> None:
         self._sides = sides

@@ -1,4 +1,4 @@
-"""A policy whose code travels with the checkpoint."""
+"""Loads a policy whose code is part of the checkpoint."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from muster_runner.policies.rows_policy import RowsPolicy
 from muster_runner.random_state import seed_global_generators, seed_torch
 from muster_runner.refusal import PolicyRefusal
 
-# What a factory draws while it makes the policy is the same in every sandbox.
+# The factory draws the same numbers in every sandbox while it makes the policy.
 CONSTRUCTION_SEED = 0
 
 
@@ -28,27 +28,29 @@ class CarriedPolicy:
 
     @property
     def module(self) -> str:
-        """Where its factory is."""
+        """The module of its factory."""
         return self.point.entry.partition(":")[0]
 
     def fit(self, fit: Fit, /) -> Policy:
-        """@raises PolicyRefusal when the factory is missing, raises, or returns something that cannot act."""
+        """Makes a policy for single observations. @raises PolicyRefusal when the factory is missing, raises, or returns something that
+        cannot act.
+        """
         return CheckedPolicy(self._make(fit, "act(observation)"), fit.action_space)
 
     def fit_rows(self, fit: Fit, rows: int, /) -> RowsPolicy:
-        """@raises PolicyRefusal"""
+        """Makes a policy for many rows. @raises PolicyRefusal"""
         made = self._make(fit, "act(observation)", "act_rows(rows, observations)")
         if callable(getattr(made, "act_rows", None)):
             if hasattr(made, "reset") and not hasattr(made, "reset_row"):
                 made_of = type(made).__name__
                 raise PolicyRefusal(f"{self.point.entry} returns a {made_of} with act_rows and reset, but without reset_row(row, seed)")
             return CheckedRows(made, fit.observation_space, fit.action_space)
-        # One that is not reset keeps nothing from step to step, so one is enough for all rows.
+        # A policy without `reset` keeps nothing from step to step, so one instance serves all rows.
         others = [self._make(fit, "act(observation)") for _ in range(1, rows)] if hasattr(made, "reset") else []
         return RowByRow([made, *others], fit.observation_space, fit.action_space)
 
     def _make(self, fit: Fit, *methods: str) -> Any:
-        """@param methods: one of which it has to have."""
+        """@param methods: the policy must have one of them."""
         seed_global_generators(CONSTRUCTION_SEED)
         try:
             made = find(self.point.entry, self.directory)(
@@ -68,7 +70,7 @@ class CarriedPolicy:
 
 
 class CheckedPolicy:
-    """Lets only actions through that fit the action space, so that a wrong one is blamed on the policy."""
+    """Passes only actions that fit the action space, so that a wrong action counts as the policy's fault."""
 
     def __init__(self, inner: Any, space: spaces.Space[Any]) -> None:
         self._act = inner.act

@@ -1,4 +1,4 @@
-"""Policies whose code travels with the checkpoint, playing many rows: at once where they can, else one after the other."""
+"""Plays many rows with policies whose code is part of the checkpoint: at once if they can, else one after the other."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ ONE_BY_ONE = (
 
 
 def together(values: Sequence[Any], space: spaces.Space[Any]) -> Any:
-    """As a vector environment has them, in fresh arrays: who gets them may keep them."""
+    """Stacks values as a vector environment does, in new arrays, which the receiver may keep."""
     empty: Any = create_empty_array(space, len(values))
     return concatenate(space, values, empty)
 
@@ -29,7 +29,7 @@ def apart(batch: Any, space: spaces.Space[Any], count: int) -> list[Any]:
 
 
 class CheckedRows:
-    """One that has `act_rows`: it keeps what belongs to a row under the row's number."""
+    """A policy with `act_rows`. It keeps the state of a row under the row's number."""
 
     warnings: tuple[str, ...] = ()
 
@@ -70,7 +70,7 @@ class CheckedRows:
 
 
 class RowByRow:
-    """One that takes a single observation: an instance of it for each row, or one for all that keeps nothing from step to step."""
+    """A policy for single observations: one instance for each row, or one for all rows if it keeps nothing from step to step."""
 
     warnings: tuple[str, ...] = (ONE_BY_ONE,)
 

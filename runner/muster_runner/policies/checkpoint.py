@@ -11,7 +11,7 @@ from muster_runner.policies.rows_policy import RowsPolicy
 
 @dataclass(frozen=True)
 class Fit:
-    """What a policy is made for."""
+    """The spaces that a policy is made for, and whether it acts deterministically."""
 
     observation_space: spaces.Space[Any]
     action_space: spaces.Space[Any]
@@ -19,10 +19,10 @@ class Fit:
 
 
 class Checkpoint(Protocol):
-    """Weights are read once, before, and shared by all that is fitted."""
+    """A loaded checkpoint. Its weights are read once, and shared by all policies that are fitted."""
 
     def fit(self, fit: Fit, /) -> Policy:
-        """@raises PolicyRefusal when the checkpoint does not fit the spaces."""
+        """Makes a policy for single observations. @raises PolicyRefusal when the checkpoint does not fit the spaces."""
 
     def fit_rows(self, fit: Fit, rows: int, /) -> RowsPolicy:
-        """The same for at most so many rows that are played side by side. @raises PolicyRefusal"""
+        """Makes a policy for at most `rows` rows that are played side by side. @raises PolicyRefusal"""

@@ -1,4 +1,4 @@
-"""A directory as a checkpoint: `muster.json` says what in it is the policy, unless it has one file of weights alone."""
+"""Reads a checkpoint directory: `muster.json` names the policy, unless the directory has exactly one file of weights."""
 
 import json
 from collections.abc import Mapping
@@ -12,21 +12,21 @@ from muster_runner.policies.carried_policy import CarriedPolicy
 from muster_runner.refusal import PolicyRefusal
 
 DESCRIPTION_FILE = "muster.json"
-# Of files that hold a policy.
+# Suffixes of files that hold a policy.
 SUFFIXES = (".safetensors", ".onnx", ".pt", ".ts", ".pth", ".keras", ".zip")
-# Files in a message.
+# The largest number of files that a message lists.
 MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
 class AgentFiles:
-    """The policies of a game's agents. Names of agents may be patterns, of which the first that fits counts."""
+    """The files of a game's agents. Keys may be patterns of names; the first that matches an agent counts."""
 
     files: Mapping[str, Path]
 
 
 def read_description(directory: Path) -> Path | CarriedPolicy | AgentFiles:
-    """The file in it that holds the policy, the files of several agents' policies, or the code that makes it.
+    """Returns the file in the directory that holds the policy, the files of several agents' policies, or the code that makes it.
 
     @raises PolicyRefusal
     """

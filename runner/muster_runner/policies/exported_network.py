@@ -1,4 +1,4 @@
-"""Networks that another library computes: ONNX and TorchScript models."""
+"""Policies whose network another library computes: ONNX and TorchScript models."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ from muster_runner.refusal import PolicyRefusal
 
 @dataclass(frozen=True)
 class Description:
-    """What the model's metadata says beside the model; nothing of it is needed."""
+    """The optional metadata of a model: the meaning of its outputs, and statistics of its observations."""
 
     action: ActionKind | None = None
     normalisation: Normalisation | None = None
 
 
 def parse_description(value: Object) -> Description:
-    """@raises FieldError"""
+    """Parses the metadata. @raises FieldError"""
     only(value, ("action", "observation"), "muster")
     action = value.get("action")
     observation = value.get("observation")
@@ -53,17 +53,17 @@ def parse_description(value: Object) -> Description:
 
 @dataclass(frozen=True)
 class ExportedNetwork:
-    # A model that remembers something from step to step is a recurrence.
+    # A Recurrence if the model keeps a state from step to step.
     model: Run | Recurrence
     dtype: Any
     description: Description
-    # Dimensions after the batch: None where the model takes any size, no tuple at all where it does not say.
+    # The dimensions after the batch. A dimension is None if the model takes any size; the whole is None if the model does not state them.
     input_shape: tuple[int | None, ...] | None
-    # The model says that it takes one observation at a time.
+    # Whether the model states that it takes one observation at a time.
     takes_one: bool
 
     def fit(self, fit: Fit, /) -> Policy:
-        """@raises PolicyRefusal"""
+        """Makes a policy for single observations. @raises PolicyRefusal"""
         kind, shape = self._check(fit)
         encode = make_observation_input(fit.observation_space, self.dtype, self.description.normalisation)
         memory = self._make_memory(1)
@@ -78,7 +78,7 @@ class ExportedNetwork:
         return NetworkPolicy(forward, head, dice, fit.deterministic, memory.forget)
 
     def fit_rows(self, fit: Fit, rows: int, /) -> RowsPolicy:
-        """@raises PolicyRefusal"""
+        """Makes a policy for many rows. @raises PolicyRefusal"""
         kind, (_one, *shape) = self._check(fit)
         encode = RowsInput(fit.observation_space, self.dtype, self.description.normalisation, rows)
         head = make_rows_head(kind, fit.action_space, fit.deterministic, rows)
@@ -93,11 +93,11 @@ class ExportedNetwork:
         return Memory(self.model, rows) if isinstance(self.model, Recurrence) else NoMemory(self.model)
 
     def _begin(self) -> Run:
-        """The model on observations before which there was nothing."""
+        """Returns the function that runs the model on the first observation of an episode."""
         return self.model.begin if isinstance(self.model, Recurrence) else self.model
 
     def _check(self, fit: Fit) -> tuple[ActionKind, tuple[int, ...]]:
-        """The meaning of its outputs, and the shape of one observation with its batch dimension. @raises PolicyRefusal"""
+        """Returns the meaning of the outputs, and the shape of one observation with its batch dimension. @raises PolicyRefusal"""
         kind = self.description.action or find_usual_action(fit.action_space)
         expected = count_outputs(kind, fit.action_space)
         self._check_bytes(fit.observation_space)
@@ -106,7 +106,7 @@ class ExportedNetwork:
         return kind, shape
 
     def _check_bytes(self, space: spaces.Space[Any]) -> None:
-        """Refuse a space whose values do not fit into bytes: converting them would cut them off silently."""
+        """Refuses a space whose values do not fit into bytes, because converting them would truncate them silently."""
         if self.dtype is not np.uint8:
             return
         if not isinstance(space, spaces.Box) or space.dtype != np.uint8:
@@ -115,7 +115,7 @@ class ExportedNetwork:
             raise PolicyRefusal("the model takes uint8, which cannot be normalised before: let the model do it")
 
     def _choose_shape(self, fit: Fit) -> tuple[int, ...]:
-        """Flat, or shaped as the observation is when the model asks for as many dimensions."""
+        """Returns the input's shape: that of the observation if the model takes as many dimensions, else flat."""
         size = count_inputs(fit.observation_space)
         shape = fit.observation_space.shape
         wanted = self.input_shape
@@ -131,7 +131,7 @@ class ExportedNetwork:
         return tuple(shape)
 
     def _try_out(self, zeros: Array, kind: ActionKind, fit: Fit, expected: int) -> None:
-        """Run it once: the sizes of a model's outputs are known only afterwards."""
+        """Runs the model once, because the sizes of its outputs are known only afterwards."""
         try:
             outputs = self._run_outputs(zeros)
         except PolicyRefusal:
@@ -152,7 +152,7 @@ class ExportedNetwork:
 
 
 def read_description(read: Callable[[], Object | None], name: str) -> Description:
-    """@raises PolicyRefusal naming the file."""
+    """Reads the metadata of a model. @raises PolicyRefusal naming the file."""
     try:
         value = read()
         return Description() if value is None else parse_description(value)

@@ -1,4 +1,4 @@
-"""How a model that another library computes takes many rows: together where it can, else one by one."""
+"""Runs a model that another library computes on many rows: together if it can, else one by one."""
 
 from collections.abc import Callable
 
@@ -12,18 +12,18 @@ from muster_runner.policies.rows_policy import Rows
 # [n, …] → the model's outputs in their order.
 Run = Callable[[Array], list[Array]]
 
-# What batches of other sizes round differently is far below it; what rows have to do with each other is far above.
+# Batches of different sizes differ by rounding far below this. A model that mixes its rows differs far above it.
 TOLERANCE = 1e-2
 
 
 def together(run: RunRows, shape: tuple[int, ...]) -> RowsForward:
-    """@param shape: of one row's input."""
+    """Runs all rows together. @param shape: the shape of one row's input."""
 
     def forward(rows: Rows, x: Array) -> tuple[Array, Array | None]:
         count = len(x)
         outputs = run(rows, x.reshape(count, *shape))
         output = outputs[0].reshape(count, -1)
-        # One spread for each row, or the same for all of them.
+        # The model may give one spread for each row, or one for all of them.
         return output, outputs[1].reshape(-1, output.shape[1]) if len(outputs) > 1 else None
 
     return forward
@@ -39,9 +39,9 @@ def one_by_one(run: RunRows, shape: tuple[int, ...]) -> RowsForward:
 
 
 def explain_one_by_one(run: Run, takes_one: bool, shape: tuple[int, ...], dtype: type) -> str | None:
-    """Why rows cannot go through the model together; None when they can.
+    """Explains why rows cannot go through the model together; returns None when they can.
 
-    A model may say that it takes any batch and still mix its rows, or fail on two of them.
+    A model may state that it takes any batch, and still mix its rows or fail on two of them.
     """
     if takes_one:
         return "the model takes one observation at a time, a batch of 1 (export it with a dynamic batch dimension)"

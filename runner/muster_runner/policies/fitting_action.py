@@ -1,4 +1,4 @@
-"""Whether an action fits the action space, so that a wrong one is blamed on the policy."""
+"""Checks whether an action fits the action space, so that a wrong action counts as the policy's fault."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 
 def fit_action(action: Any, space: spaces.Space[Any]) -> Any:
-    """The action in the space's own type. Bounds of a Box are the environment's business, as Gymnasium has it.
+    """Returns the action with the space's own type. As in Gymnasium, the environment checks the bounds of a Box.
 
-    @raises ValueError when the shape or the type is another one.
+    @raises ValueError when its shape or type is wrong.
     """
     if isinstance(space, spaces.Discrete):
-        # Networks hand out arrays with a single number in them.
+        # Networks return arrays that contain a single number.
         number = action.item() if hasattr(action, "item") and np.size(action) == 1 else action
         if isinstance(number, int) and space.start <= number < space.start + space.n:
             return int(number)
@@ -27,11 +27,11 @@ def fit_action(action: Any, space: spaces.Space[Any]) -> Any:
 
 
 def fit_actions(actions: Any, space: spaces.Space[Any], count: int) -> tuple[Any, NDArray[np.bool_]]:
-    """The actions of many rows as one array [count, …] in the space's own type, and which of them fit.
+    """Returns the actions of many rows as one array [count, …] with the space's own type, and which of them fit.
 
-    For Discrete, Box, MultiDiscrete and MultiBinary spaces.
+    It takes Discrete, Box, MultiDiscrete and MultiBinary spaces.
 
-    @raises ValueError when the shape or the type is another one: then no row's action can be told from another's.
+    @raises ValueError when the shape or the type is wrong, because the actions of the rows cannot be separated then.
     """
     array = np.asarray(actions)
     shape = (count, *(space.shape or ()))
@@ -43,7 +43,7 @@ def fit_actions(actions: Any, space: spaces.Space[Any], count: int) -> tuple[Any
     if not whole:
         return typed, np.ones(count, bool)
     low, high = _get_range(space)
-    # Before they are cast: a number that is too large would wrap.
+    # The range is checked before the cast, because a number that is too large would wrap around.
     return typed, ((array >= low) & (array < high)).reshape(count, -1).all(axis=1)
 
 

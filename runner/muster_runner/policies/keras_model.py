@@ -1,4 +1,4 @@
-"""A Keras model in a `.keras` file. Keras is imported only for it: that takes seconds, and most sandboxes have none."""
+"""Loads a Keras model from a `.keras` file. Keras is imported only for such a file, because the import takes seconds."""
 
 import importlib.util
 import os
@@ -18,17 +18,19 @@ from muster_runner.refusal import PolicyRefusal
 METADATA_FILE = "muster.json"
 MOST_METADATA_BYTES = 1 << 20
 DTYPES = {"float32": np.float32, "float64": np.float64}
-# What Keras computes with, by the library that it needs. With JAX it is NumPy, in this thread alone: Keras's NumPy stands on parts of JAX.
+# The backend of Keras for each library that may be installed. Beside JAX it is NumPy, which runs in this thread alone: Keras's NumPy
+# backend uses parts of JAX.
 BACKENDS = {"tensorflow": "tensorflow", "torch": "torch", "jax": "numpy"}
 
 
 def read_keras(path: Path) -> Checkpoint:
-    """@raises PolicyRefusal"""
-    # Before Keras, which may be missing: what is no archive would be refused again once it is installed.
+    """Reads a model. @raises PolicyRefusal"""
+    # The archive is checked before Keras, which may be missing. Otherwise a broken file would be refused a second time after Keras is
+    # installed.
     description = read_description(lambda: _read_description(path), path.name)
     keras = _import_keras(path)
     try:
-        # In safe mode no Python function is read from the file.
+        # In safe mode Keras reads no Python function from the file.
         model = keras.saving.load_model(str(path), compile=False, safe_mode=True)
     except Exception as error:
         raise PolicyRefusal(f"{path.name} cannot be loaded as a Keras model of data alone: {describe(error)}") from error
@@ -56,7 +58,7 @@ def _import_keras(path: Path) -> Any:
     try:
         import keras
     except Exception as error:
-        # Beside ImportError whatever a backend fails with.
+        # A backend may fail with any exception, not only with ImportError.
         raise PolicyRefusal(
             f"{path.name} is a Keras model, and the Python of this sandbox has no Keras that works ({describe(error)}): "
             f"{describe_installation('keras', 'tensorflow')} (torch or jax do as well as tensorflow), or export the policy to ONNX"
@@ -66,7 +68,7 @@ def _import_keras(path: Path) -> Any:
 
 
 def _use_one_thread(backend: str) -> None:
-    """A sandbox has a share of one processor: more threads would only wait for each other."""
+    """Limits the backend to one thread: a sandbox has a share of one processor, so more would only wait for each other."""
     if backend == "torch":
         import torch
 
@@ -79,7 +81,7 @@ def _use_one_thread(backend: str) -> None:
 
 
 def _read_description(path: Path) -> Object | None:
-    """@raises FieldError"""
+    """Reads the metadata. @raises FieldError"""
     try:
         with zipfile.ZipFile(path) as archive:
             if METADATA_FILE not in archive.namelist():

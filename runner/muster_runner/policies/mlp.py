@@ -1,4 +1,4 @@
-"""The forward pass of a multilayer perceptron, for one observation or for many."""
+"""Computes a multilayer perceptron, for one observation or for many."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ FORMAT = "muster-mlp/1"
 
 @dataclass(frozen=True)
 class Architecture:
-    """What the metadata of the file says."""
+    """The network's structure, from the metadata of the file."""
 
     layers: tuple[str, ...]
     activation: Literal["tanh", "relu"]
@@ -42,7 +42,7 @@ class Architecture:
 
 
 def parse_architecture(value: Object) -> Architecture:
-    """@raises FieldError"""
+    """Parses the metadata. @raises FieldError"""
     as_choice(required(value, "format", "muster", f'"{FORMAT}"'), "muster.format", (FORMAT,))
     only(value, ("format", "layers", "activation", "action", "normalise"), "muster")
     layers = as_list(required(value, "layers", "muster", "the names of the linear layers, from input to output"), "muster.layers")
@@ -60,7 +60,7 @@ def parse_architecture(value: Object) -> Architecture:
 
 @dataclass(frozen=True)
 class Mlp:
-    """Linear layers with the activation between them; `weights[i]` is [out, in], `biases[i]` is [out], all of one dtype."""
+    """Linear layers with the activation between them. `weights[i]` is [out, in], `biases[i]` is [out], all with one dtype."""
 
     weights: tuple[Array, ...]
     biases: tuple[Array, ...]
@@ -70,7 +70,7 @@ class Mlp:
     normalisation: Normalisation | None
 
     def fit(self, fit: Fit, /) -> Policy:
-        """@raises PolicyRefusal"""
+        """Makes a policy for single observations. @raises PolicyRefusal"""
         self._check(fit)
         dice = Dice()
         encode = make_observation_input(fit.observation_space, self.weights[0].dtype, self.normalisation)
@@ -78,7 +78,7 @@ class Mlp:
         return NetworkPolicy(self._make_forward(encode), head, dice, fit.deterministic)
 
     def fit_rows(self, fit: Fit, rows: int, /) -> RowsPolicy:
-        """@raises PolicyRefusal"""
+        """Makes a policy for many rows. @raises PolicyRefusal"""
         self._check(fit)
         encode = RowsInput(fit.observation_space, self.weights[0].dtype, self.normalisation, rows)
         head = make_rows_head(self.action, fit.action_space, fit.deterministic, rows)
@@ -95,7 +95,7 @@ class Mlp:
             raise PolicyRefusal('stochastic actions need the tensor "action.log_std", and the checkpoint has none')
 
     def _make_forward(self, encode: Callable[[Any], Array]) -> Forward:
-        """Everything is written into buffers that are made once: an allocation a layer would cost a tenth of the speed."""
+        """Makes the forward pass. It writes into buffers that are made once: allocating at each step would cost a tenth of the speed."""
         dtype = self.weights[0].dtype
         buffers = [np.empty(len(bias), dtype) for bias in self.biases]
         *hidden, (last_weight, last_bias, output) = zip(self.weights, self.biases, buffers, strict=True)
@@ -118,7 +118,7 @@ class Mlp:
     def _make_rows_forward(self, rows: int) -> RowsForward:
         dtype = self.weights[0].dtype
         buffers = [np.empty((rows, len(bias)), dtype) for bias in self.biases]
-        # The library takes a transposed view as it is, as fast as a copy.
+        # BLAS takes a transposed view without a copy.
         weights, biases = [weight.T for weight in self.weights], [for_each_row(bias, rows) for bias in self.biases]
         *hidden, (last_weight, last_bias, last_buffer) = zip(weights, biases, buffers, strict=True)
         dot, add, log_std = np.dot, np.add, self.log_std
@@ -141,7 +141,7 @@ class Mlp:
 
 
 def _make_activation(name: Literal["tanh", "relu"], dtype: Any) -> Callable[[Array], Any]:
-    """Works in place."""
+    """Returns a function that applies the activation in place."""
     if name == "tanh":
         hyperbolic = np.tanh
         return lambda x: hyperbolic(x, x)

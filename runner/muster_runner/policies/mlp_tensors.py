@@ -1,4 +1,4 @@
-"""The tensors that an MLP's architecture names, from whatever file holds them."""
+"""Builds an MLP from its architecture and the tensors of a file of any format."""
 
 from typing import Protocol
 
@@ -9,27 +9,29 @@ from muster_runner.policies.mlp import Architecture, Mlp
 from muster_runner.policies.observation_input import Normalisation
 from muster_runner.policies.policy import Array
 
-# Numbers.
+# The number of elements that are checked at a time.
 FINITE_CHUNK = 1 << 22
 
 
 class NamedTensors(Protocol):
-    """The tensors of a file, each checked when it is taken."""
+    """The tensors of a file. Each is checked when it is taken."""
 
     def has(self, name: str) -> bool: ...
 
     def take(self, name: str, dimensions: int) -> Array:
-        """@raises FieldError"""
+        """Returns a tensor. @raises FieldError"""
 
 
 def is_finite(tensor: Array) -> bool:
-    """Looks at a part at a time: the answer for all at once would take a quarter of the tensor's memory."""
+    """Returns whether all elements are finite. It checks one part at a time: the mask of the whole would take a quarter of the tensor's
+    memory.
+    """
     flat = tensor.reshape(-1)
     return all(np.isfinite(flat[at : at + FINITE_CHUNK]).all() for at in range(0, flat.size, FINITE_CHUNK))
 
 
 def build_mlp(architecture: Architecture, tensors: NamedTensors) -> Mlp:
-    """@raises FieldError naming the tensor that is missing or does not fit."""
+    """Builds the network. @raises FieldError naming the tensor that is missing or does not fit."""
     weights = tuple(tensors.take(f"{layer}.weight", 2) for layer in architecture.layers)
     biases = tuple(tensors.take(f"{layer}.bias", 1) for layer in architecture.layers)
     for i, (layer, weight, bias) in enumerate(zip(architecture.layers, weights, biases, strict=True)):

@@ -1,4 +1,4 @@
-"""A policy made of a network's forward pass and of what its output means."""
+"""Makes a policy from a network's forward pass and the meaning of its outputs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from muster_runner.policies.policy import Array, Dice
 from muster_runner.policies.recurrence import remembers_nothing
 from muster_runner.random_state import seed_torch
 
-# The observation as the environment gives it → outputs [n], log standard deviations [n] where the network has them.
+# An observation of the environment → outputs [n] and log standard deviations [n], if the network has them.
 Forward = Callable[[Any], tuple[Array, Array | None]]
 
 

@@ -1,4 +1,4 @@
-"""A network that plays many rows side by side: one forward pass for all of them."""
+"""Plays many rows side by side with a network: one forward pass for all of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from muster_runner.policies.rows_input import RowsInput
 from muster_runner.policies.rows_policy import RowFaults, Rows
 from muster_runner.random_state import seed_torch
 
-# Which rows, their inputs [n, size] → outputs [n, out], log standard deviations [n or 1, out] where the network has them.
+# Row numbers and inputs [n, size] → outputs [n, out] and log standard deviations [n or 1, out], if the network has them.
 RowsForward = Callable[[Rows, Array], tuple[Array, Array | None]]
 
 
@@ -36,10 +36,10 @@ class NetworkRows:
         try:
             outputs, log_std = self.forward(rows, self.encode.rows(observations))
         except Exception:
-            # Whose observation it was shows when each is computed for itself.
+            # The rows are computed one by one to find the one whose observation failed.
             return self._act_each(rows, observations)
         actions = self.head(rows, outputs, log_std)
-        # Numbers as an environment expects them of a single policy; arrays as they are.
+        # An environment expects a number from a policy of single observations. Arrays stay arrays.
         return actions.tolist() if actions.ndim == 1 and actions.dtype.kind == "i" else list(actions)
 
     def act_batch(self, rows: Rows, observations: Any, /) -> Any:

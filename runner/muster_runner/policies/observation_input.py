@@ -1,4 +1,4 @@
-"""An observation as the numbers that go into a network."""
+"""Turns an observation into the numbers that go into a network."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from muster_runner.refusal import PolicyRefusal
 
 CLIP = 10.0
 EPSILON = 1e-8
-# Numbers.
+# The largest size of a row, in numbers, for which NumPy broadcasts slowly.
 SHORT_ROW = 256
 
 
 @dataclass(frozen=True)
 class Normalisation:
-    """Statistics of the observations of the training, [size] each."""
+    """Statistics of the training's observations, [size] each."""
 
     mean: Array
     variance: Array
 
 
 def parse_normalisation(value: Object, where: str) -> Normalisation:
-    """@raises FieldError"""
+    """Parses the statistics. @raises FieldError"""
     only(value, ("mean", "variance"), where)
     mean = np.array(as_numbers(required(value, "mean", where), f"{where}.mean"))
     variance = np.array(as_numbers(required(value, "variance", where), f"{where}.variance"))
@@ -37,9 +37,9 @@ def parse_normalisation(value: Object, where: str) -> Normalisation:
 
 
 def count_inputs(space: spaces.Space[Any]) -> int:
-    """How many numbers an observation is when it is flattened: one-hot for discrete parts, as Gymnasium has it.
+    """Returns the number of elements of a flattened observation. As in Gymnasium, discrete parts are one-hot.
 
-    @raises PolicyRefusal when observations have no fixed number of them.
+    @raises PolicyRefusal when observations have no fixed size.
     """
     try:
         return spaces.flatdim(space)
@@ -48,11 +48,11 @@ def count_inputs(space: spaces.Space[Any]) -> int:
 
 
 def make_observation_input(space: spaces.Space[Any], dtype: Any, normalisation: Normalisation | None) -> Callable[[Any], Array]:
-    """From an observation to an array [size], which the next call overwrites.
+    """Makes the function from an observation to an array [size], which the next call overwrites.
 
-    Normalised: (observation − mean) / √(variance + 10⁻⁸), cut off at ±10.
+    Normalised elements are (observation − mean) / √(variance + 10⁻⁸), clipped to ±10.
 
-    @raises PolicyRefusal when the statistics are of another size than the observations.
+    @raises PolicyRefusal when the statistics do not have the size of the observations.
     """
     size = count_inputs(space)
     flatten = _make_flatten(space, np.empty(size, dtype))
@@ -63,9 +63,10 @@ def make_observation_input(space: spaces.Space[Any], dtype: Any, normalisation: 
 
 
 def write_box(slot: Array, observation: Any) -> None:
-    """
-    @param slot: of the shape that the environment declares.
-    @raises EnvironmentFault when the observation has another one. NumPy alone would repeat what is too small until it fits.
+    """Copies an observation into its part of the input.
+
+    @param slot: an array of the shape that the environment declares. @raises EnvironmentFault when the observation has another shape, which
+    NumPy alone would broadcast.
     """
     given = np.asarray(observation)
     if given.shape != slot.shape and given.size != slot.size:
@@ -98,9 +99,9 @@ def _make_flatten(space: spaces.Space[Any], buffer: Array) -> Callable[[Any], Ar
 
 
 def make_normaliser(normalisation: Normalisation, size: int, dtype: Any, rows: int | None = None) -> Callable[[Array], Array]:
-    """Works in place, on [size], or where `rows` is given on [n, size] for at most so many rows.
+    """Makes a function that normalises in place: an array [size] or, if `rows` is given, [n, size] with at most that many rows.
 
-    @raises PolicyRefusal when the statistics are of another size than the observations.
+    @raises PolicyRefusal when the statistics do not have the size of the observations.
     """
     if len(normalisation.mean) != size:
         raise PolicyRefusal(f"the policy normalises {len(normalisation.mean)} numbers, the environment gives {size}")
@@ -116,7 +117,7 @@ def make_normaliser(normalisation: Normalisation, size: int, dtype: Any, rows: i
     def normalise(flat: Array) -> Array:
         flat -= mean
         flat /= deviation
-        # Two ufuncs with arrays of bounds cost half of what numpy.clip does on a few numbers.
+        # On a few numbers, two ufuncs with arrays of bounds take half of the time of numpy.clip.
         minimum(flat, high, out=flat)
         maximum(flat, low, out=flat)
         return flat
@@ -140,5 +141,5 @@ def _make_rows_normaliser(mean: Array, deviation: Array, dtype: Any) -> Callable
 
 
 def for_each_row(numbers: Array, rows: int) -> Array:
-    """[size] → [rows, size]: a copy for each row where they are few, since NumPy takes longest over many short rows."""
+    """Expands [size] to [rows, size]. Short rows are copied, because NumPy is slowest when it broadcasts many short rows."""
     return np.tile(numbers, (rows, 1)) if len(numbers) <= SHORT_ROW else np.broadcast_to(numbers, (rows, len(numbers)))

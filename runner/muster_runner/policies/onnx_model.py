@@ -1,4 +1,4 @@
-"""An ONNX model, computed by ONNX Runtime."""
+"""Loads an ONNX model, which ONNX Runtime computes."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ DTYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(uin
 
 
 def read_onnx(path: Path) -> Checkpoint:
-    """@raises PolicyRefusal"""
+    """Reads a model. @raises PolicyRefusal"""
     try:
         import onnxruntime
     except ImportError as error:
@@ -27,7 +27,7 @@ def read_onnx(path: Path) -> Checkpoint:
     try:
         session = _open_session(onnxruntime, path)
     except Exception as error:
-        # ONNX Runtime's errors have no common class of their own.
+        # ONNX Runtime's errors share no base class of their own.
         raise PolicyRefusal(_describe_broken(path, str(error))) from error
     try:
         muster = _read_description(session.get_modelmeta().custom_metadata_map)
@@ -60,13 +60,13 @@ def _open_session(onnxruntime: Any, path: Path) -> Any:
     if model is None:
         model = str(path)
     else:
-        # The directory in which ONNX Runtime looks for weights in files.
+        # ONNX Runtime looks for external weights in this directory.
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path.parent))
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def _find_observation(session: Any, parts: tuple[StatePart, ...], path: Path) -> Any:
-    """The input that is not part of the state."""
+    """Returns the input that is not part of the state."""
     states = [part.input for part in parts]
     inputs = [one for one in session.get_inputs() if one.name not in states]
     if len(inputs) != 1:
@@ -94,18 +94,18 @@ def _make_model(session: Any, observation: str, parts: tuple[StatePart, ...]) ->
 
 def _build_options(onnxruntime: Any) -> Any:
     options = onnxruntime.SessionOptions()
-    # A sandbox has a share of one processor: more threads would only wait for each other.
+    # A sandbox has a share of one processor, so more threads would only wait for each other.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # The memory pattern takes 160 pages more of a forked sandbox's own memory, and makes later runs no faster.
+    # The memory pattern takes 160 pages of a forked sandbox's own memory, and makes later runs no faster.
     options.enable_mem_pattern = False
-    # Errors only: they reach the caller as exceptions too.
+    # Only errors are logged, which also reach the caller as exceptions.
     options.log_severity_level = 3
     return options
 
 
 def _list_outputs(session: Any, parts: tuple[StatePart, ...]) -> list[str]:
-    """The first output that is not part of the state, and the one named `log_std` where there is one."""
+    """Returns the names of the first output that is not part of the state and, if there is one, of the output `log_std`."""
     states = [part.output for part in parts]
     names: list[str] = [output.name for output in session.get_outputs() if output.name not in states]
     return names[:1] + [name for name in names[1:] if name == "log_std"]
@@ -116,7 +116,7 @@ def _read_description(metadata: dict[str, str]) -> Object | None:
 
 
 def _drop_batch(shape: list[Any], path: Path) -> tuple[int | None, ...]:
-    """Dimensions that are symbols come as strings, unknown ones as None."""
+    """Returns the dimensions after the batch. ONNX Runtime gives symbolic dimensions as strings, unknown ones as None."""
     sizes = tuple(size if isinstance(size, int) else None for size in shape)
     if len(sizes) < 2 or sizes[0] not in (None, 1):
         raise PolicyRefusal(f"{path.name} takes an input of shape {shape}, expected [1, n] or [batch, n]")

@@ -1,4 +1,4 @@
-"""Which of an ONNX model's inputs and outputs are what it remembers from step to step."""
+"""Finds the inputs and outputs of an ONNX model that carry its state from step to step."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class StatePart:
 
     input: str
     output: str
-    # Without the dimension of rows.
+    # The initial value of one row.
     initial: Array
-    # Where the dimension of rows is; None in a model of one row.
+    # The dimension of the rows; None in a model that takes one row.
     axis: int | None
 
     def to_model(self, rows: Array) -> Array:
-        """[n, …] → as the model has it."""
+        """Converts [n, …] to the model's layout."""
         return rows[0] if self.axis is None else np.moveaxis(rows, 0, self.axis)
 
     def to_rows(self, value: Array) -> Array:
@@ -34,7 +34,7 @@ class StatePart:
 
 
 def parse_state(value: Object | None) -> Mapping[str, str]:
-    """`{"h": "h_next"}`: inputs, and the outputs that follow them. @raises FieldError"""
+    """Parses `{"h": "h_next"}`: state inputs, and the outputs that are their next values. @raises FieldError"""
     state = None if value is None else value.get("state")
     if state is None:
         return {}
@@ -43,9 +43,9 @@ def parse_state(value: Object | None) -> Mapping[str, str]:
 
 
 def state_parts(session: Any, declared: Mapping[str, str]) -> tuple[StatePart, ...]:
-    """Declared in the metadata, or by their names: `…_out` is the next value of `…_in`.
+    """Finds the parts of the state: those that the metadata declares or, by name, an input `…_in` with an output `…_out`, its next value.
 
-    @raises FieldError when the model has no such name, PolicyRefusal when the parts are of shapes or types that cannot be kept.
+    @raises FieldError when the model has no such name, PolicyRefusal when shapes or types of the parts do not allow to keep them.
     """
     inputs = {one.name: one for one in session.get_inputs()}
     outputs = {one.name for one in session.get_outputs()}
@@ -65,7 +65,7 @@ def _parse_part(given: Any, output: str, batch: Any) -> StatePart:
     if given.type not in DTYPES:
         raise PolicyRefusal(f"the state {given.name} is {given.type}, expected tensor(float) or tensor(double)")
     free = [axis for axis, size in enumerate(given.shape) if not isinstance(size, int)]
-    # A dimension with the name of the observation's first is the one, whatever else is free.
+    # A dimension named like the observation's first one counts the rows, also when others are free.
     named = [axis for axis in free if isinstance(batch, str) and given.shape[axis] == batch]
     if len(named or free) > 1 or (named and len(free) > 1):
         raise PolicyRefusal(f"the state {given.name} has the shape {given.shape}, expected one free dimension: the batch")
@@ -75,7 +75,7 @@ def _parse_part(given: Any, output: str, batch: Any) -> StatePart:
 
 
 def make_recurrence(run: Callable[..., list[Array]], observation: str, outputs: list[str], parts: tuple[StatePart, ...]) -> Recurrence:
-    """@param run: the session's own, of names of outputs and a dictionary of inputs."""
+    """@param run: `session.run`, which takes names of outputs and a dictionary of inputs."""
     asked = [*outputs, *(part.output for part in parts)]
 
     def step(x: Array, states: tuple[Array, ...]) -> tuple[list[Array], tuple[Array, ...]]:

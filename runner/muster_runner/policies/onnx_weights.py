@@ -1,6 +1,6 @@
-"""Has ONNX Runtime map the large weights of a model where they lie in its file, in place of copying them.
+"""Has ONNX Runtime map the large weights of a model from its file, without copying them.
 
-A mapped file is in memory once for all processes, takes no time to load before it is used, and none to fork.
+All processes share the memory of a mapped file. It is loaded only when it is used, and adds no time to a fork.
 """
 
 import mmap
@@ -8,29 +8,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# In bytes. Smaller weights are not worth a mapping of their own.
+# In bytes. A smaller weight is not worth a mapping of its own.
 WORTH_MAPPING = 1 << 20
 
-# Of onnx.proto: fields of ModelProto, GraphProto, TensorProto and StringStringEntryProto; TensorProto.DataLocation.EXTERNAL.
+# Field numbers of onnx.proto (ModelProto, GraphProto, TensorProto, StringStringEntryProto), and TensorProto.DataLocation.EXTERNAL.
 GRAPH = 7
 INITIALIZER = 5
 RAW_DATA, EXTERNAL_DATA, DATA_LOCATION = 9, 13, 14
 KEY, VALUE = 1, 2
 EXTERNAL = 1
 
-# Wire types of protobuf, and how many bytes those of a fixed length have.
+# Wire types of protobuf, and the sizes of those with a fixed length.
 VARINT, DELIMITED = 0, 2
 FIXED_BYTES = {1: 8, 5: 4}
 LONGEST_VARINT = 10
 
 
 class NoModelError(Exception):
-    """The file is no ONNX model. ONNX Runtime reports the reason when it loads the file."""
+    """A file that is no ONNX model. ONNX Runtime reports the reason when it loads the file."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a message: where it begins, where its content does, and where both end."""
+    """One field of a message: the positions of its beginning, of its content, and of the end of both."""
 
     number: int
     start: int
@@ -39,7 +39,7 @@ class Field:
 
 
 def map_weights(path: Path) -> bytes | None:
-    """The model of a file without its large weights, which it says are in that same file, as ONNX has it for weights beside a model.
+    """Returns the model without its large weights, which it declares as external data in the same file.
 
     @returns None when it has no large weights, or is no model.
     """
@@ -48,7 +48,7 @@ def map_weights(path: Path) -> bytes | None:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return _replace(data, Field(0, 0, 0, len(data)), GRAPH, lambda graph: _strip_weights(data, graph, path.name))
         except (NoModelError, ValueError):
-            # ValueError: the file is empty.
+            # The file is empty.
             return None
 
 
@@ -57,7 +57,7 @@ def _strip_weights(data: mmap.mmap, graph: Field, name: str) -> bytes | None:
 
 
 def _point_to_data(data: mmap.mmap, tensor: Field, name: str) -> bytes | None:
-    """A tensor that says where its numbers are; None where they are few, or somewhere else already."""
+    """Returns a tensor that names the position of its numbers; None when it is small, or already external."""
     fields = list(_read_fields(data, tensor))
     raw = [field for field in fields if field.number == RAW_DATA]
     if len(raw) != 1 or raw[0].end - raw[0].content < WORTH_MAPPING or any(field.number == DATA_LOCATION for field in fields):
@@ -69,7 +69,7 @@ def _point_to_data(data: mmap.mmap, tensor: Field, name: str) -> bytes | None:
 
 
 def _replace(data: mmap.mmap, message: Field, number: int, replacement: Callable[[Field], bytes | None]) -> bytes | None:
-    """A message in which the fields of one number have another content; None when none has."""
+    """Returns a message in which the fields of one number have new contents; None when no field changes."""
     parts: list[bytes] = []
     copied = message.content
     for field in _read_fields(data, message):
@@ -81,7 +81,7 @@ def _replace(data: mmap.mmap, message: Field, number: int, replacement: Callable
 
 
 def _read_fields(data: mmap.mmap, message: Field) -> Iterator[Field]:
-    """@raises NoModelError when it is no message."""
+    """Yields the fields of a message. @raises NoModelError when it is malformed."""
     at = message.content
     while at < message.end:
         start = at
@@ -103,7 +103,7 @@ def _read_fields(data: mmap.mmap, message: Field) -> Iterator[Field]:
 
 
 def _read_varint(data: mmap.mmap, at: int) -> tuple[int, int]:
-    """@returns the number, and where it ends."""
+    """Reads a number. @returns it and the position after it."""
     value = 0
     for index, byte in enumerate(data[at : at + LONGEST_VARINT]):
         value |= (byte & 0x7F) << 7 * index

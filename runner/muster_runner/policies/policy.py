@@ -1,11 +1,11 @@
-"""What the runner needs of a policy."""
+"""The interface of a policy that plays one observation at a time."""
 
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Float32 or float64, as the checkpoint has it.
+# float32 or float64, as in the checkpoint.
 Array = NDArray[Any]
 
 
@@ -13,14 +13,14 @@ class Policy(Protocol):
     """Chooses actions, for one observation space and one action space."""
 
     def reset(self, seed: int, /) -> None:
-        """Before each episode: all that is random in it follows from `seed`, 0 … 2³² − 1."""
+        """Begins an episode. `seed`, 0 … 2³² − 1, decides everything random in it."""
 
     def act(self, observation: Any, /) -> Any:
-        """The action for one observation; valid for the action space."""
+        """Returns a valid action for one observation."""
 
 
 class Dice:
-    """The generator that a stochastic policy draws from."""
+    """The random generator of a stochastic policy."""
 
     def __init__(self) -> None:
         self.reset(0)

@@ -1,4 +1,4 @@
-"""Chooses the reader by what the checkpoint is."""
+"""Chooses the reader for a checkpoint."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ from muster_runner.refusal import PolicyRefusal
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """@raises PolicyRefusal"""
+    """Reads a checkpoint. @raises PolicyRefusal"""
     if not path.is_dir():
         return _choose_reader(path)(path)
     found = read_description(path)
@@ -23,7 +23,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _choose_reader(path: Path) -> Callable[[Path], Checkpoint]:
-    # Each library is imported only for a checkpoint that needs it: they cost memory and start time in every sandbox.
+    # A library is imported only for a checkpoint that needs it, because imports cost memory and time in every sandbox.
     match path.suffix:
         case ".safetensors":
             from muster_runner.policies.safetensors_file import read_safetensors

@@ -1,4 +1,4 @@
-"""The state of a recurrent network, for each row, between two steps."""
+"""Keeps the state of a recurrent network from step to step, for each row."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from muster_runner.policies.policy import Array
 from muster_runner.policies.rows_policy import Rows
 from muster_runner.refusal import PolicyRefusal
 
-# Inputs [n, …], the state of each of n rows → the model's outputs, the next state.
+# Inputs [n, …] and the state of each of n rows → the model's outputs and the next state.
 Step = Callable[[Array, tuple[Array, ...]], tuple[list[Array], tuple[Array, ...]]]
-# Which rows, their inputs [n, …] → the model's outputs in their order.
+# Row numbers and inputs [n, …] → the model's outputs in their order.
 RunRows = Callable[[Rows, Array], list[Array]]
 ONE_ROW: Rows = np.zeros(1, np.int64)
 
 
 def remembers_nothing(_row: int) -> None:
-    """Forgets a row's state, for models without one."""
+    """Does nothing: a model without a state has nothing to forget."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class Recurrence:
     initial: tuple[Array, ...]
 
     def fresh(self, rows: int) -> tuple[Array, ...]:
-        """[rows, …] of each."""
+        """Returns the initial state of many rows: [rows, …] for each part."""
         return tuple(np.repeat(one[np.newaxis], rows, axis=0) for one in self.initial)
 
     def begin(self, x: Array) -> list[Array]:
-        """A first step: the outputs, and then the next state.
+        """Runs a first step. Returns the outputs, and then the next state.
 
-        @raises PolicyRefusal when that is of another shape than what is remembered before it.
+        @raises PolicyRefusal when the next state does not have the shape of the initial one.
         """
         before = self.fresh(len(x))
         outputs, after = self.step(x, before)
@@ -45,7 +45,7 @@ class Recurrence:
 
 
 class Memory:
-    """Steps of rows, each of which has a state of its own."""
+    """Runs steps of many rows, and keeps the state of each."""
 
     def __init__(self, recurrence: Recurrence, rows: int) -> None:
         self._recurrence = recurrence
@@ -57,14 +57,14 @@ class Memory:
 
     def run(self, rows: Rows, x: Array) -> list[Array]:
         outputs, states = self._recurrence.step(x, tuple(state[rows] for state in self._states))
-        # A step that failed changes no state: it is repeated row by row.
+        # A failed step changes no state, because it is repeated row by row.
         for state, following in zip(self._states, states, strict=True):
             state[rows] = following
         return outputs
 
 
 class NoMemory:
-    """The same for a model without a state."""
+    """Runs a model without a state."""
 
     def __init__(self, run: Callable[[Array], list[Array]]) -> None:
         self._run = run

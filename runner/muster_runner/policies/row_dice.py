@@ -1,4 +1,4 @@
-"""The generators that a stochastic policy draws from, one a row."""
+"""The random generators of a stochastic policy, one for each row."""
 
 from collections.abc import Callable
 
@@ -7,9 +7,9 @@ import numpy as np
 from muster_runner.policies.policy import Array
 from muster_runner.policies.rows_policy import Rows
 
-# Draws that are taken ahead for each row: so few calls of generators that the rows' steps do not feel them.
+# The number of draws that are taken ahead for each row. With so many, calls of generators hardly slow the rows' steps.
 AHEAD = 64
-# Numbers of all rows together: wide vectors of wide actions take fewer ahead.
+# The bound on drawn numbers of all rows together. Many rows with wide actions draw fewer ahead.
 MAX_NUMBERS = 1 << 20
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], Array]
@@ -24,10 +24,10 @@ def normal(generator: np.random.Generator, shape: tuple[int, int]) -> Array:
 
 
 class RowDice:
-    """A row's numbers are those that `Dice` would give it, in the same order, whatever the other rows do."""
+    """Draws for each row the numbers that its own `Dice` would draw, in the same order, independent of other rows."""
 
     def __init__(self, rows: int, count: int, draw: Draw) -> None:
-        """@param count: how many numbers an action takes."""
+        """@param count: the numbers that an action takes."""
         self._ahead = max(1, min(AHEAD, MAX_NUMBERS // (rows * count)))
         self._numbers = np.empty((rows, self._ahead, count))
         self._used = np.full(rows, self._ahead)
@@ -39,7 +39,7 @@ class RowDice:
         self._used[row] = self._ahead
 
     def roll(self, rows: Rows) -> Array:
-        """The next numbers of each of the rows: float64 [n, count]."""
+        """Returns the next numbers of each of these rows: float64 [n, count]."""
         used = self._used[rows]
         empty = used == self._ahead
         if empty.any():

@@ -1,4 +1,4 @@
-"""What a network's outputs for many rows mean as actions; row by row the same as action_head.py has it."""
+"""Turns a network's outputs for many rows into actions. Each row gets the action that action_head.py gives it."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -15,14 +15,14 @@ from muster_runner.refusal import PolicyRefusal
 
 class RowsHead(Protocol):
     def reset(self, row: int, seed: int, /) -> None:
-        """Before each episode of a row."""
+        """Begins an episode of a row."""
 
     def __call__(self, rows: Rows, outputs: Array, log_std: Array | None, /) -> Array:
-        """Outputs [n, out], log standard deviations [n or 1, out] → actions [n, …], a fresh array at each step."""
+        """Turns outputs [n, out] and log standard deviations [n or 1, out] into actions [n, …], a new array at each step."""
 
 
 def make_rows_head(kind: ActionKind, space: spaces.Space[Any], deterministic: bool, rows: int) -> RowsHead:
-    """@raises PolicyRefusal when the space has no actions of this kind."""
+    """Makes the function. @raises PolicyRefusal when the space has no actions of this kind."""
     outputs = count_outputs(kind, space)
     if isinstance(space, spaces.Discrete):
         return Best(int(space.start)) if deterministic else Drawn(int(space.start), RowDice(rows, 1, uniform))
@@ -36,7 +36,7 @@ def make_rows_head(kind: ActionKind, space: spaces.Space[Any], deterministic: bo
 
 class Undiced:
     def reset(self, row: int, seed: int, /) -> None:
-        """Nothing is drawn."""
+        """Does nothing, because nothing is drawn."""
 
 
 class Best(Undiced):
@@ -61,7 +61,7 @@ class Drawn:
 
 
 class Several:
-    """Several choices at once; the logits of one lie after those of the other."""
+    """Several choices at once. The logits of one choice follow those of the other."""
 
     def __init__(self, space: spaces.MultiDiscrete, dice: RowDice | None) -> None:
         self._space = space
@@ -84,10 +84,10 @@ class Several:
 
 
 def drawn(logits: Array, rolled: Array) -> Array:
-    """Logits [n, out], numbers from 0 to 1 [n, 1] → choices [n], by the logits' softmax."""
+    """Draws choices [n] by the softmax of logits [n, out] and numbers from 0 to 1 [n, 1]."""
     weights = np.exp(logits - logits.max(axis=1, keepdims=True), dtype=np.float64)
     cumulative = weights.cumsum(axis=1)
-    # As many as lie to the left of it; rounding can bring the product up to the total itself.
+    # The choice is the number of sums at or below the drawn number. Rounding can make the product as large as the total.
     left: Array = (~(cumulative > rolled * cumulative[:, -1:])).sum(axis=1)
     np.minimum(left, logits.shape[1] - 1, out=left)
     return left

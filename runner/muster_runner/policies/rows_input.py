@@ -1,4 +1,4 @@
-"""The observations of many rows as the numbers that go into a network; row by row the same as observation_input.py has it."""
+"""Turns observations of many rows into the numbers that go into a network. Each row gets the numbers that observation_input.py gives it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,10 +12,10 @@ from muster_runner.policies.policy import Array
 
 
 class RowsInput:
-    """Writes into one buffer [rows, size], of which the first rows are handed out; the next call overwrites them."""
+    """Writes into one buffer [rows, size], and returns its first rows. The next call overwrites them."""
 
     def __init__(self, space: spaces.Space[Any], dtype: Any, normalisation: Normalisation | None, rows: int) -> None:
-        """@raises PolicyRefusal when observations have no fixed size, or the statistics are of another one."""
+        """Allocates the buffer. @raises PolicyRefusal when observations have no fixed size, or the statistics have another one."""
         size = count_inputs(space)
         self._space = space
         self._buffer = np.empty((rows, size), dtype)
@@ -25,7 +25,7 @@ class RowsInput:
         self._normalise = None if normalisation is None else make_normaliser(normalisation, size, dtype, rows)
 
     def rows(self, observations: Sequence[Any]) -> Array:
-        """One observation of each row → [n, size]. They may come as one array."""
+        """Turns one observation for each row into [n, size]. They may come as one array."""
         if isinstance(observations, np.ndarray) and isinstance(self._space, spaces.Box):
             for slot, observation in zip(self._slots, observations[:1], strict=False):
                 write_box(slot, observation)
@@ -39,7 +39,7 @@ class RowsInput:
         return self._finish(len(observations))
 
     def batch(self, observations: Any, count: int) -> Array:
-        """All rows' observations as a vector environment gives them → [count, size]."""
+        """Turns the observations of a vector environment into [count, size]."""
         if self._parts is None:
             return self.rows(list(iterate(batch_space(self._space, count), observations)))
         begin = 0
@@ -53,12 +53,12 @@ class RowsInput:
         return flat if self._normalise is None else self._normalise(flat)
 
 
-# How to find a part in a batch of observations, how many numbers it is flat, how to write it there.
+# The function that picks a part from a batch of observations, its flat size, and the function that writes it.
 Part = tuple[Callable[[Any], Any], int, Callable[[Array, Any], None]]
 
 
 def _list_parts(space: spaces.Space[Any]) -> list[Part] | None:
-    """The parts of a space in the order in which Gymnasium flattens them; None when one of them is of an unusual kind."""
+    """Lists the parts of a space in the order in which Gymnasium flattens them; None when one is of an unusual kind."""
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
         named = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
         parts: list[Part] = []
@@ -92,7 +92,7 @@ def _write_numbers(flat: Array, values: Any) -> None:
 
 
 def _make_choices_writer(offsets: Array, starts: Array) -> Callable[[Array, Any], None]:
-    """One-hot, choice after choice."""
+    """Makes a writer that encodes choices one-hot, one after the other."""
 
     def write(flat: Array, values: Any) -> None:
         flat[...] = 0

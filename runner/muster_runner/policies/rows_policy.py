@@ -1,4 +1,4 @@
-"""What the runner needs of a policy that plays many rows side by side."""
+"""The interface of a policy that plays many rows side by side."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -6,15 +6,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-# Positions of rows, in rising order; int64 [n].
+# Numbers of rows, in rising order; int64 [n].
 Rows = NDArray[np.int64]
 
 
 class RowFaults(Exception):
-    """What the policy raised for some of the rows; the others have their actions."""
+    """The policy's exceptions for some of the rows. The other rows have their actions."""
 
     def __init__(self, actions: Sequence[Any], errors: Mapping[int, BaseException]) -> None:
-        """@param actions: as `act_rows` gives them; at the places of `errors` there is anything. Places count from 0 in what was asked."""
+        """@param actions: as `act_rows` returns them, with any value at the positions of `errors`. Positions count from 0 in the requested
+        rows.
+        """
         super().__init__(f"the policy failed for {len(errors)} rows")
         self.actions = actions
         self.errors = errors
@@ -28,19 +30,19 @@ class RowsPolicy(Protocol):
         """Warnings for the checkpoint's author about how it is played."""
 
     def begin_block(self, seed: int, /) -> None:
-        """Before a block: what is random and shared by all of its rows follows from `seed`."""
+        """Begins a block. `seed` decides everything random that its rows share."""
 
     def reset_row(self, row: int, seed: int, /) -> None:
-        """Before each episode of a row: all that is random in it follows from `seed`, 0 … 2³² − 1."""
+        """Begins an episode of a row. `seed`, 0 … 2³² − 1, decides everything random in it."""
 
     def act_rows(self, rows: Rows, observations: Sequence[Any], /) -> Sequence[Any]:
-        """An action for each of the rows' observations, as the environment gives and takes them.
+        """Returns an action for each row's observation, as the environment gives and takes them.
 
-        @raises RowFaults for single rows. Whatever else is raised is every row's.
+        @raises RowFaults for single rows. Any other exception counts for every row.
         """
 
     def act_batch(self, rows: Rows, observations: Any, /) -> Any:
-        """The same where observations come, and actions go, as a vector environment has them, one array for all rows.
+        """Returns actions for the arrays of a vector environment, one array for all rows.
 
-        @raises whatever is wrong, for all rows.
+        @raises any exception, which counts for all rows.
         """

@@ -1,4 +1,4 @@
-"""An MLP in a safetensors file, its architecture in the file's metadata."""
+"""Loads an MLP from a safetensors file, whose metadata holds the architecture."""
 
 import json
 import math
@@ -21,14 +21,14 @@ DTYPES = {"F32": np.float32, "F64": np.float64}
 
 
 def read_safetensors(path: Path) -> Checkpoint:
-    """@raises PolicyRefusal naming the tensor or field that is wrong."""
+    """Reads a network. @raises PolicyRefusal naming the tensor or field that is wrong."""
     try:
         with safe_open(path, framework="numpy") as file:
             tensors = Tensors(file, map_data(path))
             architecture = _read_architecture(file.metadata())
             return build_mlp(architecture, tensors)
     except SafetensorError as error:
-        # Lies about offsets, sizes and shapes as well as truncated files are found by the library when it opens the file.
+        # When the library opens a file, it detects truncation and wrong offsets, sizes and shapes.
         raise PolicyRefusal(f"{path.name} is not an intact safetensors file: {error}") from error
     except FieldError as error:
         raise PolicyRefusal(f"{path.name}: {error}") from error
@@ -42,7 +42,7 @@ def _read_architecture(metadata: dict[str, str] | None) -> Architecture:
 
 
 class Tensors:
-    """The tensors of an open file, each checked when it is taken. All are of one dtype."""
+    """The tensors of an open file, all of one dtype. Each is checked when it is taken."""
 
     def __init__(self, file: safe_open, data: "MappedData") -> None:
         self._file = file
@@ -54,7 +54,7 @@ class Tensors:
         return name in self._names
 
     def take(self, name: str, dimensions: int) -> Array:
-        """@raises FieldError"""
+        """Returns a tensor. @raises FieldError"""
         if name not in self._names:
             raise FieldError(f'there is no tensor "{name}"; there are {", ".join(sorted(self._names)) or "none"}')
         part = self._file.get_slice(name)
@@ -74,20 +74,20 @@ class Tensors:
 
 @dataclass(frozen=True)
 class MappedData:
-    """The numbers in the file itself: every process that maps it shares one copy of them."""
+    """The numbers in the mapped file. All processes that map it share one copy."""
 
     mapped: mmap.mmap
-    """Where each tensor begins in the file, in bytes."""
+    # Position in the file, in bytes, at which each tensor begins.
     offsets: dict[str, int]
 
     def tensor(self, name: str, dtype: Any, shape: list[int]) -> Array:
-        """Read-only. A copy only where the file has it at an address that the processor would be slow to read."""
+        """Returns a read-only tensor. It is copied only if its address in the file is badly aligned, which is slow to read."""
         view = np.frombuffer(self.mapped, dtype, math.prod(shape), self.offsets[name]).reshape(shape)
         return np.require(view, requirements=("C", "A"))
 
 
 def map_data(path: Path) -> MappedData:
-    """@param path: a file that the library has opened, so that what its header says of places and sizes is true."""
+    """Maps the file. @param path: a file whose header the library has checked by opening it."""
     with path.open("rb") as file:
         header_bytes = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(header_bytes))

@@ -1,4 +1,4 @@
-"""A model of Stable-Baselines3 that plays by the library's own `predict`: its actions are the trainer's to the last bit."""
+"""Plays a model of Stable-Baselines3 with the library's own `predict`, so its actions equal the trainer's to the last bit."""
 
 import pickle
 from dataclasses import dataclass
@@ -22,7 +22,9 @@ HOW = 'put the file that VecNormalize.save wrote beside the zip, in one director
 
 
 def read_sb3(path: Path) -> Checkpoint:
-    """@raises PolicyRefusal, also for a model that was trained under VecNormalize whose statistics are not beside it."""
+    """Reads a model. @raises PolicyRefusal, also for a model that was trained under VecNormalize if the statistics are not in the
+    checkpoint.
+    """
     model = load_model(path)
     beside = sorted(path.parent.glob(STATISTICS))
     if len(beside) > 1:
@@ -39,7 +41,7 @@ class Sb3Model:
     name: str
     model: Any
     normaliser: Any | None
-    """VecNormalize, without an environment."""
+    """A VecNormalize without an environment."""
 
     def fit(self, fit: Fit, /) -> Policy:
         return CheckedPolicy(self._make_player(fit), fit.action_space)
@@ -66,7 +68,7 @@ class Sb3Model:
 
 
 class _Player:
-    """Draws from torch's generator, which is seeded for each episode or block."""
+    """Plays one model. It draws from torch's generator, which is seeded for each episode or block."""
 
     def __init__(self, policy: Any, normaliser: Any | None, deterministic: bool) -> None:
         self._policy = policy
@@ -74,7 +76,7 @@ class _Player:
         self._deterministic = deterministic
 
     def act(self, observation: Any) -> Any:
-        # In a batch of one, as the library plays it: a single observation would be taken for a batch where all of its shape is open.
+        # The observation goes in as a batch of one, as in the library: if all dimensions of its shape are open, it would count as a batch.
         return self.act_rows(np.zeros(1, np.int64), _make_batch(observation))[0]
 
     def act_rows(self, _rows: Rows, observations: Any) -> Any:
@@ -89,12 +91,12 @@ def _make_batch(observation: Any) -> Any:
 
 
 def _takes(given: Any, taken: Any) -> bool:
-    """Whether a policy for one space takes the observations of another. Bounds may differ: those of VecNormalize's do."""
+    """Returns whether a policy for one space takes observations of another. Bounds may differ, as those of VecNormalize do."""
     if isinstance(given, spaces.Dict) and isinstance(taken, spaces.Dict):
         return given.keys() == taken.keys() and all(_takes(given[name], taken[name]) for name in given)
     if not (isinstance(given, spaces.Box) and isinstance(taken, spaces.Box)):
         return bool(given == taken)
-    # The library puts the channels of an image first by itself.
+    # The library itself moves the channels of an image to the front.
     return taken.shape == given.shape or (len(given.shape) == 3 and taken.shape == (given.shape[2], *given.shape[:2]))
 
 
@@ -105,7 +107,7 @@ def _make_normaliser(path: Path) -> Any:
         with path.open("rb") as file:
             loaded = pickle.load(file)
     except Exception as error:
-        # A pickle fails in as many ways as there are classes in it.
+        # Unpickling may fail with any exception.
         raise PolicyRefusal(f"{path.name} cannot be read ({describe(error)}); expected what VecNormalize.save wrote") from error
     if not isinstance(loaded, VecNormalize):
         raise PolicyRefusal(f"{path.name} holds a {type(loaded).__name__}; expected what VecNormalize.save wrote")

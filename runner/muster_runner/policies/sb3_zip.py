@@ -1,4 +1,4 @@
-"""What `model.save` of Stable-Baselines3 wrote: read by that library. What is pickled in it is run."""
+"""Reads the zip files that `model.save` of Stable-Baselines3 writes, with that library. Pickled code in them is run."""
 
 import json
 import zipfile
@@ -9,7 +9,7 @@ from muster_runner.failure import describe, describe_installation
 from muster_runner.policies.torch_library import import_torch
 from muster_runner.refusal import PolicyRefusal
 
-# A field that the algorithm alone saves, the more particular ones first: DDPG is saved as TD3 is.
+# For each algorithm a field that only it saves. More specific ones come first: DDPG is saved as TD3 is.
 SIGNS = {
     "clip_range": "PPO",
     "exploration_rate": "DQN",
@@ -19,27 +19,27 @@ SIGNS = {
 }
 KNOWN = ("PPO", "A2C", "DQN", "SAC", "TD3", "DDPG")
 EXPECTED = "expected the zip that model.save() of Stable-Baselines3 wrote"
-# Of the settings, which are a few kilobytes; networks are not in it.
+# In bytes. The settings, which do not contain the networks, take a few kilobytes.
 MOST_SETTINGS_BYTES = 64 << 20
 
 
 def load_model(path: Path, algorithm: str | None = None) -> Any:
-    """The model, on the CPU and without an environment.
+    """Loads the model on the CPU, without an environment.
 
-    @param algorithm: one of KNOWN; the zip tells when it is left out.
-    @raises PolicyRefusal when it is no such zip, is of an unknown algorithm, or cannot be read by the version that is installed.
+    @param algorithm: one of KNOWN; read from the zip if omitted. @raises PolicyRefusal when the file is no such zip, has an unknown
+    algorithm, or cannot be read by the installed version.
     """
     data, version = _read_saved(path)
     name = algorithm or _find_algorithm(data, path)
     if name not in KNOWN:
         raise PolicyRefusal(f"algorithm: expected one of {', '.join(KNOWN)}, got {name!r}")
-    # After the file was read: what is no model would be refused again once torch is installed.
+    # torch is imported after the file is read. Otherwise a file that is no model would be refused a second time after torch is installed.
     import_torch(path, "a model of Stable-Baselines3")
     library = _import_library(path)
     try:
         return getattr(library, name).load(path, device="cpu", custom_objects=_skip_training())
     except Exception as error:
-        # What is pickled in a zip of another version, or with classes that are not here, fails in any way.
+        # Unpickling a zip of another version, or one with classes that are not installed, may fail with any exception.
         raise PolicyRefusal(
             f"{path.name} was written by Stable-Baselines3 {version}, and {library.__version__}, which is installed here, cannot load it "
             f"as {name}: {describe(error)}. Install the version that wrote it, or make the classes that it names importable"
@@ -70,7 +70,7 @@ def _import_library(path: Path) -> Any:
 
 
 def _skip_training() -> dict[str, Any]:
-    """In place of what only training needs: a buffer of a million steps, and functions that were pickled by another Python."""
+    """Returns replacements for objects that only training needs: a buffer of a million steps, and functions pickled by another Python."""
 
     def constant(_: float) -> float:
         return 0.0
@@ -80,7 +80,7 @@ def _skip_training() -> dict[str, Any]:
 
 
 def _read_saved(path: Path) -> tuple[dict[str, Any], str]:
-    """What can be read of the model without running anything, and the version that wrote it."""
+    """Returns what can be read of the model without running code, and the version that wrote it."""
     if not path.is_file():
         raise PolicyRefusal(f"{path} is not a file; {EXPECTED}")
     try:
@@ -111,7 +111,7 @@ def _find_algorithm(data: dict[str, Any], path: Path) -> str:
 
 
 def _is_inside(batch: Any, space: Any) -> bool:
-    """A batch of observations, within the bounds of a space."""
+    """Returns whether a batch of observations is within the bounds of a space."""
     import numpy as np
     from gymnasium import spaces
 

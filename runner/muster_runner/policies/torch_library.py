@@ -1,4 +1,4 @@
-"""PyTorch, imported only for a checkpoint that needs it: that takes a second and most sandboxes have none."""
+"""Imports PyTorch, only for a checkpoint that needs it, because that takes a second."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from muster_runner.refusal import PolicyRefusal
 
 
 def import_torch(path: Path, kind: str) -> Any:
-    """@raises PolicyRefusal saying what the file is and how it can be played."""
+    """Imports PyTorch. @raises PolicyRefusal saying what the file is and how it can be played."""
     try:
         import torch
     except ImportError as error:

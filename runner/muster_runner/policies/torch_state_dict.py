@@ -1,4 +1,4 @@
-"""An MLP in a file of `torch.save`: tensors by their names, and beside them the architecture. Nothing in it is unpickled but those."""
+"""Loads an MLP from a file of `torch.save` with named tensors and the architecture. Only these are unpickled."""
 
 import zipfile
 from pathlib import Path
@@ -13,15 +13,15 @@ from muster_runner.policies.torch_library import import_torch
 from muster_runner.refusal import PolicyRefusal
 
 ARCHITECTURE = "muster"
-# Where training frameworks put the tensors when there is more in the file.
+# Training frameworks put the tensors under this key if the file holds more.
 TENSORS = "state_dict"
-# Of the pickle, whose first words say what the rest is.
+# The first bytes of the pickle, whose first operations name the class of the object.
 MOST_OPENING_BYTES = 4096
 REMEDY = "save tensors and plain values alone, or ship the code that reads it in a checkpoint directory (docs/checkpoints.md)"
 
 
 def is_state_dict(path: Path) -> bool:
-    """Whether `torch.save` wrote it, in its present format, and not `torch.jit.save`."""
+    """Returns whether `torch.save` wrote the file, in its present format, and not `torch.jit.save`."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name.partition("/")[2] for name in archive.namelist()]
@@ -31,7 +31,7 @@ def is_state_dict(path: Path) -> bool:
 
 
 def read_state_dict(path: Path) -> Checkpoint:
-    """@raises PolicyRefusal naming the tensor or field that is wrong."""
+    """Reads a network. @raises PolicyRefusal naming the tensor or field that is wrong."""
     pickled = find_pickled_class(path)
     if pickled is not None:
         raise PolicyRefusal(
@@ -48,7 +48,7 @@ def read_state_dict(path: Path) -> Checkpoint:
 
 
 def find_pickled_class(path: Path) -> str | None:
-    """The class of what was saved, where that is no dictionary. Nothing is unpickled, so that it can be said without PyTorch, too."""
+    """Returns the class of the saved object; None if it is a dictionary. It unpickles nothing, so it also works without PyTorch."""
     import pickletools
 
     try:
@@ -60,14 +60,14 @@ def find_pickled_class(path: Path) -> str | None:
             if operation.name not in ("PROTO", "FRAME"):
                 return _name_class(argument) if operation.name == "GLOBAL" else None
     except (OSError, zipfile.BadZipFile, NotImplementedError, StopIteration, RuntimeError, ValueError):
-        # What it is will be said by what reads it.
+        # The reader of the file will report what is wrong.
         return None
     return None
 
 
 def _name_class(argument: object) -> str | None:
     module, _, name = str(argument).partition(" ")
-    # A dictionary, or a tensor by itself.
+    # Dictionaries, and the tuples of single tensors, have no class of their own.
     return None if module in ("collections", "torch._utils") else f"{module}.{name}"
 
 
@@ -82,7 +82,7 @@ def _load(torch: Any, path: Path) -> Any:
             f"{path.name} holds more than tensors and plain values, and reading that would run its code: {reason}; {REMEDY}"
         ) from error
     except Exception as error:
-        # Damaged archives fail in as many ways as the library has places that read them.
+        # A damaged archive may fail with any exception.
         raise PolicyRefusal(f"{path.name} is not an intact file of torch.save: {error}") from error
 
 
@@ -97,7 +97,7 @@ def _read_architecture(loaded: Object) -> Object:
 
 
 class StateTensors:
-    """The tensors of a state dict, each checked when it is taken. All are of one dtype."""
+    """The tensors of a state dict, all of one dtype. Each is checked when it is taken."""
 
     def __init__(self, torch: Any, tensors: Object) -> None:
         self._torch = torch
@@ -108,7 +108,7 @@ class StateTensors:
         return name in self._tensors
 
     def take(self, name: str, dimensions: int) -> Array:
-        """@raises FieldError"""
+        """Returns a tensor. @raises FieldError"""
         if name not in self._tensors:
             raise FieldError(f'there is no tensor "{name}"; there are {", ".join(sorted(map(str, self._tensors))) or "none"}')
         tensor = self._tensors[name].detach()

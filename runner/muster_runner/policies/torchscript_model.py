@@ -1,4 +1,4 @@
-"""A TorchScript model."""
+"""Loads a TorchScript model."""
 
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ METADATA_FILE = "muster.json"
 
 
 def read_torchscript(path: Path) -> Checkpoint:
-    """@raises PolicyRefusal"""
+    """Reads a model. @raises PolicyRefusal"""
     torch = import_torch(path, "a TorchScript model")
-    # The library fills in the text of the extra files that it is asked for and finds.
+    # The library fills in the content of the extra files that are named here and exist.
     extra: dict[str, Any] = {METADATA_FILE: ""}
     try:
         model = torch.jit.load(str(path), map_location="cpu", _extra_files=extra)
@@ -29,7 +29,7 @@ def read_torchscript(path: Path) -> Checkpoint:
         raise PolicyRefusal(f"{path.name} is not an intact TorchScript model: {error}") from error
     model.eval()
     text = extra[METADATA_FILE]
-    # Without parameters there is nothing that asks for another type than torch's usual one.
+    # A model without parameters gets torch's default type.
     double = any(parameter.dtype == torch.float64 for parameter in model.parameters())
     return ExportedNetwork(
         model=_read_recurrence(torch, model, path) if hasattr(model, "initial_state") else _make_run(torch, model),
@@ -49,7 +49,9 @@ def _make_run(torch: Any, model: Any) -> Run:
 
 
 def _read_recurrence(torch: Any, model: Any, path: Path) -> Recurrence:
-    """`initial_state(rows)` is what it begins with, `forward(observation, *state)` gives outputs and then the state."""
+    """Reads a model with a state: `initial_state(rows)` returns the first one, `forward(observation, *state)` the outputs and then the next
+    state.
+    """
     initial, axes = _create_initial(model, path)
     count = len(initial)
 
@@ -66,11 +68,11 @@ def _read_recurrence(torch: Any, model: Any, path: Path) -> Recurrence:
 
 
 def _create_initial(model: Any, path: Path) -> tuple[tuple[Array, ...], tuple[int, ...]]:
-    """What a row remembers before its first step, and the dimension of the rows in each part. @raises PolicyRefusal"""
+    """Returns the initial state of one row, and the dimension of the rows in each part. @raises PolicyRefusal"""
     try:
         one, two = _to_arrays(model.initial_state(1)), _to_arrays(model.initial_state(2))
     except Exception as error:
-        # Scripted code raises what it likes.
+        # Scripted code may raise any exception.
         raise PolicyRefusal(f"{path.name}: initial_state(rows) fails: {describe(error)}") from error
     axes: list[int] = []
     for first, both in zip(one, two, strict=True):
