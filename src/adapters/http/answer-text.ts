@@ -19,6 +19,9 @@ export function readAnswerText(answer: Readable, mostBytes: number): Promise<str
   });
   answer.once('end', () => resolve(Buffer.concat(pieces).toString()));
   answer.once('error', reject);
-  answer.once('close', () => reject(createCutError()));
+  // It also closes after its end, where making an error that nothing reads would cost as much as reading the answer.
+  answer.once('close', () => {
+    if (!answer.readableEnded) reject(createCutError());
+  });
   return promise;
 }

@@ -38,6 +38,7 @@ export class WorkspaceSession implements Occupant {
   readonly #sandbox: Sandbox;
   readonly #clock: Clock;
   readonly #ready = Promise.withResolvers<void>();
+  #isReady = false;
   readonly #gone = Promise.withResolvers<string>();
   readonly #pending = new OpenRequests();
   readonly #stderr = new RecentText(STDERR_KEPT);
@@ -47,7 +48,8 @@ export class WorkspaceSession implements Occupant {
   #progressedAt = -Infinity;
   #turn = Promise.resolve();
   #exit: SandboxExit | undefined;
-  #closed: InfrastructureError | undefined;
+  /** Why it is closed. An error is made where one is thrown only: each workspace closes, and most have nothing open then. */
+  #closed: string | undefined;
 
   /** Resolves with the reason once the session is closed; never rejects. */
   readonly gone: Promise<string> = this.#gone.promise;
@@ -215,7 +217,7 @@ export class WorkspaceSession implements Occupant {
   }
 
   #openRequest<Result>(answer: Answer<Result>): OpenRequest<Result> {
-    if (this.#closed) throw this.#closed;
+    if (this.#closed !== undefined) throw createGoneError(this.#closed);
     return this.#pending.open(answer);
   }
 
@@ -230,13 +232,13 @@ export class WorkspaceSession implements Occupant {
     // Requests of one turn are written together, since each write wakes the program.
     stdin.cork();
     process.nextTick(() => stdin.uncork());
-    if (stdin.write(`${JSON.stringify(frame)}\n`) || this.#closed) return;
+    if (stdin.write(`${JSON.stringify(frame)}\n`) || this.#closed !== undefined) return;
     await Promise.race([once(stdin, 'drain'), this.gone]);
     this.#progressedAt = this.#clock.now();
   }
 
   #onLine(line: string): void {
-    if (this.#closed) return;
+    if (this.#closed !== undefined) return;
     this.#progressedAt = this.#clock.now();
     const frame = parseWorkspaceFrame(line);
     if (typeof frame === 'string') return this.#close(`it sent what is no frame: ${frame}`);
@@ -246,7 +248,8 @@ export class WorkspaceSession implements Occupant {
   }
 
   #onReady(protocol: number): void {
-    if (protocol === WORKSPACE_PROTOCOL) return this.#ready.resolve();
+    this.#isReady = protocol === WORKSPACE_PROTOCOL;
+    if (this.#isReady) return this.#ready.resolve();
     this.#close(`it speaks protocol ${protocol}, expected ${WORKSPACE_PROTOCOL}`);
   }
 
@@ -257,12 +260,19 @@ export class WorkspaceSession implements Occupant {
   }
 
   #close(reason: string): void {
-    if (this.#closed) return;
-    this.#closed = new InfrastructureError('workspace.gone', `a workspace cannot be used any more: ${reason}`);
-    this.#ready.reject(this.#closed);
-    this.#pending.failAll(this.#closed);
+    if (this.#closed !== undefined) return;
+    this.#closed = reason;
+    if (!this.#isReady || !this.#pending.isEmpty) {
+      const error = createGoneError(reason);
+      this.#ready.reject(error);
+      this.#pending.failAll(error);
+    }
     this.#gone.resolve(reason);
   }
+}
+
+function createGoneError(reason: string): InfrastructureError {
+  return new InfrastructureError('workspace.gone', `a workspace cannot be used any more: ${reason}`);
 }
 
 function createLateError(milliseconds: number): Error {

@@ -129,11 +129,10 @@ export class SandboxLifecycle<Resident extends Occupant> {
 
   /** The sandbox can no longer be used, although no caller wanted that. */
   onDied(member: Member<Resident>, detail: string): void {
-    const error = new InfrastructureError('sandbox.died', `sandbox ${member.id} died: ${detail}`);
     switch (member.state.kind) {
       case 'creating':
       case 'warming':
-        return this.#onFailed(member, error);
+        return this.#onFailed(member, new InfrastructureError('sandbox.died', `sandbox ${member.id} died: ${detail}`));
       case 'idle':
       case 'leased':
         this.#totals.died++;
@@ -159,10 +158,13 @@ export class SandboxLifecycle<Resident extends Occupant> {
 
   /** Records the end, signals it to the holder, then carries it out. Has no effect when the sandbox is ending already. */
   condemn(member: Member<Resident>, reason: string, loss: LeaseLoss): void {
-    if (member.state.kind === 'destroying') return;
+    const { kind } = member.state;
+    if (kind === 'destroying') return;
     this.#members.move(member, { kind: 'destroying', reason });
     this.#listener.onEnding(member, loss);
-    member.condemned.abort(new InfrastructureError('sandbox.condemned', `sandbox ${member.id} has to go: ${reason}`));
+    const text = `sandbox ${member.id} has to go: ${reason}`;
+    // A leased one is in its holder's hands: nothing waits for it with this signal, so nothing reads an error, which takes long to make.
+    member.condemned.abort(kind === 'leased' ? text : new InfrastructureError('sandbox.condemned', text));
     this.#listener.onChanged();
   }
 

@@ -13,6 +13,8 @@ import { hasErrno } from '../../../kernel/errno.ts';
 const NO_LINK = ['EXDEV', 'EPERM', 'EACCES', 'EMLINK', 'EOPNOTSUPP', 'ENOTSUP'];
 
 const isRoot = process.getuid?.() === 0;
+/** Made once, as each sandbox ends with it, and nearly none has an upload under way that reads it. */
+const GONE = new InfrastructureError('sandbox.gone', 'the sandbox has ended');
 
 /**
  * The host's side of a sandbox's inbox. Only the host writes there, so no link in it can lead anywhere else.
@@ -70,7 +72,7 @@ export class Inbox {
 
   /** Ends the uploads that are under way and accepts no more. Resolves when none of them uses a file any longer. */
   async close(): Promise<void> {
-    this.#closed.abort(new InfrastructureError('sandbox.gone', 'the sandbox has ended'));
+    this.#closed.abort(GONE);
     await Promise.allSettled(this.#underWay);
   }
 

@@ -14,6 +14,7 @@ const KILL_DEADLINE_MS = 10_000;
 interface Awaited {
   readonly started: PromiseWithResolvers<void>;
   readonly ended: PromiseWithResolvers<ProgramEnd>;
+  hasStarted: boolean;
   /** Whether it was ordered to be killed. */
   isEnding: boolean;
 }
@@ -36,22 +37,27 @@ export class AwaitedSandboxes {
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<ProgramEnd>();
     started.promise.catch(() => {});
-    this.#awaited.set(sandbox, { started, ended, isEnding: false });
+    this.#awaited.set(sandbox, { started, ended, hasStarted: false, isEnding: false });
     return { started: started.promise, ended: ended.promise };
   }
 
   start(sandbox: string): void {
     this.#reportedAt = this.#clock.now();
-    this.#awaited.get(sandbox)?.started.resolve();
+    const awaited = this.#awaited.get(sandbox);
+    if (!awaited) return;
+    awaited.hasStarted = true;
+    awaited.started.resolve();
   }
 
   end(report: Exclude<SandboxReport, { readonly type: 'started' }>): void {
     this.#reportedAt = this.#clock.now();
     const awaited = this.#awaited.get(report.sandbox);
+    if (!awaited) return;
     this.#awaited.delete(report.sandbox);
     const detail = report.type === 'ended' ? 'the program ended before it began' : report.message;
-    awaited?.started.reject(new InfrastructureError('sandbox.start', `the sandbox could not be forked: ${detail}`));
-    awaited?.ended.resolve(toProgramEnd(report));
+    // Most have started: then an error would be made for nothing, and its stack takes longer than all the rest.
+    if (!awaited.hasStarted) awaited.started.reject(new InfrastructureError('sandbox.start', `the sandbox could not be forked: ${detail}`));
+    awaited.ended.resolve(toProgramEnd(report));
   }
 
   /**
