@@ -17,8 +17,10 @@ export type Request =
 export type Transaction = Extract<Request, { kind: 'transact' }>;
 export type Query = Extract<Request, { kind: 'query' }>;
 
-/** Messages to the thread. */
 export type Order = Request | { readonly kind: 'close' };
+
+/** A message to the thread: in their order. */
+export type Orders = readonly Order[];
 
 export type Reply =
   /** Of a query: its rows alone. */

@@ -2,7 +2,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { getMessage } from '../../../kernel/errors.ts';
 import type { ThreadData } from '../../../kernel/thread.ts';
 import { SqliteConnection } from './sqlite-connection.ts';
-import type { Message, Order, Request } from './sqlite-messages.ts';
+import type { Message, Orders, Request } from './sqlite-messages.ts';
 
 /** A thread for one file: takes the waiting requests, carries them out in one commit, and answers. */
 
@@ -16,13 +16,15 @@ const say = (message: Message): void => port.postMessage(message);
 const { data: path }: ThreadData<string> = workerData;
 try {
   const connection = new SqliteConnection(path);
-  port.on('message', (order: Order) => {
+  port.on('message', (first: Orders) => {
     const requests: Request[] = [];
     let isLast = false;
-    for (let next: Order | undefined = order; next !== undefined; next = receiveOrder()) {
-      if (next.kind === 'close') isLast = true;
-      else requests.push(next);
-      if (requests.length === MOST_AT_ONCE) break;
+    for (let orders: Orders | undefined = first; orders !== undefined; orders = receiveOrders()) {
+      for (const order of orders) {
+        if (order.kind === 'close') isLast = true;
+        else requests.push(order);
+      }
+      if (requests.length >= MOST_AT_ONCE) break;
     }
     for (const replies of connection.answer(requests)) say({ kind: 'replies', replies });
     if (!isLast) return;
@@ -35,7 +37,7 @@ try {
   port.close();
 }
 
-function receiveOrder(): Order | undefined {
+function receiveOrders(): Orders | undefined {
   return port === null ? undefined : receiveMessageOnPort(port)?.message;
 }
 
