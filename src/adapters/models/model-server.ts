@@ -4,6 +4,7 @@ import { sleep, type Clock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import http from 'node:http';
 import https from 'node:https';
+import { urlToHttpOptions } from 'node:url';
 import { createAbortError } from '../../kernel/abort.ts';
 import { Permits } from '../../pool/permits.ts';
 import { readAnswerText } from '../http/answer-text.ts';
@@ -197,14 +198,17 @@ interface PostedAnswer {
 
 /** Connections to one address, kept open between requests. */
 class JsonPoster implements Disposable {
-  readonly #url: URL;
-  readonly #agent: http.Agent;
+  readonly #isSecure: boolean;
+  /** Read from the address once. */
+  readonly #options: http.RequestOptions & { readonly agent: http.Agent };
   readonly #clock: Clock;
 
-  constructor(url: string, clock: Clock) {
-    this.#url = new URL(url);
+  constructor(address: string, clock: Clock) {
+    const url = new URL(address);
+    this.#isSecure = url.protocol === 'https:';
+    const agent = this.#isSecure ? new https.Agent({ keepAlive: true }) : new http.Agent({ keepAlive: true });
+    this.#options = { ...urlToHttpOptions(url), method: 'POST', agent };
     this.#clock = clock;
-    this.#agent = this.#url.protocol === 'https:' ? new https.Agent({ keepAlive: true }) : new http.Agent({ keepAlive: true });
   }
 
   /** Ends the request by itself: a signal of its own for each request would cost more. @throws Error when there is no whole answer; the signal's reason. */
@@ -212,8 +216,8 @@ class JsonPoster implements Disposable {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
     const given = { 'content-type': 'application/json', accept: 'application/json', ...headers };
-    const options = { method: 'POST', agent: this.#agent, headers: { ...given, 'content-length': Buffer.byteLength(body) } };
-    const request = (this.#url.protocol === 'https:' ? https : http).request(this.#url, options);
+    const options = { ...this.#options, headers: { ...given, 'content-length': Buffer.byteLength(body) } };
+    const request = (this.#isSecure ? https : http).request(options);
     const abort = (): void => void request.destroy(createAbortError(signal));
     let late: Error | undefined;
     using _deadline = this.#clock.after(seconds * 1000, () => request.destroy((late = new Error(`no answer within ${seconds} s`))));
@@ -238,6 +242,6 @@ class JsonPoster implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#agent.destroy();
+    this.#options.agent.destroy();
   }
 }

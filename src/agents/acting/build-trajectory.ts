@@ -83,8 +83,15 @@ function formatList({ ids, lossMask, logprobs, versions }: Segment): Trajectory[
   return { ids: [...ids], lossMask: [...lossMask], logprobs: logprobs && [...logprobs], versions: [...versions] };
 }
 
-function toJsonObject(value: Readonly<Record<string, unknown>>): Trajectory['tools'][number]['parameters'] {
-  return JSON.parse(JSON.stringify(value));
+type JsonObject = Trajectory['tools'][number]['parameters'];
+
+/** Trajectories of one agent have the same tools, mostly. */
+const converted = new WeakMap<object, JsonObject>();
+
+function toJsonObject(value: Readonly<Record<string, unknown>>): JsonObject {
+  const object: JsonObject = converted.get(value) ?? JSON.parse(JSON.stringify(value));
+  converted.set(value, object);
+  return object;
 }
 
 function addUsage(one: Usage, other: Usage): Usage {

@@ -8,7 +8,7 @@ export class ConversationDigest {
 
   compute(request: CompletionRequest | RelayedRequest): string {
     if ('body' in request) return createHash('sha256').update(JSON.stringify(request)).digest('hex');
-    const { messages, ...rest } = request;
+    const { messages, tools, seed } = request;
     if (!this.#messages.every((message, i) => message === messages[i])) [this.#messages, this.#hash] = [[], begin()];
     const known = this.#messages.length;
     for (const [i, message] of messages.slice(known).entries())
@@ -16,9 +16,18 @@ export class ConversationDigest {
     this.#messages = [...messages];
     return this.#hash
       .copy()
-      .update(`],${JSON.stringify(rest).slice(1)}`)
+      .update(`],"tools":${writeTools(tools)},"seed":${seed}}`)
       .digest('hex');
   }
+}
+
+/** The JSON of tools. All requests of an agent share them. */
+const texts = new WeakMap<CompletionRequest['tools'], string>();
+
+function writeTools(tools: CompletionRequest['tools']): string {
+  const text = texts.get(tools) ?? JSON.stringify(tools);
+  texts.set(tools, text);
+  return text;
 }
 
 function begin(): Hash {
