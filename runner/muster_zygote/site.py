@@ -54,6 +54,16 @@ def make_group(hierarchy: Hierarchy, name: str) -> int:
     return os.open(f"{name}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=hierarchy.directory)
 
 
+def remove_groups(name: str, hierarchies: tuple[Hierarchy, ...]) -> bool:
+    """Remove a sandbox's control groups. False where the kernel has not emptied one yet: Muster waits for that."""
+    try:
+        for hierarchy in hierarchies:
+            os.rmdir(name, dir_fd=hierarchy.directory)
+    except OSError:
+        return False
+    return True
+
+
 def open_groups(name: str, hierarchies: tuple[Hierarchy, ...]) -> list[int]:
     """Opens the cgroup.procs files of a sandbox's control groups again. @raises OSError and leaves none open."""
     descriptors: list[int] = []

@@ -30,7 +30,7 @@ from muster_zygote.holes import fill_holes
 from muster_zygote.linux import MountFlag, Namespace, change_directory, close_from, enter, make, mount, unshare
 from muster_zygote.orders import Orders
 from muster_zygote.settings import Settings, list_limits
-from muster_zygote.site import STREAMS, open_site
+from muster_zygote.site import STREAMS, open_site, remove_groups
 from muster_zygote.walls import SHM, locate_inbox, plan_walls
 from muster_zygote.warm_interpreters import WarmInterpreters
 
@@ -51,6 +51,8 @@ class Workspace:
     problem: str | None = None
     # The socket on which it may request an interpreter.
     line: socket.socket | None = None
+    """Whether Muster has ordered its end. Then Muster needs nothing of its control groups any more."""
+    is_killed: bool = False
 
 
 class WorkspaceWarden:
@@ -99,7 +101,9 @@ class WorkspaceWarden:
             case "kill":
                 # A process that has ended keeps its number until it is reaped, so the signal cannot reach another.
                 with contextlib.suppress(KeyError):
-                    os.kill(self._pids[sandbox], signal.SIGKILL)
+                    pid = self._pids[sandbox]
+                    self._workspaces[pid][1].is_killed = True
+                    os.kill(pid, signal.SIGKILL)
 
     def _begin(self, sandbox: str, token: str) -> None:
         descriptors: list[int] = []
@@ -223,7 +227,9 @@ class WorkspaceWarden:
             if line is not None:
                 line.close()
             if workspace.has_begun:
-                self._orders.send(end_message(sandbox, status, usage))
+                # Muster would take a thread and a promise for each.
+                removed = workspace.is_killed and remove_groups(sandbox, self._settings.cgroups)
+                self._orders.send({**end_message(sandbox, status, usage), "groups_removed": removed})
             else:
                 problem = workspace.problem or f"its first process ended with status {status} before it had begun"
                 self._orders.send({"type": "failed", "sandbox": sandbox, "message": problem})

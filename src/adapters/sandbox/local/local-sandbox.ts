@@ -138,7 +138,9 @@ export class LocalSandbox implements Sandbox {
     const { program, inbox, cgroup, clock, directory, onGone } = this.#parts;
     // A control group cannot be removed before the last process in it is gone, and kills what is left.
     if (!cgroup) await program.waitUntilGone();
-    await Promise.all([inbox.close(), cgroup?.remove(clock)]);
+    const { end } = await this.#ended;
+    const hasGroups = end.kind !== 'exited' || end.areGroupsRemoved !== true;
+    await Promise.all([inbox.close(), hasGroups ? cgroup?.remove(clock) : undefined]);
     await removeSite(directory, inbox);
     onGone();
   }

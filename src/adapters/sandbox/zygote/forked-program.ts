@@ -40,8 +40,10 @@ export class ForkedProgram implements SandboxedProgram {
 export function toProgramEnd(report: Exclude<SandboxReport, { readonly type: 'started' }>): ProgramEnd {
   const usage = toUsage(report);
   switch (report.type) {
-    case 'ended':
-      return { kind: 'exited', code: report.signal === undefined ? (report.code ?? 0) : 128 + report.signal, ...usage };
+    case 'ended': {
+      const code = report.signal === undefined ? (report.code ?? 0) : 128 + report.signal;
+      return { kind: 'exited', code, ...(report.groups_removed === true && { areGroupsRemoved: true }), ...usage };
+    }
     case 'lost':
     case 'failed':
     case 'unforked':

@@ -73,7 +73,15 @@ export const wardenReportSchema = z.discriminatedUnion('type', [
   /** The program did not start. */
   z.object({ type: z.literal('failed'), sandbox, message: z.string(), ...usage }),
   z.object({ type: z.literal('unforked'), sandbox, message: z.string(), ...usage }),
-  z.object({ type: z.literal('ended'), sandbox, code: z.int().optional(), signal: z.int().optional(), ...usage }),
+  /** `groups_removed`: its control groups are gone, too. */
+  z.object({
+    type: z.literal('ended'),
+    sandbox,
+    code: z.int().optional(),
+    signal: z.int().optional(),
+    groups_removed: z.boolean().optional(),
+    ...usage,
+  }),
   /** Its first process or its image was killed. */
   z.object({ type: z.literal('lost'), sandbox, message: z.string(), ...usage }),
 ]);

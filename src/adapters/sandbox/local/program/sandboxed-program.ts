@@ -17,8 +17,8 @@ export interface SandboxedProgram {
 
 /** `usage` is of the program and its reaped descendants, and of the largest process; used where there is no control group. */
 export type ProgramEnd =
-  /** After signal n the code is 128 + n, as in shells. */
-  | { readonly kind: 'exited'; readonly code: number; readonly usage?: SandboxUsage }
+  /** After signal n the code is 128 + n, as in shells. `areGroupsRemoved`: its holder has removed its control groups. */
+  | { readonly kind: 'exited'; readonly code: number; readonly areGroupsRemoved?: boolean; readonly usage?: SandboxUsage }
   /** Its holder ended first. `wasKilled`: by SIGKILL, which the memory limit may have sent. */
   | { readonly kind: 'lost'; readonly detail: string; readonly wasKilled: boolean; readonly usage?: SandboxUsage };
 
