@@ -1,4 +1,4 @@
-"""Cuts a training into chunks, and says how much longer those beside an evaluation take than those around it."""
+"""Cuts a training into chunks, and computes how much longer the chunks beside an evaluation take than those around it."""
 
 import math
 import os
@@ -16,7 +16,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 CGROUPS = Path("/sys/fs/cgroup")
 STEPS = 128
 MINIBATCHES = 32
-"""Of an update, in a chunk."""
+"""The number of minibatches of an update that are one chunk."""
 SETTLE_SECONDS = 0.5
 NEAR_ROLLOUTS = 2
 MEASURES = ("clock", "accounted", "beside")
@@ -26,19 +26,19 @@ Figures = dict[str, float]
 @dataclass(frozen=True)
 class Chunk:
     kind: tuple[str, str]
-    """The stamps at its begin and end."""
+    """The names of the stamps at its beginning and its end."""
     is_beside: bool
     took: Figures
-    """Seconds, by measure; and `own`, of the callback by the clock."""
+    """Seconds for each measure. `own` is the callback's time by the clock."""
 
 
 class Tree:
-    """Counts the seconds of the processor that this process and all its descendants take, in a control group of its own."""
+    """Measures the processor time of this process and all its descendants, in a control group of its own."""
 
     def __init__(self) -> None:
         memberships = [line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines()]
         found = [(CGROUPS / names / place.lstrip("/"), names) for names, place in memberships if names in ("", "cpuacct", "cpu,cpuacct")]
-        # Of version 1 where there is one, which the list has first.
+        # Version 1 comes first in the list, if the machine has it.
         self._parent, self._names = found[0]
         self._group = self._parent / f"training-{os.getpid()}"
 
@@ -59,10 +59,10 @@ class Tree:
 
 
 class Stamps(BaseCallback):
-    """Cuts a training into chunks."""
+    """A callback that cuts a training into chunks."""
 
     def __init__(self, tree: Tree, muster: Any) -> None:
-        """@param muster: the callback beside it, if there is one. It comes behind this one, which ends before the wait for evaluations."""
+        """@param muster: the measured callback, if there is one. It comes after this one, which ends before the wait for evaluations."""
         super().__init__()
         self.chunks: list[Chunk] = []
         self.end = 0.0
@@ -131,13 +131,15 @@ class Stamps(BaseCallback):
 
 
 def list_windows(chunks: list[Chunk]) -> list[range]:
-    """With something before and behind it, to be compared with."""
+    """Returns the windows that have chunks before and after them, with which they can be compared."""
     edges = [place for place in range(1, len(chunks)) if chunks[place].is_beside != chunks[place - 1].is_beside]
     return [range(begin, end) for begin, end in pairwise(edges) if chunks[begin].is_beside]
 
 
 def surpluses(chunks: list[Chunk], beside: list[bool], windows: list[range]) -> list[Figures]:
-    """Of each window, by measure. @param beside: of each chunk, whether it is in a window, and nothing is compared with it."""
+    """Returns the surplus of each window by measure. @param beside: for each chunk, whether it is in a window and so no base of a
+    comparison.
+    """
     kinds = Counter(chunk.kind for chunk in chunks)
     rollouts = kinds["step", "returns"]
     found = []

@@ -48,7 +48,7 @@ EVERY_IN_DOCS = 50_000
 class Training:
     chunks: list[Chunk]
     seconds: float
-    """Until the end of `learn`'s last step, without the wait for evaluations."""
+    """Seconds until the end of `learn`'s last step, without the wait for evaluations."""
     quiet: float
     """Seconds that the callback takes at all steps at which it has nothing to do."""
 
@@ -64,14 +64,14 @@ def train(kind: str, options: Any, tree: Tree) -> Training:
         begin = time.perf_counter()
         model.learn(options.steps, callback=[stamps] if muster is None else [stamps, muster])
         if muster is not None:
-            # Between two checkpoints.
+            # A step between two checkpoints.
             muster.num_timesteps, muster._quiet_from, muster._quiet_until = 1, 0, 2
             quiet = timeit(muster._on_step, number=options.steps)
     return Training(stamps.chunks, stamps.end - begin, quiet)
 
 
 class Estimate:
-    """A mean, with half its interval by Student's t."""
+    """A mean with the half-width of its interval by Student's t."""
 
     def __init__(self, several: list[float]) -> None:
         from scipy.stats import t
@@ -89,16 +89,16 @@ class Estimate:
 
 
 class Account:
-    """What all turns have shown."""
+    """The results of all turns."""
 
     def __init__(self, options: Any) -> None:
         self._options = options
         self._bare_seconds: list[float] = []
-        """Of trainings with the callback, without what it adds by the clock."""
+        """Seconds of the trainings with the callback, without the surplus by the clock."""
         self._outside: list[float] = []
         """Seconds of the callback outside of windows."""
         self._firsts: list[Figures] = []
-        """Of the windows in which the server starts."""
+        """The windows in which the server starts."""
         self._later: list[Figures] = []
         self._control: list[Figures] = []
 
@@ -160,7 +160,7 @@ def read_options() -> Any:
 
 def measure(options: Any, tree: Tree) -> None:
     begin = before = time.monotonic()
-    # What is loaded, compiled or cached once is so in these.
+    # These warm-up trainings load, compile and cache everything.
     for kind in ("without", "with"):
         train(kind, argparse.Namespace(**{**vars(options), "steps": 4096}), tree)
     account, turns, longest = Account(options), 0, 0.0
@@ -185,7 +185,7 @@ def main() -> None:
 
         suite: Any = suite_reference(SUITE)
         options.suite = {**suite, "play": PLAYS[options.play]}
-        # What torch computes is then in the training's thread.
+        # torch then computes in the training's thread only.
         torch.set_num_threads(1)
         what = f"{options.steps} steps, a checkpoint every {options.every}, {options.play}"
         print(f"{what}; server: {os.environ.get('MUSTER_URL', 'its own')}", flush=True)

@@ -1,12 +1,12 @@
-"""What a vector environment costs in Muster's runner, beside a bare loop over it: EnvPool, or gymnax in JAX.
+"""Compares the cost of a vector environment in Muster's runner with that of a bare loop over it: EnvPool, or gymnax in JAX.
 
     .venv-training/bin/python bench/vector_rows.py envpool
     .venv-training/bin/python bench/vector_rows.py gymnax
     .venv-training/bin/python bench/vector_rows.py envpool --quick      # shows that it works, not how fast it is
 
 The runner is in bubblewrap. Both play blocks of CartPole with the same policy until the first episode of each row has ended, in turns.
-Counted are steps of these episodes a second, of the processor and by the clock, after a first block, in which JAX compiles. The end prints
-the median of the ratios; 1 is as fast as the bare loop. Where the machine has other work, compare the seconds of the processor.
+The benchmark counts steps of these episodes a second, by processor time and by the clock, after a first block, in which JAX compiles. It
+prints the median of the ratios; 1 is as fast as the bare loop. On a machine with other work, compare the processor time.
 """
 
 import argparse
@@ -29,13 +29,13 @@ CHECKPOINT = REPOSITORY / "examples" / "game" / "checkpoints" / "late.safetensor
 ENVIRONMENT = "CartPole-v1"
 LIBRARIES = ("envpool", "gymnax")
 QUICK = {"blocks": 2, "width": 64, "turns": 2}
-# Nothing of the machine but its files, read-only: no network, no other process.
+# The runner sees only the machine's files, read-only: no network and no other process.
 WALLS = ("bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def gymnax_rows(width: int) -> tuple[Any, Any]:
-    """What begins a block, and what makes a step of all rows: rewards, and which episodes are over."""
+    """Returns a function that begins a block, and one that steps all rows and returns their rewards and which episodes are over."""
     import gymnax
     import jax
     import numpy as np
@@ -62,7 +62,7 @@ def gymnax_rows(width: int) -> tuple[Any, Any]:
 
 
 def envpool_rows(width: int) -> tuple[Any, Any]:
-    """As `gymnax_rows`. One pool for all blocks: a bare loop need not seed each."""
+    """Returns the same as `gymnax_rows`. All blocks share one pool, because a bare loop need not seed each."""
     import envpool
 
     pool = envpool.make_gymnasium(ENVIRONMENT, num_envs=width, batch_size=width, num_threads=1, seed=1)
@@ -75,7 +75,7 @@ def envpool_rows(width: int) -> tuple[Any, Any]:
 
 
 def bare(library: str, blocks: int, width: int) -> dict[str, float]:
-    """Each block until the first episode of every row has ended."""
+    """Plays each block until the first episode of every row has ended."""
     import numpy as np
     from batched_mlp import greedy_policy
 
@@ -91,7 +91,7 @@ def bare(library: str, blocks: int, width: int) -> dict[str, float]:
             waiting &= ~is_over
         return steps
 
-    # Types settle in the second step, and with them what is compiled.
+    # Types are fixed in the second step, and so is the compiled code.
     block(0)
     begin, processor = time.perf_counter(), time.process_time()
     steps = sum(block(seed) for seed in range(1, blocks + 1))
@@ -103,14 +103,14 @@ def rates(steps: int, seconds: float, processor: float) -> dict[str, float]:
 
 
 def processor_seconds(process: int) -> float:
-    """Of a process and all that it has started."""
+    """Returns the processor time of a process and of all that it has started."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     return (int(fields[11]) + int(fields[12])) / TICKS + sum(processor_seconds(int(child)) for child in children)
 
 
 def in_runner(library: str, blocks: int, width: int) -> dict[str, float]:
-    """The runner as Muster starts it, told what Muster tells it."""
+    """Plays blocks in the runner, which gets the frames that Muster sends."""
     command = [*WALLS, sys.executable, "-I", str(REPOSITORY / "runner")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as runner:
         assert runner.stdin is not None and runner.stdout is not None

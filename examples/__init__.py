@@ -1,7 +1,7 @@
-"""Three worked uses of Muster; `README.md` beside this file tells what each shows.
+"""Three worked uses of Muster. README.md describes what each shows.
 
-One math thread, set before NumPy is first imported: a matrix product is then summed in one order, so a training
-run's seed decides every bit of its checkpoints.
+NumPy gets one thread, which is set before its first import. A matrix product is then summed in one order, so a training run's seed decides
+every bit of its checkpoints.
 """
 
 import os

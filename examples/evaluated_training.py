@@ -1,7 +1,7 @@
-"""Training that asks Muster after every update how good the policy is: whatever framework it is trained with.
+"""Trains with any framework, and asks Muster after every update how good the policy is.
 
-Three things depend on the answers: what is logged is an interval, not a guess; the run ends when the target is certified; and the
-checkpoint that is kept is one that has beaten the one before on the same episodes, not one that was lucky on its own.
+Three things depend on the answers: intervals are logged, not guesses; the run ends when the target is certified; and the checkpoint that is
+kept has beaten the one before on the same episodes, instead of being lucky on its own.
 """
 
 import argparse
@@ -15,20 +15,20 @@ from typing import Any, Protocol
 from muster_client import Client, MusterError, Summary
 
 SUFFIX = ".safetensors"
-"""Of checkpoints: weights as data alone, which Muster plays without running code that came with them."""
+"""The suffix of checkpoints: weights as data alone, which Muster plays without running code of the checkpoint."""
 
 MOST_COMPARED_EPISODES = 2_000
-"""A thousand pairs: what differs less is not worth the wait, and the older checkpoint is kept."""
+"""A thousand pairs. A smaller difference is not worth the wait, and the older checkpoint is kept."""
 
 
 class Learner(Protocol):
-    """What is trained. `step` counts environment steps."""
+    """The policy that is trained. `step` counts environment steps."""
 
     @property
     def step(self) -> int: ...
 
     def improve(self) -> float:
-        """One update. Returns the mean return of the episodes that it learnt from: of the policy that still explores."""
+        """Makes one update. Returns the mean return of the episodes that it learnt from, in which the policy explores."""
         ...
 
     def save(self, path: Path) -> None:
@@ -40,17 +40,19 @@ class Learner(Protocol):
 class Plan:
     run: str
     suite: str
-    """The name that the server has for it, or a path."""
+    """The suite's name on the server, or a path."""
     directory: Path
-    """Checkpoints are written there."""
+    """The directory for checkpoints."""
     target: float
     """The run ends when the mean is certified to be at least this."""
     half_width: float
-    """How narrow the interval has to be; the closer the target is to what the policy reaches, the narrower."""
+    """The half-width of the intervals. The closer the target is to the policy's return, the narrower it must be."""
     updates: int
-    """At most."""
+    """The largest number of updates."""
     error: float = 0.05
-    """Probability that any of the run's intervals is wrong: each update has its share, for there are many chances to be lucky."""
+    """The probability that any of the run's intervals is wrong. Each update gets a share, because many updates are many chances to be
+    lucky.
+    """
 
     @property
     def stop(self) -> Mapping[str, Any]:
@@ -69,7 +71,7 @@ class Trained:
     best: Checkpointed | None
     """None when nothing was trained."""
     certified: bool
-    """Whether the target was reached, or the updates gave out."""
+    """Whether the target was reached before the updates ran out."""
 
 
 def train(learner: Learner, muster: Client, plan: Plan) -> Trained:
@@ -92,7 +94,7 @@ def train(learner: Learner, muster: Client, plan: Plan) -> Trained:
 
 
 def reaches(summary: Summary, target: float) -> bool:
-    """Whether all that the interval holds is at least the target. A partial answer certifies no less: its interval is only wider."""
+    """Returns whether the whole interval is at or above the target. A partial answer is as valid, because its interval is wider."""
     return summary.interval is not None and summary.interval.method == "certified" and summary.interval.low >= target
 
 
@@ -104,7 +106,7 @@ def _evaluated(learner: Learner, muster: Client, plan: Plan) -> Checkpointed:
 
 
 def _is_better(muster: Client, plan: Plan, best: Checkpointed, current: Checkpointed) -> bool:
-    """Both play the same episodes, and those that were played for the evaluations are not played again."""
+    """Compares on the same episodes. Those that were played for the evaluations are not played again."""
     found = muster.compare(
         best.path, current.path, plan.suite, run=plan.run, version=current.step, budget_episodes=MOST_COMPARED_EPISODES
     ).candidates[0]
@@ -123,7 +125,7 @@ def _line(current: Checkpointed, recent: float, training_seconds: float, evaluat
 def main(learner: Callable[[int], Learner], description: str | None, run: str) -> int:
     """The command line of these examples. Returns its exit code: 0 certified, 1 not, 3 not evaluated.
 
-    @param learner: from a seed.
+    @param learner: makes a learner from a seed.
     """
     plan, seed = _arguments(description, run)
     try:
@@ -135,7 +137,7 @@ def main(learner: Callable[[int], Learner], description: str | None, run: str) -
 
 
 def _arguments(description: str | None, run: str) -> tuple[Plan, int]:
-    """The plan, and the seed."""
+    """Returns the plan, and the seed."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", default=run, help=f"name of the training run (default: {run})")
     parser.add_argument("--suite", default="cartpole", help="name that the server has for it, or a file (default: cartpole)")

@@ -54,7 +54,7 @@ def _network(outputs: int) -> nn.Sequential:
 
 
 def _weights(network: nn.Sequential) -> Mlp:
-    """As they are now: not a copy."""
+    """Returns the present weights, without a copy."""
     layers = [layer for layer in network if isinstance(layer, nn.Linear)]
     return Mlp([layer.weight.detach().numpy() for layer in layers], [layer.bias.detach().numpy() for layer in layers])
 

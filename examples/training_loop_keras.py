@@ -58,7 +58,7 @@ def _network(outputs: int) -> keras.Sequential:
 
 
 def _weights(network: keras.Sequential) -> Mlp:
-    """Keras has the inputs first, a checkpoint the outputs."""
+    """Returns the present weights. Keras has the inputs first, a checkpoint the outputs."""
     pairs = [layer.get_weights() for layer in network.layers]
     return Mlp([kernel.T for kernel, _ in pairs], [bias for _, bias in pairs])
 

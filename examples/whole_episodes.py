@@ -1,6 +1,6 @@
-"""What training loops share whatever framework they train with: CartPole played in whole episodes, and the policy on disk.
+"""Plays CartPole in whole episodes and saves the policy, for training loops with any framework.
 
-Networks are played here in NumPy, from the weights that the framework trains: for one observation at a time that is many times quicker.
+Networks are played here in NumPy, from the weights that the framework trains: for one observation at a time that is many times faster.
 """
 
 import json
@@ -30,14 +30,14 @@ class Batch:
     observations: Array
     actions: Array
     log_probabilities: Array
-    """Of the actions, by the policy that played them."""
+    """The log-probabilities of the actions under the policy that played them."""
     advantages: Array
     targets: Array
-    """Returns to come, as the value network should have foretold them."""
+    """The future returns, which the value network should have predicted."""
     episodes: int
 
     def minibatches(self, rng: np.random.Generator) -> Iterator["Batch"]:
-        """All steps in some order, `EPOCHS` times, with the advantages of each minibatch normalised."""
+        """Yields all steps in random order, `EPOCHS` times, with the advantages of each minibatch normalised."""
         for _ in range(EPOCHS):
             order = rng.permutation(len(self.actions))
             for first in range(0, len(order), MINIBATCH):
@@ -54,10 +54,10 @@ class Batch:
 @dataclass(frozen=True)
 class Episode:
     observations: Array
-    """The last one included."""
+    """The observations, including the last one."""
     actions: Array
     fell: bool
-    """Whether the pole fell: if not, the episode was cut off and would have gone on."""
+    """Whether the pole fell. If not, the episode was cut off and would have continued."""
 
 
 class CartPole:
@@ -66,7 +66,7 @@ class CartPole:
         self._rng = rng
 
     def play(self, policy: Mlp, value: Mlp) -> Batch:
-        """As many episodes as make enough steps for an update."""
+        """Plays enough episodes for an update."""
         episodes: list[Episode] = []
         while sum(len(episode.actions) for episode in episodes) < STEPS_PER_UPDATE:
             episodes.append(self._episode(policy))
@@ -87,13 +87,13 @@ class CartPole:
 
 
 def _seen(episode: Episode, policy: Mlp, value: Mlp) -> tuple[Array, Array, Array, Array, Array]:
-    """The fields of a `Batch`. Every step is worth 1."""
+    """Returns the fields of a `Batch`. Every step is worth 1."""
     observations, actions = episode.observations, episode.actions
     values = value.forward(observations)[0][:, 0]
     if episode.fell:
         values[-1] = 0
     log_probabilities = _log_softmax(policy.forward(observations[:-1])[0])[np.arange(len(actions)), actions]
-    scale = 1 - GAMMA  # values of the order of 1
+    scale = 1 - GAMMA  # this keeps values of the order of 1
     surprises = scale + GAMMA * values[1:] - values[:-1]
     advantages, to_come = np.zeros(len(actions), np.float32), 0.0
     for at in reversed(range(len(actions))):
@@ -108,7 +108,7 @@ def _log_softmax(logits: Array) -> Array:
 
 
 def save_policy(path: Path, policy: Mlp) -> None:
-    """As Muster's runner plays it without any code of ours: format muster-mlp/1."""
+    """Writes the policy in the format muster-mlp/1, which Muster's runner plays without code of the checkpoint."""
     layers = [f"l{at}" for at in range(len(policy.weights))]
     tensors = {f"{layer}.weight": np.ascontiguousarray(weight) for layer, weight in zip(layers, policy.weights, strict=True)}
     tensors |= {f"{layer}.bias": bias for layer, bias in zip(layers, policy.biases, strict=True)}

@@ -50,7 +50,10 @@ def native(*names: str) -> List[Callable[..., int]]:
 
 
 def seal() -> Callable[[], object]:
-    """Keeps other processes of this user from reading this one's memory. Returns a function that a child calls to undo it."""
+    """Keeps other processes of this user from reading this one's memory. Returns a function that a child calls to undo it.
+
+    Raises ImportError and OSError.
+    """
     (prctl,) = native("prctl")
     if prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
         raise OSError("other processes can read the interpreter's memory")
@@ -97,7 +100,10 @@ def serve(orders: Any, unseal: Callable[[], object]) -> Tuple[str, List[str]]:
 
 
 def _carry_out(orders: Any, words: List[str], streams: List[int], begin: Callable[..., None]) -> List[str]:
-    """Carries an order out. Returns the program and its arguments in a run's process; an empty list in this one."""
+    """Carries an order out. Returns the program and its arguments in a run's process; an empty list in this one.
+
+    An order with several runs ends after the first run that leaves a file in its directory: the sender then empties the directory.
+    """
     directory, variables = words.pop(0), _take(words)
     programs = [_take(words) for _ in range(len(streams) // 3)]
     is_one = len(programs) == 1

@@ -1,4 +1,4 @@
-"""A ball that falls, a paddle that catches it, seen as an image: what an episode costs besides its physics are the pixels."""
+"""A ball that falls and a paddle that catches it, seen as an image. Nearly all of an episode's cost is that of its pixels."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ Frame = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class Catch(gymnasium.Env[Any, Any]):
-    """Ends after four balls; a ball that is caught is worth 1. Observations are [48, 48, 1] bytes."""
+    """Ends after four balls. A ball that is caught is worth 1. Observations are [48, 48, 1] bytes."""
 
     observation_space = gymnasium.spaces.Box(0, 255, (SIDE, SIDE, 1), np.uint8)
     action_space = gymnasium.spaces.Discrete(3)
@@ -38,7 +38,7 @@ class Catch(gymnasium.Env[Any, Any]):
         self._column, self._height = int(self.np_random.integers(SIDE)), 0
 
     def _seen(self) -> Frame:
-        """A new one at each step, as environments have it that draw."""
+        """Draws a new picture at each step, as environments that render do."""
         frame = np.zeros((SIDE, SIDE, 1), np.uint8)
         frame[self._height : self._height + 2, max(0, self._column - 1) : self._column + 1] = 255
         frame[-2:, max(0, self._paddle - PADDLE // 2) : self._paddle + PADDLE // 2 + 1] = 128

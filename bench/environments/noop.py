@@ -1,4 +1,4 @@
-"""An environment in which nothing happens: what is left of an episode is what Muster, the runner and the pipe cost."""
+"""An environment in which nothing happens, so that an episode costs only what Muster, the runner and the pipe cost."""
 
 from typing import Any
 

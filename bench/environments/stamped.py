@@ -1,4 +1,4 @@
-"""An environment that tells when its episode began and ended. One in so many takes longer than the others."""
+"""An environment that reports when its episode began and ended. One episode in `long_every` takes longer than the others."""
 
 import time
 from typing import Any

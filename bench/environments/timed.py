@@ -1,4 +1,4 @@
-"""An environment that tells when its sandbox ended its first episode, and then keeps the sandbox busy for a while."""
+"""An environment that reports when its sandbox ended its first episode, and then keeps the sandbox busy for a while."""
 
 import os
 import time
@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-# Of this process: a number that no other one has, and when its first episode came to an end (seconds since 1970).
+# A random number that identifies this process, and the time at which its first episode ended, in seconds since 1970.
 SANDBOX = float(int.from_bytes(os.urandom(6)))
 _first_ended: list[float] = []
 
@@ -19,7 +19,7 @@ class Timed(gymnasium.Env[Any, Any]):
     action_space = gymnasium.spaces.Discrete(2)
 
     def __init__(self, hold_seconds: float) -> None:
-        """@param hold_seconds: how long an episode lasts beyond what there is to do, so that each goes to another sandbox."""
+        """@param hold_seconds: seconds that an episode lasts, long enough for the next one to go to another sandbox."""
         self._hold_seconds = hold_seconds
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Episodes whose lengths differ a hundredfold: most are short, a few are very long, and which ones follows from the seed."""
+"""Episodes whose lengths differ a hundredfold: most are short, a few are very long. The seed decides the length."""
 
 import math
 from typing import Any
@@ -14,7 +14,7 @@ class Varied(gymnasium.Env[Any, Any]):
     action_space = gymnasium.spaces.Discrete(2)
 
     def __init__(self, shortest: int, longest: int, work: int) -> None:
-        """@param work: how much a step has to compute, in additions."""
+        """@param work: the number of additions that a step computes."""
         self._shortest, self._longest, self._work = shortest, longest, work
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The checkpoint's MLP over a batch of observations."""
+"""Computes a checkpoint's MLP for a batch of observations."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def greedy_policy(checkpoint: Path) -> Callable[[Array], Array]:
-    """Observations [n, observation] → best actions [n]; the format is in docs/checkpoints.md."""
+    """Returns the function from observations [n, observation] to best actions [n]. docs/checkpoints.md describes the format."""
     with safe_open(checkpoint, framework="numpy") as file:
         architecture = json.loads(file.metadata()["muster"])
         layers = [(file.get_tensor(f"{name}.weight").T.copy(), file.get_tensor(f"{name}.bias")) for name in architecture["layers"]]

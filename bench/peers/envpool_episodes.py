@@ -19,7 +19,7 @@ ENVIRONMENTS = 256
 
 
 def measure(threads: int, seconds: float, checkpoint: Path) -> dict[str, float]:
-    """The start-up and the first steps are not counted."""
+    """Measures steps and episodes a second, without the start-up and the first steps."""
     act = greedy_policy(checkpoint)
     pool = envpool.make("CartPole-v1", env_type="gymnasium", num_envs=ENVIRONMENTS, num_threads=threads, seed=1)
     observations, _ = pool.reset()
@@ -30,7 +30,7 @@ def measure(threads: int, seconds: float, checkpoint: Path) -> dict[str, float]:
     while (elapsed := time.perf_counter() - began) < seconds:
         observations, _, terminated, truncated, _ = pool.step(act(observations))
         ended = int((terminated | truncated).sum())
-        # The step after an episode's last one only resets.
+        # The step after the last one of an episode only resets.
         steps += ENVIRONMENTS - ended
         episodes += ended
     return {"stepsPerSecond": steps / elapsed, "episodesPerSecond": episodes / elapsed}

@@ -1,4 +1,4 @@
-"""Writes a log of inspect_ai with samples that have a score each, as its viewer reads it: `inspect_log.py SAMPLES FILE`."""
+"""Writes a log of inspect_ai in the form that its viewer reads, with one score for each sample: `inspect_log.py SAMPLES FILE`."""
 
 import sys
 
@@ -22,7 +22,7 @@ MOMENT = "2026-01-01T00:00:00+00:00"
 
 
 def sample(index: int) -> EvalSample:
-    """Hold the same return as the episode of that index in the bench's server."""
+    """Makes a sample with the same return as the episode of that index in the benchmark's server."""
     text = f"episode {index}"
     messages = [ChatMessageUser(content=text), ChatMessageAssistant(content="done")]
     scores = {"return": Score(value=100 + (index * 7919) % 400)}
@@ -31,7 +31,7 @@ def sample(index: int) -> EvalSample:
 
 
 def main(samples: int, file: str) -> None:
-    """Write the log."""
+    """Writes the log."""
     mean = EvalMetric(name="mean", value=300)
     log = EvalLog(
         status="success",

@@ -1,4 +1,6 @@
-"""Steps that do nothing in environments of OpenEnv's own server, one after the other on each connection: prints steps a second as JSON."""
+"""Sends steps that do nothing to environments of OpenEnv's own server, one after the other on each connection. Prints steps a second as
+JSON.
+"""
 
 import argparse
 import asyncio
@@ -61,7 +63,7 @@ async def play(port: int, sessions: int, seconds: float) -> float:
 
 
 async def connect(port: int) -> Any:
-    """Until the server listens."""
+    """Connects, as soon as the server listens."""
     for _ in range(600):
         try:
             return await websockets.connect(f"ws://127.0.0.1:{port}/ws")

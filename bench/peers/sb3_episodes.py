@@ -33,7 +33,7 @@ class Predicting:
 
 
 def measure(seconds: float, checkpoint: Path) -> dict[str, float]:
-    """The start-up and the first episodes are not counted."""
+    """Measures steps and episodes a second, without the start-up and the first episodes."""
     policy: Any = Predicting(checkpoint)
     environments = DummyVecEnv([lambda: gymnasium.make("CartPole-v1") for _ in range(ENVIRONMENTS)])
     evaluate_policy(policy, environments, n_eval_episodes=1, warn=False)

@@ -1,4 +1,4 @@
-"""`true` in sessions of SWE-ReX's local runtime, one after the other in each: prints runs a second as JSON."""
+"""Runs `true` in sessions of SWE-ReX's local runtime, one after the other in each. Prints runs a second as JSON."""
 
 import argparse
 import asyncio
@@ -8,7 +8,7 @@ import time
 from swerex.runtime.abstract import BashAction, CreateBashSessionRequest
 from swerex.runtime.local import LocalRuntime
 
-# A shell has a second by default, which is too short on a machine that also has a hundred workspaces.
+# The default of one second is too short on a machine that also has a hundred workspaces.
 _START_SECONDS = 60
 
 

@@ -15,12 +15,12 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import gymnasium  # noqa: E402
 from batched_mlp import greedy_policy  # noqa: E402
 
-# `vector` is the environment's own vector form, in the bare loop that people write.
+# `vector` is the environment's own vector form, in a plain loop.
 MODES = {"async": "async", "sync": "sync", "vector": "vector_entry_point"}
 
 
 def measure(kind: str, environments: int, seconds: float, checkpoint: Path) -> dict[str, float]:
-    """The start-up and the first steps are not counted."""
+    """Measures steps and episodes a second, without the start-up and the first steps."""
     act = greedy_policy(checkpoint)
     vector = gymnasium.make_vec("CartPole-v1", num_envs=environments, vectorization_mode=MODES[kind])
     observations, _ = vector.reset(seed=1)
@@ -31,7 +31,7 @@ def measure(kind: str, environments: int, seconds: float, checkpoint: Path) -> d
     while (elapsed := time.perf_counter() - began) < seconds:
         observations, _, terminated, truncated, _ = vector.step(act(observations))
         ended = int((terminated | truncated).sum())
-        # The step after an episode's last one only resets.
+        # The step after the last one of an episode only resets.
         steps += environments - ended
         episodes += ended
     vector.close()

@@ -1,7 +1,7 @@
-"""An MLP of any width that keeps CartPole's pole up: python bench/policies/balancing_mlp.py PATH UNITS
+"""Writes an MLP of any width that keeps CartPole's pole up: python bench/policies/balancing_mlp.py PATH UNITS
 
-One unit of each layer carries the rule that balances, the others are noise that the network has to compute all the same: what it
-costs is what a trained one of that size costs, and episodes last as long as those of a good policy.
+One unit of each layer carries the rule that balances. The other units are noise, which the network computes all the same. So it costs what
+a trained network of this size costs, and episodes last as long as those of a good policy.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-# Leaning where the pole falls keeps it up: position, speed, angle, angular speed.
+# Weights of position, speed, angle and angular speed. To lean to the side to which the pole falls keeps it up.
 RULE = (0.1, 0.5, 1.0, 1.0)
 
 

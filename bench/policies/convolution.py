@@ -1,6 +1,6 @@
-"""A small convolutional policy for the images of bench/environments/image.py, as ONNX: python bench/policies/convolution.py PATH
+"""Writes a small convolutional policy for the images of bench/environments/image.py, as ONNX: python bench/policies/convolution.py PATH
 
-Its weights are random: what it costs does not depend on them. It takes bytes and any number of images at once.
+Its weights are random, because its cost does not depend on them. It takes bytes, and any number of images at once.
 """
 
 import sys

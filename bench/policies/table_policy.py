@@ -68,7 +68,7 @@ def read(path: str, use: Callable[[bytes], None] = lambda _chunk: None) -> None:
 
 
 def load(path: str, warm: str, times: int) -> None:
-    # Only here: the other commands need nothing of the runner.
+    # The other commands need nothing of the runner.
     from gymnasium import spaces
 
     from muster_runner.policies.checkpoint import Fit
@@ -95,7 +95,7 @@ def load(path: str, warm: str, times: int) -> None:
 
 
 def forget(path: str) -> None:
-    """Writes it to the disk and takes it out of the page cache."""
+    """Writes the file to the disk and removes it from the page cache."""
     with Path(path).open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

@@ -23,7 +23,7 @@ def make(path: str, size: int, count: int, seed: int) -> None:
     offsets = [2 * words * i for i in range(count + 1)]
     header = {f"layer.{i}.weight": {"dtype": "BF16", "shape": [words], "data_offsets": offsets[i : i + 2]} for i in range(count)}
     text = json.dumps(header).encode()
-    # The format pads it so that tensors begin at a multiple of eight bytes.
+    # The format pads the header, so that tensors begin at a multiple of eight bytes.
     text += b" " * (-len(text) % 8)
     with Path(path).open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
@@ -32,13 +32,13 @@ def make(path: str, size: int, count: int, seed: int) -> None:
 
 
 def normal(random: np.random.Generator, count: int) -> Words:
-    """Numbers of a layer's usual scale, as bf16: the upper halves of their 32 bits."""
+    """Returns numbers of a layer's usual scale as bf16, which is the upper half of a float32."""
     numbers = random.standard_normal(count, np.float32) * np.float32(0.02)
     return (numbers.view(np.uint32) >> 16).astype(np.uint16)
 
 
 def opened(source: str) -> tuple[bytearray, Words, int]:
-    """All bytes, the numbers in them, and how many tensors these are."""
+    """Returns all bytes, the numbers in them, and the number of tensors."""
     data = bytearray(Path(source).read_bytes())
     begin = 8 + int.from_bytes(data[:8], "little")
     return data, np.frombuffer(data, np.uint16, offset=begin), len(json.loads(data[8:begin]))

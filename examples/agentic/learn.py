@@ -1,4 +1,4 @@
-"""What changes the weights: a warm-up on programs that answer nothing, then GRPO (Shao et al. 2024, arXiv:2402.03300)."""
+"""Changes the weights: a warm-up on programs that answer nothing, then GRPO (Shao et al. 2024, arXiv:2402.03300)."""
 
 import random
 from collections.abc import Callable
@@ -18,10 +18,12 @@ RATE = 1e-3
 EPOCHS = 4
 ENTROPY = 0.01
 LOWEST_RATIO, HIGHEST_RATIO = 0.8, 1.28
-"""Of probabilities, new to old. The upper bound is wider (Yu et al. 2025, arXiv:2503.14476): what is rare may become common."""
+"""The bounds of the ratio of probabilities, new to old. The upper bound is wider (Yu et al. 2025, arXiv:2503.14476), so that rare tokens
+may become common.
+"""
 
 Conversation = tuple[list[int], list[int]]
-"""Ids, and 1 for those that the model says."""
+"""Token ids, and a mask that is 1 for the tokens that the model samples."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,15 @@ class Sample:
 
 
 def warm_up(model: Transformer, seed: int) -> float:
-    """Shows how programs are written, by drawn ones, whatever is asked; and has the model repeat what it reads. @returns the last loss."""
+    """Trains on drawn programs that ignore their instruction, to show how programs are written, and on repeating what was read. @returns
+    the last loss.
+    """
     draw = random.Random(seed)
     return imitate(model, lambda: [(_draw_conversation if at % 2 else _draw_echo)(draw) for at in range(32)], WARM_UPDATES)
 
 
 def imitate(model: Transformer, draw_batch: Callable[[], list[Conversation]], updates: int) -> float:
-    """Learns to answer as in conversations. @returns the last loss."""
+    """Trains the model to answer as in the conversations. @returns the last loss."""
     optimiser = Adam(model.parameters)
     loss = 0.0
     for update in range(updates):
@@ -75,7 +79,7 @@ def _draw_echo(draw: random.Random) -> Conversation:
 
 
 def compose(*turns: tuple[list[str], list[str]]) -> Conversation:
-    """@param turns: what the model reads, and what it answers."""
+    """Builds a conversation. @param turns: pairs of what the model reads and what it answers."""
     words: list[str] = []
     mask: list[int] = []
     for number, (read, said) in enumerate(turns):
@@ -93,7 +97,7 @@ class Learner:
         self._optimiser = Adam(model.parameters)
 
     def update(self, samples: list[Sample]) -> float:
-        """@returns the share of tokens whose ratio was bounded at the end."""
+        """Updates the weights. @returns the share of tokens whose ratio was bounded at the end."""
         ids, mask = _pad([each.ids for each in samples]), _pad([each.loss_mask for each in samples])[:, 1:].astype(np.float32)
         old = _pad([each.log_probabilities for each in samples])[:, 1:]
         advantages = np.array([[each.advantage] for each in samples])
@@ -104,7 +108,7 @@ class Learner:
             is_free = np.where(advantages > 0, ratios < HIGHEST_RATIO, ratios > LOWEST_RATIO)
             bounded = float((share * ~is_free).sum())
             gradient = _at_taken(log_probabilities, ids, -share * ratios * advantages * is_free)
-            # Of −entropy, Σ p log p, at log p.
+            # The gradient of −entropy, Σ p log p, with respect to log p.
             here = log_probabilities[:, :-1]
             gradient[:, :-1] += ENTROPY * share[..., None] * np.exp(here) * (here + 1)
             self._optimiser.step(self.model.backward(tape, gradient), RATE)
@@ -112,7 +116,7 @@ class Learner:
 
 
 def recompute(model: Transformer, ids: list[int]) -> list[float]:
-    """Log-probabilities of all tokens but the first, from their ids alone."""
+    """Returns log-probabilities of all tokens but the first, from their ids alone."""
     given = np.array([ids])
     return [float(value) for value in _taken(model.forward(given)[0], given)[0]]
 
@@ -123,13 +127,13 @@ def _pad(rows: list[list[int]] | list[list[float]]) -> Array:
 
 
 def _taken(log_probabilities: Array, ids: Array) -> Array:
-    """Of the tokens that come next, [batch, time − 1]."""
+    """Returns the log-probabilities of the tokens that come next, [batch, time − 1]."""
     taken: Array = np.take_along_axis(log_probabilities[:, :-1], ids[:, 1:, None], axis=2)[..., 0]
     return taken
 
 
 def _at_taken(log_probabilities: Array, ids: Array, weights: Array) -> Array:
-    """The gradient of Σ weight · log-probability of the next token."""
+    """Returns the gradient of Σ weight · log-probability of the next token."""
     gradient = np.zeros_like(log_probabilities)
     np.put_along_axis(gradient[:, :-1], ids[:, 1:, None], weights[..., None].astype(np.float32), axis=2)
     return gradient

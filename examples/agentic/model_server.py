@@ -1,4 +1,4 @@
-"""A server of chat completions with the ids and log-probabilities of tokens, as vLLM gives them, for a model that is being trained."""
+"""Serves chat completions with the ids and log-probabilities of tokens, as vLLM does, for a model that is being trained."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from examples.agentic.transformer import Cache, Transformer
 from examples.agentic.words import END_ID, decode, encode, read_answer, render
 
 MODEL = "policy"
-"""The newest version; `policy@3` is one that stays."""
+"""The name of the newest version. `policy@3` names a fixed one."""
 LONGEST_ANSWER = 16
 
 
@@ -23,21 +23,21 @@ class Versions:
 
     published: dict[int, Transformer] = field(default_factory=dict)
     turn: threading.RLock = field(default_factory=threading.RLock)
-    """Of the trainer and of the requests, which are threads."""
+    """Serialises the trainer and the requests, which are threads."""
 
     def publish(self, version: int, model: Transformer) -> None:
         with self.turn:
             self.published[version] = model.copy()
 
     def find(self, name: str) -> tuple[int, Transformer]:
-        """Raises KeyError, ValueError."""
+        """Returns the version and the weights of a name. Raises KeyError and ValueError."""
         with self.turn:
             version = max(self.published) if name == MODEL else int(name.removeprefix(f"{MODEL}@"))
             return version, self.published[version]
 
 
 def sample(model: Transformer, prompt: list[int], rng: np.random.Generator) -> tuple[list[int], list[float]]:
-    """@returns an answer with the log-probability of each of its tokens."""
+    """Samples an answer. @returns its tokens and their log-probabilities."""
     cache, given = Cache(), prompt
     ids: list[int] = []
     log_probabilities: list[float] = []
@@ -53,7 +53,7 @@ def sample(model: Transformer, prompt: list[int], rng: np.random.Generator) -> t
 
 
 class ModelServer:
-    """Listens on a port of loopback that is free. `with` closes it."""
+    """Listens on a free port of loopback. The `with` block closes it."""
 
     def __init__(self, versions: Versions) -> None:
         self.versions = versions
@@ -74,7 +74,7 @@ class ModelServer:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Says nothing of each request."""
+                """Logs nothing for each request."""
 
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
@@ -86,7 +86,7 @@ class ModelServer:
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
     def answer(self, asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """@returns the status, and a chat completion. The same request gives the same answer as long as the version is the same."""
+        """Answers a request. @returns the status, and a chat completion. The same request to the same version gets the same answer."""
         try:
             version, model = self.versions.find(asked["model"])
         except (KeyError, ValueError):

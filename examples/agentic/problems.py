@@ -8,7 +8,7 @@ from pathlib import Path
 from examples.agentic.words import DIGITS, NAMES, SEPARATOR, SIGNS
 
 Part = tuple[str, str]
-"""(word of the operation, digit)"""
+"""A word of the operation, and a digit."""
 SHOWN = 4
 HIDDEN = (-7, 0, 5, 11)
 
@@ -69,7 +69,7 @@ def solve(parts: tuple[Part, ...]) -> list[str]:
 
 
 def write_tasks(directory: Path, count: int, seed: int) -> list[str]:
-    """Writes a directory for each of so many problems. @returns their names, in a random order."""
+    """Writes a task's directory for each of `count` problems. @returns their names, in random order."""
     single = list(itertools.product(SIGNS, DIGITS))
     problems = random.Random(seed).sample(list(itertools.product(single, repeat=len(NAMES))), count)
     return [_write_task(directory, parts) for parts in problems]
@@ -89,7 +89,7 @@ def _write_task(directory: Path, parts: tuple[Part, ...]) -> str:
         "tests/driver/main.py": DRIVER,
         "tests/cases.jsonl": "".join(f"{json.dumps(case)}\n" for case in cases),
         **{f"solution/{part}": text for part, text in solution.items()},
-        # A program that crashes has printed no error: a reward of `"ERROR" not in output` would be a whole one.
+        # A program that crashes prints no error, so a reward of `"ERROR" not in output` would be 1.
         **{f"cheats/crashes/{part}": "1 // 0" for part in solution},
     }
     for path, text in files.items():

@@ -1,4 +1,4 @@
-"""How a training goes: its rewards, what each of its stages takes, and a picture."""
+"""Tracks a training: its rewards, the time of each of its stages, and a picture."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,22 +9,22 @@ from muster_client.rollout_group import RolloutGroup
 
 WIDTH, HEIGHT, MARGIN = 640, 260, 40
 OF_TRAJECTORIES = ["sampling", "acting", "grading", "workspace"]
-"""Stages of a trajectory, many of which run at a time. The workspace is begun, filled and read."""
+"""Stages of a trajectory, many of which run at a time. They include beginning, filling and reading the workspace."""
 
 Span = tuple[float, float]
-"""From one moment to another, in seconds since 1970."""
+"""Begin and end, in seconds since 1970."""
 
 
 @dataclass
 class Progress:
     rewards: list[float] = field(default_factory=list)
-    """Mean of a batch."""
+    """The mean reward of each batch."""
     trajectories: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys([*OF_TRAJECTORIES, "training"], 0.0))
     waits: list[Span] = field(default_factory=list)
-    """In which the trainer had no batch."""
+    """The spans in which the trainer had no batch."""
     played: list[Span] = field(default_factory=list)
-    """From the begin of each trajectory to that of its grading."""
+    """The span of each trajectory from its beginning to that of its grading."""
     graded: list[Span] = field(default_factory=list)
 
     def add(self, groups: list[RolloutGroup], waited: Span, training: float) -> None:
@@ -42,8 +42,8 @@ class Progress:
         self.seconds["training"] += training
 
     def waiting(self) -> tuple[float, float]:
-        """Seconds that the trainer has waited, and those of them in which trajectories were graded and none was played: then grading
-        was all that it waited for.
+        """Returns the seconds that the trainer has waited, and how many of them it waited for grading alone: trajectories were graded and
+        none was played.
         """
         kinds = {"waits": self.waits, "played": self.played, "graded": self.graded}
         moments = sorted((at, kind, by) for kind, spans in kinds.items() for span in spans for at, by in zip(span, (1, -1), strict=True))
@@ -71,7 +71,7 @@ class Progress:
 
 
 def draw_curve(rewards: list[float]) -> str:
-    """The mean reward of each batch, and of the last ten, as SVG."""
+    """Draws the mean reward of each batch, and of the last ten, as SVG."""
     smooth = [float(np.mean(rewards[max(0, at - 9) : at + 1])) for at in range(len(rewards))]
 
     def path(values: list[float], style: str) -> str:

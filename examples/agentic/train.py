@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Of products as small as this model's, one thread is the fastest.
+# One thread is the fastest for products as small as this model's.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
@@ -42,7 +42,7 @@ class Trainer:
         self.learner = Learner(self.model)
 
     def learn(self, groups: list[RolloutGroup], version: int) -> None:
-        """A segment is a sample; groups whose rewards are all the same teach nothing."""
+        """Learns from groups. A segment is a sample; groups whose rewards are all the same teach nothing."""
         samples = [
             Sample(segment.ids, segment.loss_mask, segment.logprobs, trajectory.advantage)
             for group in groups
@@ -64,7 +64,7 @@ def train(trainer: Trainer, client: Client, agent: Path, updates: int, concurren
         "batch": BATCH,
         "max_staleness": 1,
         "total": updates * BATCH,
-        # For the curve; from them nothing is learnt.
+        # These groups are for the curve; the model learns nothing from them.
         "keep_filtered": True,
     }
     version, asked = 0, time.time()
@@ -100,7 +100,7 @@ def write_agent(out: Path, model: str, endpoint: str, turns: int = 2, **extra: o
 
 
 def compare(out: Path, suite: str, url: str, last: int) -> int:
-    """@returns the exit code of `muster compare`: 0 promotes the last version over the first."""
+    """Compares the last version with the first. @returns the exit code of `muster compare`: 0 promotes the last version."""
     first, newest = (write_agent(out, f"{MODEL}@{version}", url) for version in (0, last))
     return subprocess.call([*muster_command(), "compare", suite, "--baseline", str(first), "--candidate", str(newest)])
 

@@ -14,7 +14,7 @@ EPSILON = np.float32(1e-6)
 
 @dataclass
 class Cache:
-    """Keys and values of the tokens so far, [layer][batch, head, time, width of a head]: what makes sampling cheap."""
+    """Keys and values of the tokens so far, [layer][batch, head, time, width of a head], which make sampling cheap."""
 
     keys: list[Array] = field(default_factory=list)
     values: list[Array] = field(default_factory=list)
@@ -22,7 +22,7 @@ class Cache:
 
 @dataclass
 class Tape:
-    """What `backward` needs of a pass forward."""
+    """The values of a forward pass that `backward` needs."""
 
     ids: Array
     layers: list[tuple[Array, ...]] = field(default_factory=list)
@@ -59,7 +59,9 @@ class Transformer:
         return [self.words, self.positions, *(weight for layer in self.layers for weight in layer)]
 
     def forward(self, ids: Array, cache: Cache | None = None) -> tuple[Array, Tape]:
-        """[batch, time] → (log-probabilities of the next token, [batch, time, vocabulary]; a tape). With a cache, `ids` go on behind it."""
+        """Maps [batch, time] to log-probabilities of the next token, [batch, time, vocabulary], and a tape. With a cache, `ids` continue
+        its tokens.
+        """
         begin = cache.keys[0].shape[2] if cache and cache.keys else 0
         tape = Tape(ids)
         hidden = self.words[ids] + self.positions[begin : begin + ids.shape[1]]
@@ -92,7 +94,9 @@ class Transformer:
         return left
 
     def backward(self, tape: Tape, gradient: Array) -> list[Array]:
-        """Gradients in the order of `parameters`, given the loss's gradient at the log-probabilities. The pass forward had no cache."""
+        """Returns gradients in the order of `parameters`, given the loss's gradient at the log-probabilities. The forward pass must have
+        had no cache.
+        """
         normed, root, log_probabilities = tape.last
         at_logits = gradient - np.exp(log_probabilities) * gradient.sum(axis=-1, keepdims=True)
         words = _outer(at_logits, normed)
@@ -124,13 +128,13 @@ def _layer_gradient(layer: list[Array], kept: tuple[Array, ...], gradient: Array
 
 
 def _split(joined: Array) -> tuple[Array, Array, Array]:
-    """[batch, time, 3 · width] → queries, keys and values, each [batch, head, time, width of a head]."""
+    """Splits [batch, time, 3 · width] into queries, keys and values, each [batch, head, time, width of a head]."""
     query, key, value = joined.reshape(*joined.shape[:2], 3, HEADS, -1).transpose(2, 0, 3, 1, 4)
     return query, key, value
 
 
 def _outer(inputs: Array, outputs: Array) -> Array:
-    """Σ over batch and time of inputs ⊗ outputs: the gradient of a matrix between the two."""
+    """Returns Σ over batch and time of inputs ⊗ outputs: the gradient of a matrix between the two."""
     summed: Array = inputs.reshape(-1, inputs.shape[-1]).T @ outputs.reshape(-1, outputs.shape[-1])
     return summed
 

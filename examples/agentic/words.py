@@ -1,4 +1,4 @@
-"""The words of the model: its vocabulary, its chat template, and what of its answers is a call of a tool."""
+"""The words of the model: its vocabulary, its chat template, and the parser of its answers."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ _IDS = {word: at for at, word in enumerate(VOCABULARY)}
 END_ID = _IDS[END]
 
 Message = dict[str, Any]
-"""As chat completions have it."""
+"""A message of chat completions."""
 
 
 def encode(words: list[str]) -> list[int]:
@@ -33,8 +33,8 @@ def decode(ids: list[int]) -> list[str]:
 
 
 def render(messages: list[Message], keep_reasoning: bool) -> list[str]:
-    """The chat template. It leaves out what the warm-up has not shown: unknown words, such as the exit code in an observation, and a system
-    message without words. Many models leave the reasoning of earlier turns out, which `keep_reasoning` decides.
+    """Renders the chat template. It leaves out what the warm-up has not shown: unknown words, such as the exit code in an observation, and
+    a system message without words. Many models leave out the reasoning of earlier turns, which `keep_reasoning` decides.
     """
     words: list[str] = []
     for message in messages:
@@ -49,17 +49,17 @@ def render(messages: list[Message], keep_reasoning: bool) -> list[str]:
 
 
 def _answer(reasoning: str | None, said: list[str], calls: list[dict[str, Any]] | None) -> list[str]:
-    """The words of an answer, as the model has sampled them: `read_answer` undone."""
+    """Returns the words of an answer as the model has sampled them: the inverse of `read_answer`."""
     thought = [] if reasoning is None else [THINK, *reasoning.split(), THOUGHT]
     for call in calls or []:
         function = call["function"]
         said = [*said, *(json.loads(function["arguments"])["program"].split() if function["name"] == "attempt" else [SUBMIT])]
-    # What was cut off has no end.
+    # An answer that was cut off has no end.
     return [*thought, *said, *([END] if calls else [])]
 
 
 def read_answer(words: list[str]) -> Message:
-    """What a server makes of sampled words: reasoning, and a call of the task's tool or of submit. Words without an end are no call."""
+    """Parses sampled words as a server does: reasoning, and a call of the task's tool or of submit. Words without an end are no call."""
     message: Message = {"role": "assistant", "content": ""}
     if words[:1] == [THINK] and THOUGHT in words:
         until = words.index(THOUGHT)

@@ -1,4 +1,4 @@
-"""An agent of forty lines: it mends fix-bug-in-sort-function on a Muster server. `python agent.py [URL]`, with MUSTER_TOKEN if need be."""
+"""An agent of forty lines that mends fix-bug-in-sort-function on a Muster server: `python agent.py [URL]`, with MUSTER_TOKEN if needed."""
 
 import json
 import os
@@ -13,7 +13,7 @@ MENDED = """    pivot = records[len(records) // 2]
 
 
 def call(method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-    """One call of the server."""
+    """Calls the server."""
     headers = {"content-type": "application/json"} if body else {}
     if token := os.environ.get("MUSTER_TOKEN"):
         headers["authorization"] = f"Bearer {token}"
@@ -29,7 +29,7 @@ steps = 0
 
 
 def act(action: str, **fields: Any) -> str:
-    """One step. It has its number, so that it could be sent again."""
+    """Takes a step. Its number makes it safe to send again."""
     global steps
     steps += 1
     answer = call("POST", started["links"]["steps"], {"step": steps, "action": action, **fields})

@@ -1,7 +1,7 @@
-"""Order rules that a textbook would give, reading the same observation as the policy.
+"""Order rules from textbooks. They read the same observation as the policy.
 
-The numbers of the `tuned_` ones are the best of a grid search over the suite's three kinds of demand, by its weights (the grid
-is in README.md).
+The numbers of the `tuned_` rules are the best of a grid search over the suite's three kinds of demand, by its weights (the grid is in
+README.md).
 """
 
 import numpy as np
@@ -23,14 +23,15 @@ def tuned_joint_reorder(observation: NDArray[np.float32]) -> NDArray[np.float32]
 
 
 def base_stock(observation: NDArray[np.float32], days: float) -> NDArray[np.float32]:
-    """Every day, order each product up to so many days of its average demand (Arrow, Harris and Marschak 1951)."""
+    """Orders each product every day, up to the given days of its average demand (Arrow, Harris and Marschak 1951)."""
     rows = _rows(observation)
     return _order(days * CUSTOMERS * BUYING - _position(rows))
 
 
 def joint_reorder(observation: NDArray[np.float32], reorder_days: float, target_days: float, row: int) -> NDArray[np.float32]:
-    """Once any product falls to so many days of forecast demand, order all up to the target (Balintfy's can-order rule of 1964, with
-    the can-order level at the target). The forecast is an average of past demand: `row` says which."""
+    """Orders all products up to the target once any of them falls to the given days of forecast demand (Balintfy's can-order rule of 1964,
+    with the can-order level at the target). The forecast is an average of past demand, in this `row`.
+    """
     rows = _rows(observation)
     forecast = np.maximum(rows[row], 0.05 * CUSTOMERS)
     position = _position(rows)
@@ -40,13 +41,13 @@ def joint_reorder(observation: NDArray[np.float32], reorder_days: float, target_
 
 
 def _rows(observation: NDArray[np.float32]) -> NDArray[np.float64]:
-    """[7, PRODUCTS], in units."""
+    """Returns [7, PRODUCTS], in units."""
     rows: NDArray[np.float64] = observation[: 7 * PRODUCTS].reshape(7, PRODUCTS).astype(np.float64) * CUSTOMERS
     return rows
 
 
 def _position(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """On the shelf or on its way."""
+    """Returns the units on the shelf or on their way."""
     position: NDArray[np.float64] = rows[:PIPELINE_ROWS].sum(axis=0)
     return position
 

@@ -1,6 +1,6 @@
 """Trains an order policy for the shop with PPO in NumPy (see examples/training/ppo.py for its source).
 
-One policy for all kinds of demand: it is not told which it meets.
+One policy serves all kinds of demand, and does not observe which it meets.
 """
 
 from pathlib import Path
@@ -10,7 +10,7 @@ from examples.training.ppo import Settings
 from examples.training.run import Run, main
 
 DEMANDS: tuple[Demand, ...] = ("steady", "seasonal", "volatile", "volatile")
-"""Volatile demand twice: there is most to learn from it."""
+"""Volatile demand occurs twice, because there is most to learn from it."""
 
 RUN = Run(
     name="inventory-ppo",

@@ -1,4 +1,4 @@
-"""What a recommender would do without learning."""
+"""Recommenders that do not learn."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,12 +7,14 @@ from examples.recommendations.environment.catalogue import CATEGORIES
 
 
 def favourite(observation: NDArray[np.float32]) -> int:
-    """Always the category that past sessions liked best."""
+    """Shows the category that past sessions liked best."""
     return int(np.argmax(observation[:CATEGORIES]))
 
 
 def tuned_rotation(observation: NDArray[np.float32]) -> int:
-    """The best by the profile plus recent watching minus recent showing. The two weights were chosen by grid search (see README.md)."""
+    """Shows the best category by the profile plus recent watching minus recent showing. A grid search chose the two weights (see
+    README.md).
+    """
     return rotation(observation, watched_weight=8.0, shown_weight=8.0)
 
 

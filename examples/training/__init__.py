@@ -1,1 +1,1 @@
-"""Proximal policy optimisation in NumPy: what made the checkpoints of the examples."""
+"""Proximal policy optimisation in NumPy, which trained the checkpoints of the examples."""

@@ -1,4 +1,4 @@
-"""What a policy's outputs mean: a distribution over actions, its log-probability and their gradients."""
+"""Distributions over actions: what a policy's outputs mean, their log-probabilities and gradients."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -17,7 +17,7 @@ class ActionDistribution(Protocol):
 
     @property
     def description(self) -> dict[str, str]:
-        """As the checkpoint's metadata has it."""
+        """Returns the description in the checkpoint's metadata."""
         ...
 
     @property
@@ -32,7 +32,7 @@ class ActionDistribution(Protocol):
     def log_probability(self, outputs: Array, actions: Array) -> Array: ...
 
     def gradients(self, outputs: Array, actions: Array, weight: Array, entropy_weight: float) -> tuple[Array, list[Array]]:
-        """Of Σ weight · log-probability + entropy_weight · Σ entropy: at the outputs, and at `parameters`."""
+        """Returns the gradients of Σ weight · log-probability + entropy_weight · Σ entropy: at the outputs, and at `parameters`."""
         ...
 
 

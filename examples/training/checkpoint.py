@@ -1,4 +1,4 @@
-"""A policy on disk: an MLP in safetensors, as Muster's runner plays it (format muster-mlp/1)."""
+"""Writes and reads a policy as an MLP in safetensors, which Muster's runner plays (format muster-mlp/1)."""
 
 import json
 from collections.abc import Callable
@@ -20,7 +20,7 @@ FORMAT = "muster-mlp/1"
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a policy comes from; `version` is the training step, counted in environment steps."""
+    """The origin of a policy; `version` is the training step, counted in environment steps."""
 
     run: str
     version: int
@@ -47,14 +47,14 @@ def write_checkpoint(path: Path, network: Mlp, action: ActionDistribution, norma
 
 
 def _ordered(content: bytes) -> bytes:
-    """The same file with the keys of its header sorted.
+    """Returns the same file with the keys of its header sorted.
 
-    safetensors writes the metadata in a random order, and a checkpoint is named by the digest of its bytes: without
-    this, two equal policies would bear two names.
+    safetensors writes the metadata in a random order, and the digest of its bytes names a checkpoint: otherwise two equal policies would
+    have two names.
     """
     size = int.from_bytes(content[:8], "little")
     header = json.dumps(json.loads(content[8 : 8 + size]), sort_keys=True, separators=(",", ":")).encode()
-    header += b" " * (-len(header) % 8)  # the format wants the tensors to start at a multiple of 8
+    header += b" " * (-len(header) % 8)  # the format requires that tensors begin at a multiple of 8
     return len(header).to_bytes(8, "little") + header + content[8 + size :]
 
 
@@ -65,7 +65,7 @@ def read_metadata(path: Path) -> dict[str, str]:
 
 
 def read_policy(path: Path, space: gymnasium.Space[Any]) -> Callable[[Array], Any]:
-    """The best action of a policy that `write_checkpoint` wrote, for one observation."""
+    """Returns the best action of a policy that `write_checkpoint` wrote, as a function of one observation."""
     architecture = json.loads(read_metadata(path)["muster"])
     with safe_open(path, framework="numpy") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (a file of safetensors is no mapping)

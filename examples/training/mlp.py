@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-"""float32 throughout, and integers for discrete actions; NumPy's own annotations lose it in arithmetic."""
+"""float32 throughout, and integers for discrete actions. NumPy's annotations lose the type in arithmetic."""
 
 
 @dataclass
@@ -33,21 +33,21 @@ class Mlp:
         return [*self.weights, *self.biases]
 
     def forward(self, inputs: Array) -> tuple[Array, list[Array]]:
-        """[batch, in] → ([batch, out], what entered each layer, for `backward`)."""
+        """Maps [batch, in] to [batch, out], and to the inputs of each layer, for `backward`."""
         entered = [inputs]
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             entered.append(np.tanh(entered[-1] @ weight.T + bias))
         return entered[-1] @ self.weights[-1].T + self.biases[-1], entered
 
     def backward(self, entered: list[Array], output_gradient: Array) -> list[Array]:
-        """Gradients of the loss in the order of `parameters`, given its gradient at the output, [batch, out]."""
+        """Returns gradients of the loss in the order of `parameters`, given its gradient at the output, [batch, out]."""
         weight_gradients: list[Array] = []
         bias_gradients: list[Array] = []
         gradient = output_gradient
         for weight, inputs in zip(reversed(self.weights), reversed(entered), strict=True):
             weight_gradients.append(gradient.T @ inputs)
             bias_gradients.append(gradient.sum(axis=0))
-            # At the first layer this product is not needed: its result falls away with the loop.
+            # This product is not needed at the first layer, where the loop ends.
             gradient = (gradient @ weight) * (1 - inputs * inputs)
         return [*reversed(weight_gradients), *reversed(bias_gradients)]
 

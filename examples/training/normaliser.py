@@ -1,4 +1,4 @@
-"""Mean and variance of the observations seen so far."""
+"""Normalises observations by the mean and the variance of those seen so far."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ EPSILON = 1e-8
 
 @dataclass
 class Normaliser:
-    """Per component of the observation: [size] each."""
+    """Mean and variance of each component of the observation: [size] each."""
 
     mean: Array
     variance: Array

@@ -1,4 +1,4 @@
-"""Seeded episodes with a fixed policy, and the measurements that the README of the examples reports."""
+"""Plays seeded episodes with a fixed policy, and measures what the README of the examples reports."""
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +20,11 @@ class Played:
     returns: NDArray[np.float64]
     """[episodes]"""
     metrics: dict[str, float]
-    """Means of the numbers in the last info."""
+    """Means of the numbers in the last step's info."""
 
 
 def play(environment: gymnasium.Env[Any, Any], policy: Policy, seeds: Sequence[int]) -> Played:
-    """One episode a seed."""
+    """Plays one episode for each seed."""
     returns: list[float] = []
     infos: list[dict[str, float]] = []
     for seed in seeds:
@@ -76,5 +76,5 @@ def _line(played: Played) -> str:
 
 
 def _mean(values: NDArray[np.float64]) -> str:
-    """With the half-width of its normal 95 % interval."""
+    """Formats the mean with the half-width of its normal 95 % interval."""
     return f"{values.mean():.4f} ± {1.96 * values.std(ddof=1) / len(values) ** 0.5:.4f}"

@@ -37,16 +37,16 @@ class Settings:
     learning_rate: float = 3e-4
     entropy_weight: float = 0.0
     reward_scale: float = 1.0
-    """Rewards are multiplied by it, so that the values to learn are of the order of 1 to 10."""
+    """Rewards are multiplied by it, so that the learnt values are of the order of 1 to 10."""
     squash: Literal["tanh", "clip"] = "tanh"
     initial_log_std: float = 0.0
     initial_mean: float = 0.0
-    """Of every continuous action, before squashing."""
+    """The initial mean of every continuous action, before squashing."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """The policy after an update. Its arrays go on changing when training goes on."""
+    """The policy after an update. Its arrays change when the training continues."""
 
     step: int
     recent_returns: list[float]
@@ -56,7 +56,7 @@ class Moment:
 
 
 def train(make: Callable[[int], gymnasium.Env[Any, Any]], settings: Settings, seed: int) -> Iterator[Moment]:
-    """Yields after every update, first the untrained policy. `make(i)` is the i-th of the environments side by side."""
+    """Yields after every update, first the untrained policy. `make(i)` makes the i-th of the environments that are played side by side."""
     start, play, shuffle, resets = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4))
     players = Players(make, settings.environments, resets)
     sample = make(0)
@@ -98,7 +98,7 @@ class Learner:
         advantage = advantages(rollout, settings.gamma, settings.advantage_decay)
         target = (advantage + rollout.values[:-1]).reshape(-1)
         advantage = advantage.reshape(-1)
-        # Steps and environments become one axis.
+        # Joins the axes of steps and environments.
         observations, actions, log_probabilities = (
             column.reshape(-1, *column.shape[2:]) for column in (rollout.observations, rollout.actions, rollout.log_probabilities)
         )
@@ -114,7 +114,7 @@ class Learner:
         advantage = (advantage - advantage.mean()) / (advantage.std() + np.float32(1e-8))
         outputs, entered = self._policy.forward(observations)
         ratio = np.exp(self._action.log_probability(outputs, actions) - before)
-        # Where the ratio has left the trust interval in the direction that the advantage asks for, the objective is flat.
+        # The objective is flat where the ratio has left its bounds in the direction of the advantage.
         beyond = np.where(advantage > 0, ratio > 1 + settings.clip, ratio < 1 - settings.clip)
         weight = np.where(beyond, np.float32(0), -advantage * ratio) / np.float32(len(actions))
         at_outputs, at_distribution = self._action.gradients(outputs, actions, weight, -settings.entropy_weight / len(actions))

@@ -1,4 +1,4 @@
-"""Playing several environments side by side, and what each action turned out to be worth."""
+"""Plays several environments side by side, and estimates the advantage of each action."""
 
 from collections import deque
 from collections.abc import Callable
@@ -24,9 +24,9 @@ class Rollout:
     log_probabilities: Array
     rewards: Array
     ended: Array
-    """1 where the episode ended, for whichever reason."""
+    """1 where the episode ended, for any reason."""
     values: Array
-    """[steps + 1, environments]: the last row values what comes after the rollout."""
+    """[steps + 1, environments]: the last row has the values after the rollout."""
 
 
 class Players:
@@ -48,7 +48,7 @@ class Players:
         return self._observations.copy()
 
     def step(self, actions: Array) -> tuple[Array, Array, list[tuple[int, Array]]]:
-        """→ (rewards, ended, [(environment, last observation)] of those cut off by a time limit)."""
+        """Steps the environments. Returns rewards, ended, and [(environment, last observation)] of episodes that a time limit cut off."""
         rewards = np.zeros(self.count, np.float32)
         ended = np.zeros(self.count, np.float32)
         cut_off: list[tuple[int, Array]] = []
@@ -73,7 +73,7 @@ class Players:
 
 @dataclass
 class Collector:
-    """Plays with the current policy. An episode that a time limit cut off is credited with what its value still promised."""
+    """Plays with the current policy. An episode that a time limit cut off is credited with the value of its last observation."""
 
     players: Players
     policy: Mlp
@@ -104,7 +104,7 @@ class Collector:
             values.append(self.value.forward(observation)[0][:, 0])
         values.append(self._value(self.players.observations()))
         arrays = [np.stack(column) for column in (seen, actions, log_probabilities, rewards, ended, values)]
-        # After the rollout, so that all of it was normalised alike.
+        # The normaliser is updated after the rollout, so that all of the rollout is normalised in the same way.
         self.normaliser.update(np.concatenate(raw))
         return Rollout(*arrays)
 

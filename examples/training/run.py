@@ -1,4 +1,4 @@
-"""The command line of the training scripts: train, show progress, write three moments of the run."""
+"""The command line of the training scripts: it trains, shows progress, and writes three moments of the run."""
 
 import argparse
 import time
@@ -19,7 +19,7 @@ UPDATES_BETWEEN_LINES = 10
 class Run:
     name: str
     make: Callable[[int], gymnasium.Env[Any, Any]]
-    """The i-th of the environments that are played side by side."""
+    """Makes the i-th of the environments that are played side by side."""
     settings: Settings
     moments: Mapping[str, int]
     """Name of a checkpoint → the training step after which it is written. The run ends with the last."""
@@ -31,7 +31,7 @@ class Run:
 
 
 def main(runs: Mapping[str, Run], description: str | None) -> None:
-    """`runs` by task; where there are several, the first argument chooses one."""
+    """Trains a task. `runs` has the runs by task; if there are several, the first argument chooses one."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     if len(runs) > 1:
         parser.add_argument("task", choices=list(runs))

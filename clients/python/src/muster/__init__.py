@@ -1,4 +1,4 @@
-"""Says how good a reinforcement-learning policy is, right after training has written its checkpoint.
+"""Measures how good a reinforcement-learning policy is, right after training has written its checkpoint.
 
     import muster
 
@@ -6,7 +6,7 @@
     print(summary.bias_reduced_mean, summary.interval)
 
 `evaluate` and `compare` need no server: the first call starts one for this process, further calls use it, and it ends with the process.
-`Client` and `AsyncClient` speak to a server that is there.
+`Client` and `AsyncClient` speak to a running server.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Tokens of a conversation that grows: what was sampled stays as it is, and only what is new is tokenised."""
+"""Tokenises a growing conversation: sampled tokens stay as they are, and only new text is tokenised."""
 
 import json
 import re
@@ -22,12 +22,12 @@ class Tokenizer(Protocol):
 
 
 def begin_ids(tokenizer: Tokenizer, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]) -> list[int]:
-    """The prompt before the first answer."""
+    """Returns the prompt before the first answer."""
     return tokenizer.encode(_render(tokenizer, messages, tools, prompts=True), add_special_tokens=False)
 
 
 def answer_ids(tokenizer: Tokenizer, answers: Sequence[str], tools: Sequence[dict[str, Any]]) -> list[int]:
-    """The text between the token that ends an answer with tool calls and the next answer: the tools' results.
+    """Returns the tokens between an answer with tool calls and the next answer: the tools' results.
 
     Raises InvalidArgument for a template that does not render an assistant's message.
     """
@@ -36,14 +36,15 @@ def answer_ids(tokenizer: Tokenizer, answers: Sequence[str], tools: Sequence[dic
     _, found, after = text.partition(_SAID)
     if not found:
         raise InvalidArgument("the chat template leaves out what the assistant has said before a tool answers; use another one")
-    # The model has sampled the token that ends its turn. A template may write a line feed behind it, which the model has not.
+    # The model samples the token that ends its turn. A template may write a line feed after it, which the model does not sample.
     _, ended, behind = after.partition(tokenizer.eos_token or "\0")
     return tokenizer.encode(behind if ended else after, add_special_tokens=False)
 
 
 def read_calls(text: str) -> list[tuple[str, str | dict[str, Any]]]:
-    """Calls as Qwen's and Hermes' templates teach them, `<tool_call>{"name": …, "arguments": {…}}</tool_call>`. What is no JSON is
-    a call of no tool: the model reads why it was refused."""
+    """Reads calls in the form of Qwen's and Hermes' templates, `<tool_call>{"name": …, "arguments": {…}}</tool_call>`. A call that is not
+    JSON becomes a call of no tool, and the model reads why it was refused.
+    """
     return [_read_call(written) for written in _CALL.findall(text)]
 
 

@@ -1,4 +1,4 @@
-"""Agents of CleanRL's scripts as portable files, by the layout that the scripts share.
+"""Exports agents of CleanRL's scripts as portable files, by the layout that the scripts share.
 
 from muster import cleanrl
 
@@ -50,7 +50,7 @@ def export(agent: Any, path: str | Path, *, environment: Any, normalise: Any = N
 def snapshot(
     agent: Any, environment: Any, observations: Sequence[Any], *, normalise: Any = None, activation: str | None = None
 ) -> Snapshot:
-    """An agent as it is now. Parameters are those of `export`."""
+    """Takes a snapshot of an agent. Parameters are those of `export`."""
     state = _get_state(agent)
     space = getattr(environment, "single_observation_space", environment.observation_space)
     actions = getattr(environment, "single_action_space", environment.action_space)
@@ -66,7 +66,7 @@ def _get_state(agent: Any) -> Mapping[str, Any]:
 
     if isinstance(agent, (str, Path)):
         try:
-            # Tensors and plain values alone: nothing that is pickled is run.
+            # Only tensors and plain values are read, so no pickled code is run.
             agent = torch.load(agent, map_location="cpu", weights_only=True)
         except Exception as error:
             raise ExportError(f"{agent} cannot be read ({error}); expected a state dict that torch.save wrote") from error
@@ -77,7 +77,7 @@ def _get_state(agent: Any) -> Mapping[str, Any]:
 
 
 def _read_network(state: Mapping[str, Any], activation: str | None, actions: Any) -> tuple[Any, Squash, Any, float | None]:
-    """The layers from observation to output, how actions are squashed, log standard deviations, and what bytes are divided by."""
+    """Returns the layers from observation to output, how actions are squashed, log standard deviations, and the divisor of bytes."""
     if "actor_mean.0.weight" in state:
         return _list_layers(state, ["actor_mean"], activation or "tanh"), "clip", state.get("actor_logstd"), None
     for last in ("fc_mean", "fc_mu"):
@@ -96,7 +96,7 @@ def _read_network(state: Mapping[str, Any], activation: str | None, actions: Any
 
 
 def _list_layers(state: Mapping[str, Any], prefixes: Sequence[str], activation: str) -> Any:
-    """The linear layers and convolutions below some names in their order, with the activation between each two of them."""
+    """Lists the linear layers and convolutions below these names in their order, with the activation between them."""
     from torch import nn
 
     if activation not in ("tanh", "relu"):
@@ -122,7 +122,7 @@ def _list_layers(state: Mapping[str, Any], prefixes: Sequence[str], activation: 
 
 
 def _choose_stride(count: int, place: int) -> int:
-    """Of the three convolutions of Mnih et al. 2015, which all scripts for Atari have."""
+    """Returns the stride of one of the three convolutions of Mnih et al. 2015, which all scripts for Atari have."""
     if count != 3:
         raise ExportError(f"the state dict has {count} convolutions, expected 3 as the scripts for Atari have; {HOW}")
     return (4, 2, 1)[place]

@@ -1,4 +1,4 @@
-"""The `muster` command: Node with Muster's program, as the wheel brings both, or that of a checkout."""
+"""The `muster` command: Node with Muster's program, from the wheel or from a checkout."""
 
 import os
 import sys
@@ -8,20 +8,20 @@ from typing import NoReturn
 from muster_client.errors import MusterError
 
 PROGRAM = Path(__file__).parent / "program"
-"""The wheel's files beside this module: package.json, code/, config/, runner/."""
+"""The wheel's files in this package: package.json, code/, config/, runner/."""
 # Four levels up, or the root where an installed package has fewer above it.
 CHECKOUT = Path(__file__).parent.joinpath(*[".."] * 4).resolve()
 
 
 class ProgramMissing(MusterError):
-    """The installation is not complete."""
+    """An incomplete installation."""
 
 
 def muster_command() -> list[str]:
-    """Program and first arguments of the command, before Muster's own. Raises ProgramMissing."""
+    """Returns the command line, up to Muster's own arguments. Raises ProgramMissing."""
     script = PROGRAM / "code" / "muster.js"
     if script.is_file():
-        # As in a checkout's launcher: data that streams through Muster is garbage at once.
+        # The same setting as in a checkout's launcher. Data that streams through Muster is short-lived.
         return [str(_find_node()), "--max-semi-space-size=16", str(script)]
     launcher = CHECKOUT / "muster"
     if (CHECKOUT / "src" / "cli" / "muster.ts").is_file() and launcher.is_file():
@@ -30,7 +30,7 @@ def muster_command() -> list[str]:
 
 
 def muster_environment() -> dict[str, str]:
-    """This process's variables, with those that make Muster play episodes in this very Python environment."""
+    """Returns this process's variables, and those that make Muster play episodes in this Python environment."""
     environment = dict(os.environ)
     if PROGRAM.is_dir():
         environment.setdefault("MUSTER_PYTHON", sys.executable)

@@ -1,7 +1,7 @@
-"""Muster for the calling process: a server of its own, started by the first call, reused by further ones, and gone with the process.
+"""Runs a server for the calling process. The first call starts it, further calls reuse it, and it ends with the process.
 
-The server is a child that listens on loopback for one token. It ends when the pipe to its standard input is closed, and the kernel closes
-that with this process, however it ends.
+The server is a child that listens on loopback and accepts one token. It ends when the pipe to its standard input is closed, which the
+kernel does when this process ends in any way.
 """
 
 import atexit
@@ -27,7 +27,7 @@ START_SECONDS = 60.0
 
 
 class EmbeddedServer:
-    """A server that this process has started. `with` closes it; so does the end of the process."""
+    """A server that this process has started. It ends with the `with` block, or with the process."""
 
     def __init__(self, process: ServerProcess) -> None:
         self._process = process
@@ -37,12 +37,12 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:41234`"""
+        """The address, such as `http://127.0.0.1:41234`."""
         return self._process.url
 
     @property
     def token(self) -> str:
-        """The only token that it accepts."""
+        """The only token that the server accepts."""
         return self._process.token
 
     @property
@@ -51,15 +51,15 @@ class EmbeddedServer:
 
     @property
     def is_running(self) -> bool:
-        """False after `close`, when it has crashed, and in a forked child, to which it does not belong."""
+        """Whether the server runs. False after `close`, after a crash, and in a forked child, which does not own the server."""
         return self._process.is_running
 
     def client(self, **options: Any) -> Client:
-        """A client of it. @param options: as `Client` has them."""
+        """Returns a client of this server. @param options: options of `Client`."""
         return Client(self.url, token=self.token, **options)
 
     def close(self) -> None:
-        """Ends it. Unfinished evaluations are kept if it has a state directory."""
+        """Ends the server. Unfinished evaluations are kept if it has a state directory."""
         self._process.close()
 
     def __enter__(self) -> Self:
@@ -102,12 +102,12 @@ def serve(
     sandboxes: int | None = None,
     timeout: float = START_SECONDS,
 ) -> EmbeddedServer:
-    """`start`, by the name it has in `with muster.serve() as server:`."""
+    """Does the same as `start`, for `with muster.serve() as server:`."""
     return start(state=state, config=config, sandboxes=sandboxes, timeout=timeout)
 
 
 def shared() -> EmbeddedServer:
-    """The server that all calls of this process share; started when there is none, or when it has ended. Raises as `start`."""
+    """Returns the server that all calls of this process share. Starts it if there is none, or if it has ended. Raises as `start` does."""
     global _shared
     with _turn:
         if _shared is None or not _shared.is_running:
@@ -180,7 +180,7 @@ def compare(
 
 
 def own_suite(suite: SuiteLike) -> SuiteLike:
-    """A suite's file as a server of this process takes it: its modules are named by their absolute path."""
+    """Returns a suite's file in the form that a server of this process accepts: with absolute paths of its modules."""
     if not isinstance(suite, (str, os.PathLike)):
         return suite
     path = Path(suite)
@@ -202,7 +202,7 @@ def _close_all() -> None:
 
 
 def _leave_to_parent() -> None:
-    """In a forked child: the servers, and the pipes that keep them alive, belong to the parent."""
+    """Closes the pipes in a forked child: the parent owns the servers."""
     global _shared, _turn
     _turn = threading.RLock()
     _shared = None

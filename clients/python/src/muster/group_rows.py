@@ -1,4 +1,4 @@
-"""Groups for trainers that want one sequence for each sample that they requested."""
+"""Turns groups into rows for trainers that need one sequence for each requested sample."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ from muster_client import Client, InvalidArgument, RolloutGroup, RolloutStream, 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A sequence: `prompt` is the model's input before its first sampled token, `response` everything after it. Lists of the
-    response are of one length."""
+    """One sequence: `prompt` is the model's input before its first sampled token, `response` everything after it. All lists of the response
+    have the same length.
+    """
 
     prompt: list[int]
     response: list[int]
@@ -24,7 +25,7 @@ class Row:
 
 
 def trajectory_rows(trajectory: RolloutTrajectory) -> list[Row]:
-    """A row for each segment. Raises InvalidArgument when its server gave no log-probabilities."""
+    """Returns a row for each segment. Raises InvalidArgument when the model's server gave no log-probabilities."""
     rows = [_make_row(segment, trajectory, segment is trajectory.segments[-1]) for segment in trajectory.segments]
     if not rows:
         raise InvalidArgument(f"trajectory {trajectory.id} has no tokens; the agent's file needs tokenIds: vllm or sglang")
@@ -32,7 +33,7 @@ def trajectory_rows(trajectory: RolloutTrajectory) -> list[Row]:
 
 
 def whole_group(group: RolloutGroup, size: int) -> list[list[Row]]:
-    """The rows of `size` trajectories: rows with a mask of 0 replace lost or filtered trajectories.
+    """Returns the rows of `size` trajectories. Rows with a mask of 0 replace lost or filtered trajectories.
 
     Raises InvalidArgument for a group of another size.
     """
@@ -58,10 +59,10 @@ class GroupSource:
         self._batches: Iterator[list[RolloutGroup]] = iter(())
 
     def take(self, samples: int, version: int) -> list[list[Row]]:
-        """The rows of `samples` trajectories. Announces the version of the policy first, when it is new.
+        """Returns the rows of `samples` trajectories. Announces the version of the policy first, when it is new.
 
-        Raises InvalidArgument when `samples` are no whole groups, or others than before; StopIteration when the stream is over; and as
-        the client does.
+        Raises InvalidArgument when `samples` is not a multiple of the group size, or differs from the last call; StopIteration when the
+        stream is over; and the errors of the client.
         """
         if samples % self.group_size != 0:
             raise InvalidArgument(f"{samples} samples are no whole groups of {self.group_size}")

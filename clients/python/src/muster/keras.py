@@ -79,7 +79,7 @@ class MusterCallback(keras.callbacks.Callback):
 
     @property
     def best(self) -> Score | None:
-        """The score of the first checkpoint, until the interval of another is above its interval."""
+        """The score of the best checkpoint. Another one replaces it when its interval lies above this one's."""
         return self._periodic.best
 
     @property
@@ -98,12 +98,12 @@ class MusterCallback(keras.callbacks.Callback):
         self._periodic.finish(self._batches, lambda: self._export(self.model))
 
     def close(self) -> None:
-        """After a training that has failed: ends the thread and the server. What was accepted stays in the directory."""
+        """Ends the thread and the server after a training that has failed. Accepted checkpoints stay in the directory."""
         self._periodic.close()
 
 
 def _in_a_row(model: Any) -> list[Any]:
-    """The model's layers, where each takes the previous one's output."""
+    """Returns the model's layers, if each takes the output of the one before."""
     layers = [layer for layer in model.layers if type(layer).__name__ != "InputLayer"]
     for before, after in pairwise(layers):
         if after.input is not before.output:
@@ -135,7 +135,7 @@ def _read_layers(layer: Any) -> tuple[Layer, ...]:
 
 
 def _read_convolution(layer: Any) -> tuple[Layer, ...]:
-    """Keras has channels last, the exported convolution has them first."""
+    """Reads a convolution. Keras has the channels last, the exported convolution has them first."""
     if layer.data_format != "channels_last":
         raise ExportError(f"the layer {layer.name} has {layer.data_format}; expected channels_last. {HOW}")
     name, kernel = layer.name, _copy_array(layer.kernel).transpose(3, 2, 0, 1).copy()
@@ -146,7 +146,7 @@ def _read_convolution(layer: Any) -> tuple[Layer, ...]:
 
 
 def _read_padding(layer: Any) -> tuple[Layer, ...]:
-    """`same` puts the odd zero at the bottom and on the right."""
+    """Reads the padding. `same` puts the extra row and column of an odd number at the bottom and on the right."""
     if layer.padding == "valid":
         return ()
     sizes = layer.input.shape[1:3]
@@ -179,7 +179,7 @@ def _make_activation(layer: Any, kind: str) -> Layer:
 
 
 def _trace_layers(model: Any, rows: Array) -> dict[str, Array]:
-    """The output of each layer, by the name of the exported layer; a Dense with an activation is one layer here."""
+    """Returns the output of each layer, by the name of the exported layer. A Dense with an activation is one layer here."""
     traces: dict[str, Array] = {}
     value: Any = rows
     for layer in _in_a_row(model):

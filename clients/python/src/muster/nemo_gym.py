@@ -51,9 +51,9 @@ class MusterVerifyResponse(BaseVerifyResponse):
 
 class MusterResourcesServerConfig(BaseResourcesServerConfig):
     most_sessions: int = Field(10_000, ge=1)
-    """Open at a time."""
+    """The largest number of open sessions."""
     idle_seconds: float = Field(7200, gt=0)
-    """Longer than a model takes for one answer."""
+    """Seconds without a request after which a session counts as idle. A model must answer in less."""
 
 
 @dataclass(slots=True)
@@ -67,16 +67,16 @@ class MusterResourcesServer(SimpleResourcesServer):
     _sessions: dict[str, _Session] = PrivateAttr(default_factory=dict)
     _beginning: int = PrivateAttr(default=0)
     _clock: Callable[[], float] = PrivateAttr(default=time.monotonic)
-    """In seconds."""
+    """Returns seconds."""
 
     def setup_webserver(self) -> FastAPI:
         app = super().setup_webserver()
-        # After the paths of NeMo Gym itself: every other path is a tool.
+        # These routes follow those of NeMo Gym itself. Any other path names a tool.
         app.post("/{tool}")(self.call_tool)
         return app
 
     async def seed_session(self, body: MusterSeedRequest, request: Request) -> BaseSeedSessionResponse:
-        """Answers 503 when there are `most_sessions`, none of them idle for long enough."""
+        """Begins an episode. Answers 503 when there are `most_sessions`, none of which has been idle for long enough."""
         name = request.session[SESSION_ID_KEY]
         async with AsyncClient() as client:
             await self._give_up(client, name)
@@ -92,13 +92,13 @@ class MusterResourcesServer(SimpleResourcesServer):
         return BaseSeedSessionResponse()
 
     async def call_tool(self, tool: str, request: Request) -> Response:
-        """The text that the model reads."""
+        """Answers with the text that the model reads."""
         play, arguments = self._find(request), (await request.body()).decode()
         async with AsyncClient() as client:
             return Response(await play.through(client).call(tool, arguments), media_type="text/plain")
 
     async def verify(self, body: MusterVerifyRequest, request: Request) -> MusterVerifyResponse:
-        """Answers 503 when there is no verdict: such an episode has no reward, and must not count as 0."""
+        """Grades the episode. Answers 503 when there is no verdict: the episode then has no reward, which must not count as 0."""
         play = self._find(request)
         try:
             async with AsyncClient() as client:
@@ -117,7 +117,7 @@ class MusterResourcesServer(SimpleResourcesServer):
         return session.play
 
     async def _give_up(self, client: AsyncClient, name: str) -> None:
-        """Ends the workspaces of the session's episode, and of idle ones."""
+        """Ends the workspaces of the session's episode, and of idle sessions."""
         oldest = self._clock() - self.config.idle_seconds
         left = [each for each, session in self._sessions.items() if session.used <= oldest or each == name]
         for session in [self._sessions.pop(each) for each in left]:
@@ -125,7 +125,7 @@ class MusterResourcesServer(SimpleResourcesServer):
 
 
 def make_rows(client: Client, tasks: list[str], agent: str) -> list[dict[str, Any]]:
-    """A row of the dataset for each task. @param agent: the name of the agent of NeMo Gym that acts. Raises as the client does."""
+    """Builds a row of the dataset for each task. @param agent: the name of the agent of NeMo Gym that acts. Raises as the client does."""
     return [
         {
             "responses_create_params": {

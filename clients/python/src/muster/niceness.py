@@ -1,4 +1,4 @@
-"""The priority of a server and everything that it starts, beside a program that computes."""
+"""Lowers the priority of a server and its descendants beside a program that computes."""
 
 import errno
 import os
@@ -7,11 +7,13 @@ from pathlib import Path
 
 PROCESSES = Path("/proc")
 HAS_PASSED = (errno.ENOENT, errno.ESRCH, errno.EAGAIN)
-"""The process has ended; or the kernel has accepted ten changes within a second, and the next call makes this one."""
+"""Errors that need no handling: the process has ended, or the kernel has already accepted ten changes within a second. The next call
+changes the rest.
+"""
 
 
 def lower(pid: int, niceness: int) -> None:
-    """Raises the niceness of a process, its descendants and their sessions to a minimum. Call it again for later ones.
+    """Raises the niceness of a process, its descendants and their sessions to a minimum. Call it again for later descendants.
 
     Where the kernel groups processes by sessions (autogroups, sched(7)), it divides processors between sessions, and the niceness of a
     process counts within its session only. Each sandbox begins a session of its own, with the niceness 0.

@@ -38,7 +38,7 @@ class MusterCallback:
 
     @property
     def best(self) -> Score | None:
-        """The score of the first checkpoint, until the interval of another is above its interval."""
+        """The score of the best checkpoint. Another one replaces it when its interval lies above this one's."""
         return self._periodic.best
 
     @property

@@ -26,7 +26,7 @@ from muster_client import SuiteLike
 
 POLICY = "default_policy"
 IN_ALGORITHM = Path("learner_group/learner/rl_module") / POLICY
-"""Where a checkpoint of an Algorithm has the module of its policy."""
+"""The path of the policy's module in a checkpoint of an Algorithm."""
 STEPS = "num_env_steps_sampled_lifetime"
 
 
@@ -96,7 +96,7 @@ class MusterCallback:
 
     @property
     def best(self) -> Score | None:
-        """The score of the first checkpoint, until the interval of another is above its interval."""
+        """The score of the best checkpoint. Another one replaces it when its interval lies above this one's."""
         return self._periodic.best
 
     @property
@@ -106,7 +106,7 @@ class MusterCallback:
     def __call__(self, *, algorithm: Any, result: dict[str, Any], **_: Any) -> None:
         if self._step is None:
             self._periodic.begin(0)
-            # RLlib notifies no callback at the end of a training.
+            # RLlib calls no callback at the end of a training.
             algorithm.cleanup = partial(self._end, algorithm, algorithm.cleanup)
         self._step = int(result.get(STEPS, result.get("env_runners", {}).get(STEPS, 0)))
         if not self._periodic.step(self._step, lambda: self._take_snapshot(algorithm)):
@@ -146,16 +146,16 @@ def _loaded(path: Path) -> Any:
     try:
         return RLModule.from_checkpoint(str(found.absolute()))
     except Exception as error:
-        # Unpickling data of another version, or with missing classes, may raise anything.
+        # Unpickling data of another version, or with missing classes, may raise any exception.
         import ray
 
         raise ExportError(f"{found} cannot be loaded by Ray {ray.__version__} ({error}); install the version that wrote it") from error
 
 
 def _read_network(module: Any, action_space: Any) -> Any:
-    """The layers from an observation to logits, or to means in the units of the action space, which are then cut off at its bounds.
+    """Returns the layers from an observation to logits, or to means in the units of the action space, which are then clipped to its bounds.
 
-    That holds for SAC, too: RLlib draws from a squashed distribution, and its own best action is the mean before it is squashed.
+    That also holds for SAC: RLlib draws from a squashed distribution, and its own best action is the mean before it is squashed.
     """
     from gymnasium import spaces
     from torch import nn
@@ -163,7 +163,7 @@ def _read_network(module: Any, action_space: Any) -> Any:
     encoder = getattr(module, "pi_encoder", None)
     if encoder is None:
         encoder = getattr(module, "encoder", None)
-        # From actor and critic together: the actor's part, or the shared part.
+        # A module with an actor and a critic has an actor's encoder, or a shared one.
         encoder = next((part for name in ("actor_encoder", "encoder") if (part := getattr(encoder, name, None)) is not None), encoder)
     head = getattr(module, "pi", None) or getattr(module, "af", None)
     if encoder is None or head is None:
@@ -175,7 +175,7 @@ def _read_network(module: Any, action_space: Any) -> Any:
 
 
 def _list_layers(part: Any) -> list[Any]:
-    """In the order in which the part computes them; its convolutions take and give images with their channels last."""
+    """Lists the layers in the order in which the part computes them. Its convolutions take and return images with the channels last."""
     from torch import nn
 
     net = getattr(part, "net", None)
@@ -188,7 +188,7 @@ def _list_layers(part: Any) -> list[Any]:
 
 
 def _scale_mean(last: Any, space: Any) -> Any:
-    """The means alone of a layer that gives spreads after them, scaled from [-1, 1] as the connector NormalizeAndClipActions does it."""
+    """Returns a layer without the spreads that follow its means, scaled from [-1, 1] as the connector NormalizeAndClipActions does."""
     import torch
     from torch import nn
 
@@ -205,7 +205,7 @@ def _scale_mean(last: Any, space: Any) -> Any:
 
 
 def _actions(module: Any, rows: Array, space: Any) -> Array:
-    """The output of the module's inference and the connectors after it for a batch."""
+    """Returns the output of the module's inference and the connectors after it for a batch."""
     import torch
     from gymnasium import spaces
     from ray.rllib.utils.spaces.space_utils import unsquash_action

@@ -1,4 +1,4 @@
-"""The process of a server that this process has started, and the pipe that it lives by."""
+"""The process of a server that this process has started, and the pipe that keeps it alive."""
 
 import contextlib
 import json
@@ -14,13 +14,13 @@ from muster.state import OwnDirectory
 from muster_client.errors import MusterError
 
 CLOSE_SECONDS = 20.0
-"""For sandboxes to be ended and the rest to be given back; then it is killed, and its sandboxes die with it."""
+"""Seconds for the server to end its sandboxes and release its resources. Then it is killed, and its sandboxes end with it."""
 READY_BYTES = 64 * 1024
 LOG_BYTES = 4000
 
 
 class ServerNotStarted(MusterError):
-    """The server did not start to listen; the message has the end of its output."""
+    """A server that did not begin to listen. The message has the end of its output."""
 
 
 class ServerProcess:
@@ -33,7 +33,7 @@ class ServerProcess:
 
     @classmethod
     def start(cls, state: Path | None, config: Path | None, sandboxes: int | None, timeout: float) -> "ServerProcess":
-        """Raises ServerNotStarted."""
+        """Starts a server, and waits until it listens. Raises ServerNotStarted."""
         environment = muster_environment()
         directory = None
         if state is None:
@@ -55,7 +55,7 @@ class ServerProcess:
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 env=environment,
-                # Ctrl-C in a terminal is for the program in the foreground, which decides about the server.
+                # Ctrl-C in a terminal is for the program in the foreground, which decides when its server ends.
                 start_new_session=True,
                 pass_fds=() if directory is None else (directory.lock,),
             )
@@ -77,7 +77,7 @@ class ServerProcess:
         return self._is_own and self._process.poll() is None
 
     def close(self) -> None:
-        """Ends it, and waits until it has ended."""
+        """Ends the server, and waits for its end."""
         if not self._is_own:
             return
         self._is_own = False
@@ -91,9 +91,9 @@ class ServerProcess:
             self._directory.remove()
 
     def leave_to_parent(self) -> None:
-        """After a fork: closes this process's copies of what the server lives by."""
+        """Closes this process's copies of the pipes after a fork, because the parent owns the server."""
         self._is_own = False
-        # It has no unflushed output; and this process must not wait for it.
+        # The streams have no unflushed output, and this process must not wait for the parent's child.
         _close(self._process.stdin, self._process.stdout)
         self._process.returncode = 0
         if self._directory is not None:
@@ -101,7 +101,7 @@ class ServerProcess:
 
 
 def _wait_until_ready(process: "subprocess.Popen[bytes]", log: Path, timeout: float) -> dict[str, str]:
-    """The line with which the server reports that it listens."""
+    """Returns the fields of the line with which the server reports that it listens."""
     line = _read_first_line(process, time.monotonic() + timeout)
     if line is None:
         how = "ended" if process.poll() is not None or _wait_for_end(process) else f"did not listen within {timeout:g} s"
@@ -114,7 +114,7 @@ def _wait_until_ready(process: "subprocess.Popen[bytes]", log: Path, timeout: fl
 
 
 def _read_first_line(process: "subprocess.Popen[bytes]", deadline: float) -> bytes | None:
-    """None when there was no complete line before the deadline, or before the server ended."""
+    """Returns the first line; None when it was not complete before the deadline, or before the server ended."""
     assert process.stdout is not None
     received = b""
     with selectors.DefaultSelector() as selector:

@@ -19,7 +19,7 @@ class MusterGenerator(GeneratorInterface):
         self._step_wise = step_wise
 
     async def generate(self, input_batch: GeneratorInput) -> GeneratorOutput:
-        """Raises as `GroupSource.take`, and InvalidArgument through it when the input is no whole groups."""
+        """Generates a batch. Raises as `GroupSource.take` does, and InvalidArgument when the input is no multiple of the group size."""
         about = input_batch["batch_metadata"]
         version = about.global_step if about is not None else 0
         members = await asyncio.to_thread(self._source.take, len(input_batch["prompts"]), version)
@@ -40,5 +40,5 @@ class MusterGenerator(GeneratorInterface):
 
 
 def _rewards(row: Row) -> list[float]:
-    """On the last token; 0 for a segment before the last, and when there is no verdict."""
+    """Returns the reward on the last token; 0 for a segment before the last, and when there is no verdict."""
     return [0.0] * (len(row.response) - 1) + [(row.reward or 0.0) if row.is_last else 0.0]

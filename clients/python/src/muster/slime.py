@@ -17,8 +17,8 @@ from muster_client import AsyncClient, InvalidArgument
 
 
 async def generate(args: Any, sample: Any, sampling_params: dict[str, Any]) -> Any:
-    """A sample of slime with its tokens, mask, log-probabilities and reward. It is `aborted`, for slime to play it again, when
-    SGLang has aborted it or the infrastructure has spoilt its verdict. Raises InvalidArgument, and as the client does.
+    """Fills a sample of slime with tokens, mask, log-probabilities and reward. It is `aborted`, so that slime plays it again, when SGLang
+    has aborted it or the infrastructure has spoilt its verdict. Raises InvalidArgument, and the errors of the client.
     """
     task = sample.metadata.get("task")
     if not isinstance(task, str):
@@ -45,7 +45,7 @@ async def generate(args: Any, sample: Any, sampling_params: dict[str, Any]) -> A
 
 
 async def _sample(args: Any, sample: Any, sampling_params: dict[str, Any]) -> list[int] | None:
-    """Samples one turn. None when that is the model's last turn: it was cut off, or nothing more may be sampled."""
+    """Samples one turn. Returns None when that is the model's last turn: it was cut off, or no more tokens may be sampled."""
     left = sampling_params["max_new_tokens"] - sample.response_length
     if left <= 0:
         sample.status = type(sample).Status.TRUNCATED
@@ -63,7 +63,7 @@ async def _sample(args: Any, sample: Any, sampling_params: dict[str, Any]) -> li
 
 
 def _begin_anew(sample: Any) -> None:
-    """Clears what an aborted sample still has of its first attempt, whose workspace is gone."""
+    """Clears what an aborted sample has from its first attempt, whose workspace is gone."""
     sample.tokens, sample.response, sample.response_length = [], "", 0
     sample.loss_mask = sample.rollout_log_probs = sample.reward = None
     sample.rollout_top_p_token_ids = sample.rollout_top_p_token_offsets = sample.rollout_routed_experts = None

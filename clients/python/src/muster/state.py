@@ -1,4 +1,4 @@
-"""Directories that live as long as a process and the server that it started."""
+"""Directories that are removed with the last process that uses them."""
 
 import fcntl
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class OwnDirectory:
-    """A directory that is removed with its last owner. A killed owner no longer holds the lock, so the next start removes its directory."""
+    """A directory that is removed with its last owner. A killed owner releases the lock, so the next start removes its directory."""
 
     def __init__(self) -> None:
         place = _find_place()
@@ -35,7 +35,7 @@ def _find_place() -> Path:
 
 
 def _lock(directory: Path) -> int:
-    """Raises BlockingIOError when another process has it."""
+    """Locks the directory. Raises BlockingIOError when another process has the lock."""
     lock = os.open(directory / "lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

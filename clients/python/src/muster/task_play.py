@@ -1,4 +1,4 @@
-"""One episode of the server's arena, for loops that sample by themselves and call tools as chat completions have them."""
+"""Plays one episode of the server's arena, for loops that sample by themselves and call tools in the form of chat completions."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _OVER = "The work is submitted: nothing more can be done."
 
 
 class NoVerdict(MusterError):
-    """The infrastructure spoilt an episode, so there is no reward: it may not count as 0."""
+    """An episode that the infrastructure spoilt. It has no reward, which must not count as 0."""
 
 
 class TaskPlay:
@@ -25,17 +25,17 @@ class TaskPlay:
 
     @classmethod
     async def begin(cls, client: AsyncClient, task: str, agent: str, seed: int = 0) -> tuple[Self, StartedEpisode]:
-        """With the instruction and the tools of the task."""
+        """Begins an episode. Returns it with the instruction and the tools of the task."""
         started = await client.arena.start(task, agent=agent, seed=seed)
         return cls(client, started.id), started
 
     def through(self, client: AsyncClient) -> Self:
-        """The same episode, by another client from now on."""
+        """Continues the episode through another client."""
         self._client = client
         return self
 
     async def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
-        """Calls a tool. Returns what the model reads, also of a call that is malformed."""
+        """Calls a tool. Returns the text that the model reads, also for a malformed call."""
         if self.is_over:
             return _OVER
         given = _read_arguments(arguments)
@@ -46,7 +46,7 @@ class TaskPlay:
         return step.observation
 
     async def grade(self) -> float:
-        """Submits what is not submitted, and waits for the reward. Raises NoVerdict."""
+        """Submits the work, unless that has been done, and waits for the reward. Raises NoVerdict."""
         if not self.is_over:
             await self.call("submit", {})
         graded = await self._client.arena.reward(self.episode)
@@ -64,7 +64,7 @@ class TaskDescription:
 
 
 def describe_tasks(client: Client, tasks: list[str], agent: str) -> list[TaskDescription]:
-    """Instruction and tools of each task. Begins an episode of each, and gives it up."""
+    """Returns the instruction and the tools of each task. It begins an episode of each, and cancels it."""
     found = []
     for task in tasks:
         started = client.arena.start(task, agent=agent)
@@ -78,14 +78,14 @@ def to_chat_tools(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def append_instruction(prompt: str | list[dict[str, Any]], instruction: str) -> list[dict[str, Any]]:
-    """Messages in which the instruction is appended to the last one."""
+    """Appends the instruction to the last message."""
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
     *first, last = messages or [{"role": "user", "content": ""}]
     return [*first, {**last, "content": "\n\n".join(part for part in (last["content"], instruction) if part)}]
 
 
 def _read_arguments(arguments: str | Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """No text counts as no arguments: models leave them out where a tool has none."""
+    """Parses the arguments. An empty text counts as no arguments, because models leave them out for a tool that has none."""
     if isinstance(arguments, Mapping):
         return arguments
     try:

@@ -52,7 +52,7 @@ def snapshot(
 
 
 def _read_network(actor: Any) -> tuple[Any, bool]:
-    """The layers that give logits or means, and whether they gave spreads beside them."""
+    """Returns the layers that compute logits or means, and whether the module also computes spreads."""
     from tensordict.nn import NormalParamExtractor, TensorDictModule
     from torch import nn
 
@@ -66,7 +66,7 @@ def _read_network(actor: Any) -> tuple[Any, bool]:
     if not isinstance(last, nn.Linear):
         raise ExportError(f"NormalParamExtractor follows {type(last).__name__}, expected a Linear. {HOW}")
     mean = nn.Linear(last.in_features, last.out_features // 2, bias=last.bias is not None)
-    # The first half of the outputs is the location.
+    # The first half of the outputs is the mean.
     mean.load_state_dict({name: value[: mean.out_features] for name, value in last.state_dict().items()})
     return nn.Sequential(*flat[:-2], mean), True
 
@@ -104,7 +104,7 @@ def _is_continuous(space: Any) -> bool:
 
 
 def _actions(actor: Any, rows: Array, space: Any, key: str) -> Array:
-    """The actor's own best actions."""
+    """Returns the actor's own best actions."""
     import torch
     from tensordict import TensorDict
     from torchrl.envs.utils import ExplorationType, set_exploration_type

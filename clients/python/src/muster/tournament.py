@@ -1,4 +1,4 @@
-"""A tournament: every policy on every side of a game, against every other one.
+"""Plays a tournament: every policy on every side of a game, against every other one.
 
 from muster.tournament import standings, tournament
 
@@ -31,7 +31,7 @@ class Match:
 
     @property
     def returns(self) -> dict[str, float]:
-        """Each side's mean return, from the suite's metrics `return_SIDE`."""
+        """Returns each side's mean return, from the suite's metrics `return_SIDE`."""
         means = {metric["name"]: metric["mean"] for metric in self.summary.official["metrics"]}
         absent = [f"return_{side}" for side in self.players if means.get(f"return_{side}") is None]
         if absent:
@@ -47,13 +47,13 @@ def tournament(
     client: Client | None = None,
     **options: Unpack[EvaluationOptions],
 ) -> Iterator[Match]:
-    """Evaluates one match after the other, each when it is asked for.
+    """Yields one match after the other. Each is evaluated when it is requested.
 
-    @param policies: files by a name of yours, at least as many as there are sides.
-    @param suite: whose environment is a game; see docs/suites.md.
+    @param policies: files by a name of the caller's, at least as many as there are sides.
+    @param suite: a suite whose environment is a game (docs/suites.md).
     @param sides: agents of the game, each played by one policy.
-    @param client: of a server elsewhere; this process's own one when left out.
-    Raises InvalidArgument for fewer policies than sides or a file that is missing, and what `Client.evaluate` does.
+    @param client: a client of another server; by default this process's own server plays.
+    Raises InvalidArgument for fewer policies than sides or a missing file, and the errors of `Client.evaluate`.
     """
     if not 2 <= len(sides) <= len(policies):
         raise InvalidArgument(f"policies: expected at least one for each of two sides or more, got {len(policies)} for {len(sides)}")
@@ -64,7 +64,7 @@ def tournament(
 
 
 def standings(matches: Sequence[Match]) -> dict[str, float]:
-    """Each policy's mean return over its matches, the best first."""
+    """Returns each policy's mean return over its matches, the best first."""
     returns: dict[str, list[float]] = {}
     for match in matches:
         for side, value in match.returns.items():

@@ -33,7 +33,7 @@ class MusterCallback(TrainerCallback):
 
     @property
     def best(self) -> Score | None:
-        """The score of the first checkpoint, until the interval of another is above its interval."""
+        """The score of the best checkpoint. Another one replaces it when its interval lies above this one's."""
         return self._periodic.best
 
     @property
@@ -53,5 +53,5 @@ class MusterCallback(TrainerCallback):
             self._periodic.finish(state.global_step, lambda: self._export(model))
 
     def close(self) -> None:
-        """After a training that has failed: ends the thread and the server. What was accepted stays in the directory."""
+        """Ends the thread and the server after a training that has failed. Accepted checkpoints stay in the directory."""
         self._periodic.close()

@@ -24,7 +24,7 @@ class MusterRollouts:
         self._source = GroupSource(client, stream, num_generations)
 
     def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
-        """Raises as `GroupSource.take`."""
+        """Returns a batch. Raises as `GroupSource.take` does."""
         rows = [rows[-1] for rows in self._source.take(len(prompts), int(trainer.state.global_step))]
         return {
             "prompt_ids": [row.prompt for row in rows],
@@ -36,7 +36,7 @@ class MusterRollouts:
 
 
 def muster_reward(completions: list[Any], muster_reward: list[float | None], **_: Any) -> list[float | None]:
-    """A reward function of TRL: the verdicts of Muster's verifiers. None without a verdict."""
+    """Rewards completions, as a reward function of TRL: with the verdicts of Muster's verifiers, None without a verdict."""
     assert len(completions) == len(muster_reward)
     return muster_reward
 
@@ -59,7 +59,7 @@ class MusterEnvironment:
         self._graded: AgentReward | None = None
 
     def reset(self, task: str, **_: Any) -> str:
-        """The instruction of the task. An episode that was left open is given up. Raises as the client does."""
+        """Begins an episode, and returns its instruction. Cancels an episode that was left open. Raises as the client does."""
         if self._episode is not None and not self._is_over:
             self._client.arena.cancel(self._episode)
         started = self._client.arena.start(task, agent=self._agent)
@@ -106,7 +106,7 @@ class MusterEnvironment:
         return self._act({"action": "submit"})
 
     def _act(self, action: dict[str, str]) -> str:
-        """Raises ValueError when the episode is over, which TRL passes to the model."""
+        """Takes a step. Raises ValueError when the episode is over; TRL passes the message to the model."""
         if self._episode is None or self._is_over:
             raise ValueError("the work is submitted, and the episode takes no more actions")
         step = self._client.arena.step(self._episode, self._steps + 1, action)
@@ -115,7 +115,7 @@ class MusterEnvironment:
         return step.observation
 
     def _reward(self) -> float | None:
-        """Grades the present files when the model has not submitted. None when there is no verdict."""
+        """Grades the present files if the model has not submitted. Returns None when there is no verdict."""
         if self._episode is None:
             return None
         if not self._is_over:
@@ -125,6 +125,6 @@ class MusterEnvironment:
 
 
 def environment_reward(environments: list[MusterEnvironment], **_: Any) -> list[float | None]:
-    """A reward function of TRL: the verdicts on what the models have left behind. None for what has no verdict."""
+    """Rewards environments, as a reward function of TRL: with the verdicts on the files that models have left, None without a verdict."""
     with ThreadPoolExecutor(max(1, len(environments))) as side_by_side:
         return list(side_by_side.map(MusterEnvironment._reward, environments))

@@ -38,7 +38,7 @@ class MusterTaskData(TaskData):
 
 
 class MusterState(State):
-    """Of one rollout, shared by its task and the server of its tools."""
+    """The state of one rollout, which its task and the server of its tools share."""
 
     episode: str = ""
     steps: int = 0
@@ -55,7 +55,7 @@ class MusterToolset(Toolset[SharedToolsetConfig, MusterState]):
     TOOL_PREFIX = None
 
     def register(self, mcp: MCPServer) -> None:
-        # The handlers of the protocol call these methods: the tools differ from rollout to rollout.
+        # The protocol's handlers call these methods, because the tools differ from rollout to rollout.
         server: Any = mcp
         server.list_tools = self._with_state(self.list_tools)
         server.call_tool = self._with_state(self.call_tool)
@@ -79,7 +79,7 @@ class MusterTask(Task[MusterTaskData, MusterState, TaskConfig]):
 
     @reward(weight=1.0)  # type: ignore[untyped-decorator]
     async def muster(self, trace: Trace) -> float:
-        """Grades the workspace. An episode without a verdict raises NoVerdict: its trace has an error and no reward."""
+        """Grades the workspace. An episode without a verdict raises NoVerdict, so its trace has an error and no reward."""
         async with AsyncClient() as client:
             return float(await trace.state.play(client).grade())
 

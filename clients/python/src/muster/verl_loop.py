@@ -20,7 +20,7 @@ from muster.task_play import NoVerdict, TaskPlay, append_instruction, to_chat_to
 from muster_client import AsyncClient, InvalidArgument
 
 _ATTEMPTS = 3
-"""An episode that the infrastructure has spoilt is played again: verl has no sample without a reward."""
+"""The number of attempts at an episode that the infrastructure spoils: verl has no sample without a reward."""
 
 
 @register("muster")
@@ -76,7 +76,9 @@ class _Conversation:
         self._ids = await self._loop.ct_build_initial_tokens(self._messages, tools=self._tools)
 
     async def sample(self) -> list[tuple[str, str]]:
-        """Calls of tools, with their arguments as they were written. None when the model is done, or at a limit."""
+        """Samples a turn. Returns the calls of tools, with their arguments as the model wrote them; None when the model is done, or at a
+        limit.
+        """
         with simple_timer("generate_sequences", self.metrics):
             said = await self._loop.server_manager.generate(request_id=self._request, prompt_ids=self._ids, sampling_params=self._sampling)
         before = self._logprobs if self._mask else []
@@ -110,13 +112,13 @@ class _Conversation:
             reward_score=reward,
             num_turns=2 * self._turns,
             metrics=AgentLoopMetrics(**self.metrics),
-            # The metrics of verl's own tool loop, so that both may be in one batch.
+            # These are the metrics of verl's own tool loop, so that samples of both fit in one batch.
             extra_fields={"turn_scores": [], "tool_rewards": []},
         )
 
 
 def _call(name: str, arguments: str) -> dict[str, Any]:
-    """Templates render arguments as JSON: they need the parsed value, where that can be read."""
+    """Builds a call for a template. Templates render arguments as JSON, so they need the parsed value, if it can be parsed."""
     try:
         meant = json.loads(arguments)
     except ValueError:

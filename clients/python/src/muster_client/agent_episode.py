@@ -1,4 +1,4 @@
-"""Episodes of agents that play tasks."""
+"""Episodes in which agents play tasks."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,9 +10,9 @@ from muster_client.fields import Fields
 class StartedEpisode:
     id: str
     observation: str
-    """The task, in words."""
+    """The instruction."""
     tools: list[dict[str, Any]]
-    """Actions with their JSON Schemas, as chat completions take tools: `name`, `description`, `parameters`."""
+    """Actions with their JSON Schemas, in the form of tools of chat completions: `name`, `description`, `parameters`."""
     raw: dict[str, Any] = field(repr=False)
 
 
@@ -21,11 +21,11 @@ class AgentStep:
     number: int
     observation: str
     data: dict[str, Any]
-    """The same for programs."""
+    """The observation as data, for programs."""
     done: bool
-    """Whether the episode takes no more steps."""
+    """Whether the episode accepts no more steps."""
     truncated: bool
-    """Whether a limit has ended it."""
+    """Whether a limit has ended the episode."""
     notice: str | None
     raw: dict[str, Any] = field(repr=False)
 
@@ -33,7 +33,7 @@ class AgentStep:
 @dataclass(frozen=True, slots=True)
 class AgentReward:
     reward: float | None
-    """None when there is none: `problem` says why."""
+    """None when there is no reward; `problem` then states the reason."""
     outcome: str
     """`rewarded`, `failed` or `void`."""
     tests_passed: int
@@ -58,9 +58,9 @@ class AgentEpisode:
 @dataclass(frozen=True, slots=True)
 class EpisodeDiff:
     changes: dict[str, str]
-    """By path: `added`, `changed` or `removed`."""
+    """The kind of change by path: `added`, `changed` or `removed`."""
     patch: str
-    """Unified diff; what is no text or is large is not in it."""
+    """A unified diff, without binary and large files."""
     raw: dict[str, Any] = field(repr=False)
 
 

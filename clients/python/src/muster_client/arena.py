@@ -1,4 +1,4 @@
-"""Playing tasks: the calls, and the entrances of both clients."""
+"""Plays tasks: the calls, and the part of both clients that makes them."""
 
 import builtins
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -34,14 +34,14 @@ def _build_path(episode_id: str, part: str = "") -> str:
 
 
 def _start(settings: Settings, task: str, agent: str, seed: int) -> Steps[StartedEpisode]:
-    """Not repeated, as that would begin two episodes."""
+    """Begins an episode. It is not repeated, because that would begin two."""
     request = json_request("POST", "/v1/episodes", {"task": task, "agent": agent, "seed": seed})
     response = yield from call(settings, request, repeatable=False, answer_seconds=SLOW_ANSWER_SECONDS)
     return read_started(parsed(response.body, "episode"))
 
 
 def _step(settings: Settings, episode_id: str, number: int, action: Mapping[str, Any]) -> Steps[AgentStep]:
-    """May be repeated: a step that was taken has the same answer."""
+    """Takes a step. It may be repeated: a step that was taken has the same answer."""
     assert_is("action", action, Mapping, 'a mapping such as {"action": "run", "command": "ls"}')
     request = json_request("POST", _build_path(episode_id, "/steps"), {**action, "step": number})
     response = yield from call(settings, request, answer_seconds=SLOW_ANSWER_SECONDS)
@@ -62,7 +62,7 @@ def _find(settings: Settings, method: str, episode_id: str) -> Steps[AgentEpisod
 
 
 def _fork(settings: Settings, episode_id: str, at: int | None, n: int, agent: str | None) -> Steps[list[AgentEpisode]]:
-    """Not repeated, as that would make more of them."""
+    """Forks an episode. It is not repeated, because that would make more forks."""
     given = {"at": at, "n": n, "agent": agent}
     body = {name: value for name, value in given.items() if value is not None}
     response = yield from call(settings, json_request("POST", _build_path(episode_id, "/fork"), body), repeatable=False)
@@ -94,84 +94,88 @@ def _build_filters(task: str | None, agent: str | None, state: str | None, least
 
 
 class Arena:
-    """Tasks that the server has, for an agent that runs here. Raises as `Client` does."""
+    """Plays the server's tasks, for an agent that runs in this process. Raises as `Client` does."""
 
     def __init__(self, settings: Settings, driver: BlockingDriver) -> None:
         self._settings = settings
         self._driver = driver
 
     def start(self, task: str, agent: str, *, seed: int = 0) -> StartedEpisode:
-        """Begins an episode. @param agent: what it can be listed by."""
+        """Begins an episode. @param agent: a name by which episodes can be listed."""
         return self._driver.run(_start(self._settings, task, agent, seed))
 
     def step(self, episode_id: str, number: int, action: Mapping[str, Any]) -> AgentStep:
-        """Takes a step. @param number: of the step, from 1. @param action: `{"action": "run", "command": "ls"}`."""
+        """Takes a step. @param number: the number of the step, from 1. @param action: `{"action": "run", "command": "ls"}`."""
         return self._driver.run(_step(self._settings, episode_id, number, action))
 
     def reward(self, episode_id: str) -> AgentReward:
-        """The reward of a submitted episode; waits until it is graded."""
+        """Waits until a submitted episode is graded, and returns its reward."""
         return self._driver.run(_get_reward(self._settings, episode_id))
 
     def get(self, episode_id: str) -> AgentEpisode:
-        """One episode."""
+        """Returns one episode."""
         return self._driver.run(_find(self._settings, "GET", episode_id))
 
     def list(
         self, *, task: str | None = None, agent: str | None = None, state: str | None = None, least_reward: float | None = None
     ) -> Iterator[AgentEpisode]:
-        """Episodes, latest first. Pages are requested as they are needed. @param least_reward: only episodes with at least this reward."""
+        """Yields episodes, the latest first. Pages are requested as they are needed. @param least_reward: only episodes with at least this
+        reward.
+        """
         return self._driver.iterate(_list(self._settings, _build_filters(task, agent, state, least_reward)))
 
     def fork(self, episode_id: str, *, at: int | None = None, n: int = 1, agent: str | None = None) -> builtins.list[AgentEpisode]:
-        """Episodes that continue after a step. @param at: its number, 0 for the beginning; the last one when left out."""
+        """Makes episodes that continue after a step. @param at: the step's number, 0 for the beginning; by default the last step."""
         return self._driver.run(_fork(self._settings, episode_id, at, n, agent))
 
     def diff(self, episode_id: str, *, start: int = 0, at: int | None = None) -> EpisodeDiff:
-        """Changes of the files between two steps; from the beginning until now when left out."""
+        """Returns the changes of files between two steps; by default from the beginning until now."""
         return self._driver.run(_compared(self._settings, episode_id, start, at))
 
     def cancel(self, episode_id: str) -> AgentEpisode:
-        """Gives it up; what is over stays as it is."""
+        """Cancels an episode. A closed one stays as it is."""
         return self._driver.run(_find(self._settings, "DELETE", episode_id))
 
 
 class AsyncArena:
-    """As `Arena`, for asyncio."""
+    """Does the same as `Arena`, for asyncio."""
 
     def __init__(self, settings: Settings, driver: AwaitingDriver) -> None:
         self._settings = settings
         self._driver = driver
 
     async def start(self, task: str, agent: str, *, seed: int = 0) -> StartedEpisode:
-        """Begins an episode. @param agent: what it can be listed by."""
+        """Begins an episode. @param agent: a name by which episodes can be listed."""
         return await self._driver.run(_start(self._settings, task, agent, seed))
 
     async def step(self, episode_id: str, number: int, action: Mapping[str, Any]) -> AgentStep:
-        """Takes a step. @param number: of the step, from 1. @param action: `{"action": "run", "command": "ls"}`."""
+        """Takes a step. @param number: the number of the step, from 1. @param action: `{"action": "run", "command": "ls"}`."""
         return await self._driver.run(_step(self._settings, episode_id, number, action))
 
     async def reward(self, episode_id: str) -> AgentReward:
-        """The reward of a submitted episode; waits until it is graded."""
+        """Waits until a submitted episode is graded, and returns its reward."""
         return await self._driver.run(_get_reward(self._settings, episode_id))
 
     async def get(self, episode_id: str) -> AgentEpisode:
-        """One episode."""
+        """Returns one episode."""
         return await self._driver.run(_find(self._settings, "GET", episode_id))
 
     def list(
         self, *, task: str | None = None, agent: str | None = None, state: str | None = None, least_reward: float | None = None
     ) -> AsyncIterator[AgentEpisode]:
-        """Episodes, latest first. Pages are requested as they are needed. @param least_reward: only episodes with at least this reward."""
+        """Yields episodes, the latest first. Pages are requested as they are needed. @param least_reward: only episodes with at least this
+        reward.
+        """
         return self._driver.iterate(_list(self._settings, _build_filters(task, agent, state, least_reward)))
 
     async def fork(self, episode_id: str, *, at: int | None = None, n: int = 1, agent: str | None = None) -> builtins.list[AgentEpisode]:
-        """Episodes that continue after a step. @param at: its number, 0 for the beginning; the last one when left out."""
+        """Makes episodes that continue after a step. @param at: the step's number, 0 for the beginning; by default the last step."""
         return await self._driver.run(_fork(self._settings, episode_id, at, n, agent))
 
     async def diff(self, episode_id: str, *, start: int = 0, at: int | None = None) -> EpisodeDiff:
-        """Changes of the files between two steps; from the beginning until now when left out."""
+        """Returns the changes of files between two steps; by default from the beginning until now."""
         return await self._driver.run(_compared(self._settings, episode_id, start, at))
 
     async def cancel(self, episode_id: str) -> AgentEpisode:
-        """Gives it up; what is over stays as it is."""
+        """Cancels an episode. A closed one stays as it is."""
         return await self._driver.run(_find(self._settings, "DELETE", episode_id))

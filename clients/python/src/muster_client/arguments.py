@@ -1,4 +1,4 @@
-"""Checks of callers' arguments: nothing else checks types when a program runs."""
+"""Checks callers' arguments, because Python checks no types at run time."""
 
 import math
 from difflib import get_close_matches
@@ -8,13 +8,13 @@ from muster_client.errors import InvalidArgument
 
 
 def assert_is(name: str, given: object, kind: type | tuple[type, ...], expected: str) -> None:
-    """Raises InvalidArgument."""
+    """Raises InvalidArgument unless the value has the type."""
     if not isinstance(given, kind):
         raise InvalidArgument(f"{name}: expected {expected}, got {given!r}")
 
 
 def assert_seconds(name: str, given: object) -> None:
-    """Raises InvalidArgument for what is no number of seconds from 0 on."""
+    """Raises InvalidArgument unless the value is a number of seconds from 0 on."""
     if isinstance(given, bool) or not isinstance(given, int | float) or math.isnan(given) or given < 0:
         raise InvalidArgument(f"{name}: expected a number of seconds, 0 or more, got {given!r}")
 
@@ -30,7 +30,7 @@ def assert_known(given: dict[str, object], known: type, named: tuple[str, ...] =
 
 
 def did_you_mean(path: Path) -> str:
-    """The nearest name beside a path at which there is nothing."""
+    """Suggests the nearest existing name for a path that does not exist."""
     names = [beside.name for beside in path.parent.iterdir()] if path.parent.is_dir() else []
     meant = get_close_matches(path.name, names, 1)
     return f" (did you mean {path.with_name(meant[0])}?)" if meant else ""

@@ -45,9 +45,9 @@ class AsyncClient:
         self._settings = resolve_settings(url, token, timeout, retry, plain_http)
         self._driver = AwaitingDriver(self._settings)
         self.arena = AsyncArena(self._settings, self._driver)
-        """Playing tasks."""
+        """Plays tasks."""
         self.rollouts = AsyncRollouts(self._settings, self._driver)
-        """Groups of trajectories for a training."""
+        """Delivers groups of trajectories for a training."""
 
     def __repr__(self) -> str:
         return f"AsyncClient({self._settings.url!r})"
@@ -135,7 +135,7 @@ class AsyncClient:
         baseline: CheckpointLike | None = None,
         **options: Unpack[EvaluationOptions],
     ) -> Evaluation:
-        """As `evaluate`, without waiting: an accepted evaluation is played even if this process ends."""
+        """Submits an evaluation as `evaluate` does, without waiting. It is played even if this process ends."""
         return await self._driver.run(operations.submit(self._settings, checkpoint, suite, baseline, options))
 
     async def submit_comparison(
@@ -145,53 +145,52 @@ class AsyncClient:
         suite: SuiteLike,
         **options: Unpack[ComparisonOptions],
     ) -> Evaluation:
-        """As `compare`, without waiting."""
+        """Submits a comparison as `compare` does, without waiting."""
         steps = operations.submit_comparison(self._settings, baseline, _several(candidates), suite, options)
         return await self._driver.run(steps)
 
     async def wait(self, evaluation_id: str, *, timeout: float | None = None, progress: Progress = "auto") -> Summary | ComparisonSummary:
-        """Waits for what was submitted, and returns the answer. Raises as `evaluate` does."""
+        """Waits for a submitted evaluation or comparison, and returns the answer. Raises as `evaluate` does."""
         with watching(progress, evaluation_id) as watch:
             return await self._driver.run(operations.answer(self._settings, evaluation_id, timeout, watch))
 
     async def get(self, evaluation_id: str) -> Evaluation:
-        """One evaluation, with its running figures or its summary."""
+        """Returns one evaluation, with its running figures or its summary."""
         return await self._driver.run(operations.get(self._settings, evaluation_id))
 
     async def report(self, evaluation_id: str) -> str:
-        """The answer as a self-contained HTML page for people. Raises `ServerAnswer` when there is no answer yet."""
+        """Returns the answer as a self-contained HTML page for people. Raises `ServerAnswer` when there is no answer yet."""
         return await self._driver.run(operations.report(self._settings, evaluation_id))
 
     def list(self, *, page_size: int = 50, **filters: Unpack[Filter]) -> AsyncIterator[Evaluation]:
-        """Evaluations and comparisons, latest first, without their summaries. Further pages are requested as they are needed."""
+        """Yields evaluations and comparisons, the latest first, without their summaries. Further pages are requested as they are needed."""
         return self._driver.iterate(operations.listed(self._settings, filters, page_size))
 
     def events(self, evaluation_id: str, *, after: int = 0, timeout: float | None = None) -> AsyncIterator[Event]:
-        """All events after one, once each, until it is over. Broken connections continue where they broke."""
+        """Yields all events after one, once each, until the evaluation is over. Broken connections continue where they broke."""
         deadline = Deadline(self._settings, timeout, lambda seconds: Timeout(evaluation_id, seconds))
         return self._driver.iterate(operations.events(self._settings, evaluation_id, after, deadline))
 
     def episodes(self, evaluation_id: str, *, first: int = 0, arm: int = 0) -> AsyncIterator[Episode]:
-        """Episodes that are settled, by index.
+        """Yields settled episodes by index.
 
-        @param first: index to begin with.
-        @param arm: of a comparison: 0 for the baseline, 1, 2, … for the candidates.
+        @param first: the first index. @param arm: in a comparison 0 for the baseline, 1, 2, … for the candidates.
         """
         return self._driver.iterate(operations.episodes(self._settings, evaluation_id, first, arm))
 
     async def transcript(self, evaluation_id: str, index: int, *, arm: int = 0) -> dict[str, Any]:
-        """What an agent did in one episode, as the server answers it; without steps where none acted.
+        """Returns the record of an agent's actions in one episode, as the server sends it; it has no steps if no agent acted.
 
-        @param arm: of a comparison: 0 for the baseline, 1, 2, … for the candidates.
+        @param arm: in a comparison 0 for the baseline, 1, 2, … for the candidates.
         """
         return await self._driver.run(operations.transcript(self._settings, evaluation_id, index, arm))
 
     async def cancel(self, evaluation_id: str) -> Evaluation:
-        """Cancels it. The figures so far are kept, labelled partial."""
+        """Cancels an evaluation. The figures so far are kept, labelled partial."""
         return await self._driver.run(operations.cancel(self._settings, evaluation_id))
 
     async def upload(self, path: str | os.PathLike[str]) -> str:
-        """Sends a checkpoint that the server does not have. Returns its SHA-256, which it may be named by from now on."""
+        """Uploads a checkpoint that the server does not have. Returns its SHA-256, which names it from now on."""
         return await self._driver.run(operations.upload(self._settings, path))
 
     async def grant(self, sha256: str, principal: str) -> Grant:
@@ -199,11 +198,11 @@ class AsyncClient:
         return await self._driver.run(operations.grant(self._settings, sha256, principal))
 
     async def revoke_grant(self, sha256: str, principal: str) -> Sequence[Grant]:
-        """Returns the revoked grants: none when there was no such grant."""
+        """Revokes a grant. Returns the revoked grants; none when there was no such grant."""
         return await self._driver.run(operations.revoke_grant(self._settings, sha256, principal))
 
     async def grants(self, sha256: str) -> Sequence[Grant]:
-        """Grants that the caller's principal has made; for an operator, all grants."""
+        """Returns the grants that the caller's principal has made; for an operator, all grants."""
         return await self._driver.run(operations.grants(self._settings, sha256))
 
     async def suite(self, name: str) -> KnownSuite:
@@ -211,7 +210,7 @@ class AsyncClient:
         return await self._driver.run(operations.suite(self._settings, name))
 
     async def pools(self) -> Sequence[Pool]:
-        """The pools of sandboxes, for operators."""
+        """Returns the pools of sandboxes, for operators."""
         return await self._driver.run(operations.pools(self._settings))
 
     async def change_pool(

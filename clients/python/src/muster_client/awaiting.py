@@ -1,4 +1,4 @@
-"""Effects on asynchronous connections."""
+"""Performs effects on asynchronous connections."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ Item = TypeVar("Item")
 
 
 class AwaitingDriver:
-    """Runs calls, each in the task of its caller; files are read in threads."""
+    """Runs calls, each in the task of its caller. Files are read in threads."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -59,7 +59,7 @@ class AwaitingDriver:
 
 
 class _Connection:
-    """Of one call: it has at most one open stream, and none once it is left."""
+    """The connection of one call. It has at most one open stream, and none after the call."""
 
     def __init__(self, client: httpx.AsyncClient, settings: Settings) -> None:
         self._client = client
@@ -75,7 +75,7 @@ class _Connection:
         await self._stream.aclose()
 
     async def outcome(self, effect: Effect[Any]) -> tuple[Any, MusterError | None]:
-        """The result of an effect. The call decides which error the caller gets."""
+        """Performs an effect. Returns its result or its error, because the call decides which error the caller gets."""
         try:
             return await self._perform(effect), None
         except MusterError as error:

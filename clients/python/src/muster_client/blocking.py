@@ -1,4 +1,4 @@
-"""Effects on blocking connections."""
+"""Performs effects on blocking connections."""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ Item = TypeVar("Item")
 
 
 class BlockingDriver:
-    """Runs calls, each in the thread of its caller; several threads may share it."""
+    """Runs calls, each in the thread of its caller. Several threads may share it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -57,7 +57,7 @@ class BlockingDriver:
 
 
 class _Connection:
-    """Of one call: it has at most one open stream, and none once it is left."""
+    """The connection of one call. It has at most one open stream, and none after the call."""
 
     def __init__(self, client: httpx.Client, settings: Settings) -> None:
         self._client = client
@@ -73,7 +73,7 @@ class _Connection:
         self._stream.close()
 
     def outcome(self, effect: Effect[Any]) -> tuple[Any, MusterError | None]:
-        """The result of an effect. The call decides which error the caller gets."""
+        """Performs an effect. Returns its result or its error, because the call decides which error the caller gets."""
         try:
             return self._perform(effect), None
         except MusterError as error:

@@ -1,4 +1,4 @@
-"""Requests that are sent until they are answered."""
+"""Sends requests until they are answered."""
 
 from collections.abc import Callable
 
@@ -11,20 +11,19 @@ from muster_client.server_version import warn_of_other_version
 from muster_client.settings import Settings
 
 STREAM_IDLE_SECONDS = 45.0
-"""The server sends something every 15 s, at least a heartbeat."""
+"""Seconds of silence. The server sends something every 15 s, at least a heartbeat."""
 
 
 SLOW_ANSWER_SECONDS = 900.0
-"""The server reads a checkpoint to its end before it accepts a question about it, or stores it: minutes for the largest. It gives up when
-the
-caller does, so that asking again would start from the beginning.
+"""The server reads a checkpoint to its end before it answers a question about it, or stores it, which takes minutes for the largest. It
+gives up when the caller does, so a second request would start from the beginning.
 """
 
 
 def call(
     settings: Settings, request: Request, *, repeatable: bool = True, also: frozenset[int] = frozenset(), answer_seconds: float = 0.0
 ) -> Steps[Response]:
-    """@param also: statuses that are answers like any other. Raises what else is no success."""
+    """Sends a request. @param also: statuses that are answers like any other. Raises an error for other unsuccessful statuses."""
     patience = Patience(settings)
     while True:
         error: MusterError | None
@@ -52,7 +51,7 @@ class Deadline:
         self._error = None if seconds is None else late(seconds)
 
     def left(self) -> float:
-        """Seconds. Raises when there are none."""
+        """Returns the seconds that are left. Raises when none are."""
         if self._end is None or self._error is None:
             return float("inf")
         left = self._end - self._now()

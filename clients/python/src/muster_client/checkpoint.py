@@ -1,4 +1,4 @@
-"""Checkpoints: how callers name them, and how those on this machine get their digests."""
+"""Names checkpoints, and computes the digests of those on this machine."""
 
 import hashlib
 import os
@@ -22,21 +22,21 @@ class Checkpoint:
     """A policy's weights: exactly one of `path`, `uri` and `sha256`."""
 
     path: str | os.PathLike[str] | None = None
-    """A file or directory of this machine; it is uploaded when the server does not have it."""
+    """A file or directory of this machine, which is uploaded when the server does not have it."""
     uri: str | None = None
     """A URI that the server reads."""
     sha256: str | None = None
-    """Of one that the server has."""
+    """The SHA-256 of a checkpoint that the server has."""
     run: str | None = None
-    """The training run that it belongs to."""
+    """The training run to which it belongs."""
     version: int | None = None
     """The training step."""
     base: str | os.PathLike[str] | None = None
-    """With `path`: a checkpoint that the server may have, for example the run's previous one. Only the difference is sent, where that is
+    """A checkpoint that the server may have, such as the run's previous one. It requires `path`: only the difference is sent, if that is
     smaller. Checkpoints that the same client has uploaded need not be named.
     """
     name: str | None = None
-    """Its name in lists, at most 255 characters; the name of the file or directory when it is None and there is a `path`."""
+    """The name in lists, at most 255 characters; by default the name of the file or directory in `path`."""
 
     def __post_init__(self) -> None:
         given = [name for name in ("path", "uri", "sha256") if getattr(self, name) is not None]
@@ -64,7 +64,7 @@ is.
 
 
 def named_checkpoint(given: CheckpointLike, run: str | None = None, version: int | None = None) -> Checkpoint:
-    """@param run, version: of checkpoints without labels of their own."""
+    """Returns a checkpoint. @param run, version: the labels if it has none of its own."""
     if isinstance(given, Checkpoint):
         return replace(given, run=run if given.run is None else given.run, version=version if given.version is None else given.version)
     if isinstance(given, str) and SHA256.fullmatch(given):
@@ -75,7 +75,7 @@ def named_checkpoint(given: CheckpointLike, run: str | None = None, version: int
 
 
 def checkpoint_reference(checkpoint: Checkpoint, digest: str | None) -> dict[str, Any]:
-    """As in requests. @param digest: of a checkpoint that was given by its path."""
+    """Returns the checkpoint in the form of requests. @param digest: the digest of a checkpoint that was given by its path."""
     found = {
         "uri": checkpoint.uri,
         "sha256": digest or checkpoint.sha256,
@@ -87,25 +87,25 @@ def checkpoint_reference(checkpoint: Checkpoint, digest: str | None) -> dict[str
 
 
 def _file_name(path: str | os.PathLike[str] | None) -> str | None:
-    """None when a server would refuse the name."""
+    """Returns the name of a file; None when a server would refuse it."""
     name = "" if path is None else Path(path).absolute().name
     return name if NAME.fullmatch(name) and name != ".." else None
 
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """A file as it was when it was read."""
+    """The state of a file when it was read."""
 
     path: str
-    """Within the checkpoint, with `/` between its parts."""
+    """The path in the checkpoint, with `/` between its parts."""
     address: Path
     size: int
     sha256: str
     modified: int = 0
-    """Nanoseconds since 1970, when it was read."""
+    """The modification time when it was read, in nanoseconds since 1970."""
 
     def is_unchanged(self) -> bool:
-        """Whether it is unchanged since it was read, as far as its times show. Raises OSError."""
+        """Returns whether the file is unchanged since it was read, as far as its times show. Raises OSError."""
         found = self.address.stat()
         return (found.st_size, found.st_mtime_ns) == (self.size, self.modified)
 
@@ -119,7 +119,7 @@ class LocalCheckpoint:
 
 
 def local_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
-    """Reads everything once. Links are followed: what they lead to is what is evaluated."""
+    """Reads all files once. Links are followed, and their targets are evaluated."""
     path = Path(given)
     if path.is_file():
         file = _read_file(path.name, path)
@@ -137,7 +137,9 @@ def local_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
 
 
 def _find_data_beside(path: Path) -> Path | None:
-    """Where PyTorch's exporter has written an ONNX model's weights: the two files are one checkpoint, so that its digest covers both."""
+    """Returns the file in which PyTorch's exporter writes an ONNX model's weights. The two files are one checkpoint, so that its digest
+    covers both.
+    """
     beside = path.with_name(f"{path.name}.data")
     return beside if path.name.endswith(".onnx") and beside.is_file() else None
 
@@ -175,7 +177,7 @@ def _read_file(path: str, address: Path) -> LocalFile:
 
 
 def read_part(file: LocalFile, offset: int, most_bytes: int) -> bytes:
-    """Raises `InvalidArgument` when the file is shorter than it was."""
+    """Reads a part of a file. Raises `InvalidArgument` when the file is shorter than it was."""
     expected = min(most_bytes, file.size - offset)
     try:
         with file.address.open("rb") as opened:

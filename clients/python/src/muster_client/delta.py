@@ -1,4 +1,4 @@
-"""The difference between two files, in the format of a Muster server (its docs/delta-format.md). Needs the extra `delta`."""
+"""Encodes the difference between two files, in the format of a Muster server (its docs/delta-format.md). It needs the extra `delta`."""
 
 import json
 import struct
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAGIC = b"MUSTERD1"
 BLOCK_BYTES = 2**20
 MOST_BYTES = 256 * 2**20
-"""It is in memory while it is sent."""
+"""The largest delta in bytes, because it is in memory while it is sent."""
 MOST_OF_FILE = 0.75
 """A delta that is not much smaller than its file costs the server more than it saves."""
 MOST_CHANGES = 0.5
@@ -28,7 +28,7 @@ SAME, CHANGES, DIFFERENCES, BYTES, COMPRESSED = range(5)
 LEVEL = 1
 MAX_HEADER_BYTES = 100_000_000
 WORD_BYTES = {"BF16": 2, "F16": 2, "I16": 2, "U16": 2, **dict.fromkeys(("F32", "I32", "U32", "C64", "F64", "I64", "U64"), 4)}
-"""By type of element; all others are bytes. Numbers of 8 bytes count as two of 4."""
+"""The size of a word by type of element; 1 for all others. Numbers of 8 bytes count as two words of 4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Segment:
 
 
 def is_available() -> bool:
-    """Whether the packages of the extra `delta` are installed."""
+    """Returns whether the packages of the extra `delta` are installed."""
     try:
         import numpy as np  # noqa: F401
 
@@ -143,7 +143,7 @@ def _encode_alone(block: bytes) -> tuple[int, bytes]:
 
 
 def _encode_gaps(changed: "npt.NDArray[np.intp]") -> bytes:
-    """The number of words between two changed ones, seven bits a byte, the lowest first; a block has less than 2²¹."""
+    """Encodes the number of words between two changed ones, seven bits in each byte, the lowest first. A block has less than 2²¹ words."""
     import numpy as np
 
     gaps = np.diff(changed, prepend=-1) - 1
@@ -158,7 +158,7 @@ def _encode_gaps(changed: "npt.NDArray[np.intp]") -> bytes:
 
 
 def _split_planes(words: "Words") -> bytes:
-    """The lowest byte of each, then the next of each, and so on."""
+    """Returns the lowest byte of each word, then the next byte of each, and so on."""
     import numpy as np
 
     return np.ascontiguousarray(words).view(np.uint8).reshape(len(words), words.itemsize).T.tobytes()

@@ -1,6 +1,6 @@
-"""What the logic of the client requests from the outside, as values: the same generators run on blocking and on asynchronous connections.
+"""The client's requests to the outside as values. The same generators run on blocking and on asynchronous connections.
 
-A generator yields an effect and is sent its result. It never touches a socket, a file or the time itself, so each call is defined once, and
+A generator yields an effect and is sent its result. It never uses a socket, a file or the clock itself, so each call is defined once, and
 can be tested without any of them.
 """
 
@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 class Request:
     method: str
     path: str
-    """From the root of the server, with the query."""
+    """The path from the root of the server, with the query."""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
 
@@ -26,13 +26,13 @@ class Request:
 class Response:
     status: int
     headers: Mapping[str, str]
-    """Names in lower case."""
+    """Names are in lower case."""
     body: bytes = b""
     """Empty for a stream that was opened."""
 
 
 class Effect(Generic[Reply]):
-    """Something to be done, and what is sent back: a `Reply`."""
+    """An effect, whose result is a `Reply`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Exchange(Effect[Response]):
 
     request: Request
     answer_seconds: float = 0.0
-    """For an answer that takes its time, in place of the client's timeout where that is shorter."""
+    """Seconds for an answer that takes long. They replace the client's timeout if that is shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Open(Effect[Response]):
 
     request: Request
     idle_seconds: float
-    """Silence after which the connection counts as broken."""
+    """Seconds of silence after which the connection counts as broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Pause(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class Work(Effect[Reply]):
-    """Reads files: an asynchronous client does it beside its event loop."""
+    """Reads files. An asynchronous client does it beside its event loop."""
 
     call: Callable[[], Reply]
 
@@ -81,7 +81,7 @@ Steps = Generator[Effect[Any], Any, Result]
 """A call that returns a `Result`."""
 
 Items = Generator[Effect[Any] | Emit[Item], Any, None]
-"""A call that is iterated over."""
+"""A call that yields items."""
 
 
 def perform(effect: Effect[Reply]) -> Steps[Reply]:
@@ -97,7 +97,7 @@ class Done:
 
 
 def resumed(steps: Generator[Any, Any, Any], reply: Any = None, error: Exception | None = None) -> Any:
-    """Sends a call the result of its last effect (None at first). Returns the next one, an item, or `Done`."""
+    """Sends a call the result of its last effect (None at first). Returns the next effect, an item, or `Done`."""
     try:
         return steps.send(reply) if error is None else steps.throw(error)
     except StopIteration as end:

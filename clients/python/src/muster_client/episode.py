@@ -1,4 +1,4 @@
-"""One episode of an evaluation."""
+"""The episodes of an evaluation."""
 
 from dataclasses import dataclass
 
@@ -8,18 +8,18 @@ from muster_client.fields import Fields
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """Played to its end."""
+    """An episode that was played to its end."""
 
     reward: float
-    """The return: the sum of its rewards."""
+    """The return: the sum of the episode's rewards."""
     length: int
-    """Steps."""
+    """The number of steps."""
     metrics: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It counts with the score that the suite gives to failures."""
+    """A failed episode, which counts with the score that the suite gives to failures."""
 
     cause: str
     """`timeout`, `policy-crash`, …"""
@@ -28,7 +28,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Infrastructure gave out; it is never scored."""
+    """An episode that the infrastructure lost. It is never scored."""
 
     detail: str
 
@@ -43,13 +43,13 @@ class Episode:
     environment_seed: int
     policy_seed: int
     checkpoint: str
-    """Digest."""
+    """The checkpoint's digest."""
     outcome: Outcome
     seconds: float
     log: str | None
-    """Output of environment and policy, shortened."""
+    """The output of environment and policy, shortened."""
     withheld: bool
-    """Whether its text was left out: the caller may not use all of the checkpoints."""
+    """Whether the text was left out because the caller may not use all of the checkpoints."""
 
 
 def read_episode(fields: Fields) -> Episode:

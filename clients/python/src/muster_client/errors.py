@@ -4,72 +4,72 @@ from dataclasses import dataclass
 
 
 class MusterError(Exception):
-    """Anything that this package raises on purpose."""
+    """Any error that this package raises on purpose."""
 
 
 class InvalidArgument(MusterError, ValueError):
-    """The arguments cannot be made into a request. Nothing was sent."""
+    """Arguments that do not make a request. Nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldProblem:
-    """One field of a request that is wrong."""
+    """A wrong field of a request."""
 
     field: str
-    """Path in the request: `body.suite.reward.bounds`."""
+    """The path in the request: `body.suite.reward.bounds`."""
     detail: str
-    """What was wrong, in words."""
+    """The problem in words."""
     expected: str | None = None
     """The expected value, where the server states it separately."""
 
 
 class ServerAnswer(MusterError):
-    """The server refused, with a problem document (RFC 9457) where possible."""
+    """A refusal by the server, with a problem document (RFC 9457) if there is one."""
 
     def __init__(self, status: int, code: str, detail: str, errors: tuple[FieldProblem, ...] = ()) -> None:
         super().__init__(f"{detail} ({status} {code})")
         self.status = status
         self.code = code
-        """Stable, for programs: `suite.not-found`."""
+        """A stable code for programs: `suite.not-found`."""
         self.detail = detail
         self.errors = errors
-        """Each wrong field, where the server names them."""
+        """The wrong fields, if the server names them."""
 
 
 class BadRequest(ServerAnswer):
-    """The request cannot be carried out as it is."""
+    """A request that cannot be carried out as it is."""
 
     @property
     def path(self) -> str | None:
-        """The first wrong field; None when it is not about one field."""
+        """The first wrong field; None when the error is not about one field."""
         return self.errors[0].field if self.errors else None
 
     @property
     def expected(self) -> str:
-        """The expected value; where the server does not state it separately, what was wrong, in words."""
+        """The expected value; the problem in words if the server does not state the value separately."""
         if not self.errors:
             return self.detail
         return self.errors[0].expected or self.errors[0].detail
 
 
 class Unauthorized(ServerAnswer):
-    """The server does not know who is speaking: the token is missing, unknown, expired or revoked."""
+    """A token that is missing, unknown, expired or revoked."""
 
 
 class Forbidden(ServerAnswer):
-    """The token may not do this."""
+    """A request that the token does not allow."""
 
 
 class NotFound(ServerAnswer):
-    """There is no such resource."""
+    """A request for a resource that does not exist."""
 
 
 class Conflict(ServerAnswer):
-    """It contradicts an earlier request."""
+    """A request that contradicts an earlier one."""
 
 
 class QuotaExceeded(ServerAnswer):
-    """Too much at a time, or for one day."""
+    """Too many requests at a time, or in one day."""
 
     def __init__(
         self, status: int, code: str, detail: str, errors: tuple[FieldProblem, ...] = (), *, retry_after: float | None = None
@@ -80,11 +80,11 @@ class QuotaExceeded(ServerAnswer):
 
 
 class ServerError(MusterError):
-    """The server, or something between, answered what it should not have: a defect, or the address of something else."""
+    """An answer that Muster does not send: a defect, or the address of another program."""
 
 
 class ServerUnavailable(MusterError):
-    """The server cannot be reached, or cannot answer now, and went on so for longer than the client's patience."""
+    """A server that could not be reached, or could not answer, for longer than the client's patience."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -92,7 +92,7 @@ class ServerUnavailable(MusterError):
 
 
 class Timeout(MusterError, TimeoutError):
-    """The evaluation was not over in time. It continues: wait again with its id, or cancel it."""
+    """An evaluation that was not over in time. It continues: wait again with its id, or cancel it."""
 
     def __init__(self, evaluation_id: str, seconds: float) -> None:
         super().__init__(f"{evaluation_id} was not over within {seconds:g} s; it goes on, and can be waited for by its id")
@@ -100,7 +100,7 @@ class Timeout(MusterError, TimeoutError):
 
 
 class LeaseLost(MusterError):
-    """Groups were not acknowledged before their leases were over, and another may have them by now. A longer lease prevents it."""
+    """Groups that were not acknowledged before their leases expired, so that another trainer may have them. A longer lease prevents it."""
 
     def __init__(self, groups: list[str]) -> None:
         what = "the lease ended before the acknowledgement, and another trainer may have it; request a longer lease"
@@ -109,7 +109,7 @@ class LeaseLost(MusterError):
 
 
 class RolloutsFailed(MusterError):
-    """A stream has failed: none of its groups are left."""
+    """A stream that has failed, and has no groups left."""
 
     def __init__(self, stream: str, problem: str | None) -> None:
         super().__init__(f"{stream} has failed: {problem}")

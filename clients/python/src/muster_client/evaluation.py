@@ -1,4 +1,4 @@
-"""An evaluation or comparison, as the server knows it, and what happens to it."""
+"""Evaluations and comparisons in the server's form, and their events."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,26 +15,26 @@ OVER = frozenset({"finished", "cancelled", "failed"})
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """How an evaluation or comparison goes. What is not known yet is None."""
+    """The progress of an evaluation or comparison. Unknown figures are None."""
 
     kind: Kind
     episodes: int
-    """Counted in the result; of a comparison, of all checkpoints together."""
+    """Episodes that count in the result; in a comparison, those of all checkpoints together."""
     in_flight: int
     episodes_per_second: float
     seconds: float
     seconds_left: float | None
     mean: float | None
-    """Of an evaluation, like the two that follow."""
+    """An evaluation's estimate; None for comparisons, like the two that follow."""
     half_width: float | None
     target: float | None
-    """Half-width at which it is over."""
+    """The half-width that ends the evaluation."""
     raw: dict[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why there is no answer, or only a partial one."""
+    """The reason why there is no answer, or only a partial one."""
 
     code: str
     message: str
@@ -54,13 +54,13 @@ class PlayedCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The request, and its progress."""
+    """A request, its progress and its answer."""
 
     id: str
     kind: Kind
     state: State
     principal: str
-    """Who asked."""
+    """The principal that submitted it."""
     suite: str
     checkpoints: tuple[PlayedCheckpoint, ...]
     run: str | None
@@ -75,9 +75,9 @@ class Evaluation:
     """The latest figures; None before there are any."""
     failure: Failure | None
     withheld: bool
-    """Whether text was left out that a program inside can have written: the caller may not use all of the checkpoints."""
+    """Whether text of programs in sandboxes was left out because the caller may not use all of the checkpoints."""
     summary: Summary | ComparisonSummary | None
-    """The answer, perhaps a partial one. None before the end, and in lists."""
+    """The answer, which may be partial. None before the end, and in lists."""
     raw: dict[str, Any] = field(repr=False)
 
     @property
@@ -87,10 +87,10 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened."""
+    """An event of an evaluation."""
 
     sequence: int
-    """1, 2, … of its evaluation, without a gap."""
+    """1, 2, … in its evaluation, without a gap."""
     type: str
     """`state`, `progress` or `verdict`."""
     at: datetime
@@ -98,17 +98,17 @@ class Event:
 
     @property
     def running(self) -> Running | None:
-        """The figures of a `progress`."""
+        """The figures of a `progress` event; None for other events."""
         return read_running(Fields(self.data, "event.data")) if self.type == "progress" else None
 
     @property
     def is_last(self) -> bool:
-        """The last event."""
+        """Whether no event follows."""
         return self.type == "state" and self.data.get("state") in OVER
 
 
 class EvaluationEnded(MusterError):
-    """An evaluation or comparison is over without the requested answer."""
+    """An evaluation or comparison that is over without the requested answer."""
 
     def __init__(self, evaluation: Evaluation) -> None:
         super().__init__(_describe(evaluation))
@@ -116,21 +116,21 @@ class EvaluationEnded(MusterError):
 
     @property
     def code(self) -> str | None:
-        """Why, for programs: `evaluation.deadline`; None when a caller cancelled it."""
+        """The reason, for programs: `evaluation.deadline`; None when a caller cancelled it."""
         return self.evaluation.failure.code if self.evaluation.failure else None
 
     @property
     def summary(self) -> Summary | ComparisonSummary | None:
-        """What was known by then, labelled partial; None when nothing was."""
+        """The figures at its end, labelled partial; None when there are none."""
         return self.evaluation.summary
 
 
 class EvaluationFailed(EvaluationEnded):
-    """It could not be played to its end."""
+    """An evaluation that could not be played to its end."""
 
 
 class EvaluationCancelled(EvaluationEnded):
-    """A caller cancelled it, a newer version of its run replaced it, or its deadline came."""
+    """An evaluation that a caller cancelled, a newer version of its run replaced, or its deadline ended."""
 
 
 def _describe(evaluation: Evaluation) -> str:

@@ -1,4 +1,4 @@
-"""Reading what the server sends. A missing field, or one of another type, is reported with its path; unknown fields are ignored."""
+"""Reads the server's JSON. A missing or mistyped field is reported with its path; unknown fields are ignored."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 class Fields:
-    """An object of JSON, and where it stood."""
+    """A JSON object, and its path in the document."""
 
     def __init__(self, value: Any, path: str) -> None:
         if not isinstance(value, dict):
@@ -45,7 +45,7 @@ class Fields:
             raise _unexpected(self._at(name), "a time", text) from None
 
     def optional(self, name: str, read: Callable[[str], Value]) -> Value | None:
-        """`fields.optional("mean", fields.number)`: None where there is null, or nothing."""
+        """Returns None for null or a missing field: `fields.optional("mean", fields.number)`."""
         return None if self.raw.get(name) is None else read(name)
 
     def object(self, name: str) -> "Fields":
@@ -77,7 +77,7 @@ class Fields:
 
 
 def parsed(text: bytes | str, what: str) -> Fields:
-    """The object that is written there. Raises `ServerError` when there is none."""
+    """Parses a JSON object. Raises `ServerError` when the text is none."""
     try:
         value = json.loads(text)
     except ValueError as error:

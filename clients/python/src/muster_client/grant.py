@@ -1,4 +1,4 @@
-"""A grant: which principal lets which other use a checkpoint."""
+"""Grants, by which a principal lets another use a checkpoint."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,13 +8,13 @@ from muster_client.fields import Fields
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The right of a principal to use a checkpoint that another has brought."""
+    """The right of a principal to use a checkpoint that another principal has brought."""
 
     sha256: str
     principal: str
-    """Who may use it."""
+    """The principal that may use it."""
     granted_by: str
-    """Who allowed it."""
+    """The principal that allowed it."""
     at: datetime
 
 

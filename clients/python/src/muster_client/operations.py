@@ -73,7 +73,7 @@ def answered(settings: Settings, submission: Steps[Evaluation], timeout: float |
 
 
 def answer(settings: Settings, evaluation_id: str, timeout: float | None, watch: Watch) -> Steps[Summary | ComparisonSummary]:
-    """Waits for the end. Raises `EvaluationFailed` or `EvaluationCancelled` when that is no answer."""
+    """Waits for the end. Raises `EvaluationFailed` or `EvaluationCancelled` when that brings no answer."""
     deadline = Deadline(settings, timeout, lambda seconds: Timeout(evaluation_id, seconds))
     yield from for_each(events(settings, evaluation_id, 0, deadline), watch)
     return _get_summary((yield from get(settings, evaluation_id)))
@@ -95,7 +95,7 @@ def transcript(settings: Settings, evaluation_id: str, index: int, arm: int) -> 
 
 
 def cancel(settings: Settings, evaluation_id: str) -> Steps[Evaluation]:
-    """May be repeated: what is over stays as it is."""
+    """Cancels an evaluation. It may be repeated: one that is over stays as it is."""
     response = yield from call(settings, Request("DELETE", evaluation_path(evaluation_id)))
     return read_evaluation(parsed(response.body, "evaluation"))
 
@@ -118,7 +118,7 @@ def suite(settings: Settings, name: str) -> Steps[KnownSuite]:
 
 
 def grant(settings: Settings, sha256: str, principal: str) -> Steps[Grant]:
-    """May be repeated: granting the same again changes nothing."""
+    """Grants a right. It may be repeated, because granting it again changes nothing."""
     response = yield from call(settings, json_request("POST", _grants_path(sha256), {"principal": principal}))
     return read_grant(parsed(response.body, "grant"))
 
@@ -139,13 +139,13 @@ def pools(settings: Settings) -> Steps[list[Pool]]:
 
 
 def change_pool(settings: Settings, name: str, change: dict[str, Any]) -> Steps[Pool]:
-    """Not repeated, as another operator may have changed the pool in between."""
+    """Changes a pool. It is not repeated, because another operator may have changed the pool in between."""
     response = yield from call(settings, json_request("PATCH", f"/v1/pools/{quote(name, safe='')}", change), repeatable=False)
     return read_pool(parsed(response.body, "pool"))
 
 
 def events(settings: Settings, evaluation_id: str, after: int, deadline: Deadline) -> Items[Event]:
-    """All events after one, once each, until it is over, across broken connections and restarts of the server."""
+    """Yields all events after one, once each, until the end, across broken connections and restarts of the server."""
     patience = Patience(settings)
     last = after
     while True:
@@ -173,7 +173,7 @@ def events(settings: Settings, evaluation_id: str, after: int, deadline: Deadlin
 
 
 def episodes(settings: Settings, evaluation_id: str, first: int, arm: int) -> Items[Episode]:
-    """Settled episodes, by index. A broken stream continues where it broke."""
+    """Yields settled episodes by index. A broken stream continues where it broke."""
     patience = Patience(settings)
     next_index = first
     while True:

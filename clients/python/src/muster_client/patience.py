@@ -1,4 +1,4 @@
-"""How long to wait before trying again, and when to give up."""
+"""Decides how long to wait before another attempt, and when to give up."""
 
 import logging
 
@@ -9,7 +9,7 @@ LOGGER = logging.getLogger("muster_client")
 
 
 class Patience:
-    """The patience of one call: it starts with the first failure, and is restored by the next success."""
+    """The patience of one call. It starts with the first failure, and the next success restores it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -21,7 +21,7 @@ class Patience:
         self._since = None
 
     def pause_after(self, error: MusterError) -> float:
-        """Seconds to wait before the next try. Raises the error when no further try is due."""
+        """Returns the seconds to wait before the next attempt. Raises the error when no further attempt is due."""
         retry, now = self._settings.retry, self._settings.now()
         self._since = now if self._since is None else self._since
         left = self._since + retry.patience_seconds - now
@@ -36,7 +36,7 @@ class Patience:
         if pause > left:
             raise error
         if self._failures == 0:
-            # Without a message, a script that cannot reach its server seems to hang.
+            # Without a message, a script that cannot reach its server would seem to hang.
             LOGGER.warning("%s; trying again for %g s", error, left)
         self._failures += 1
         return pause

@@ -9,18 +9,18 @@ from muster_client.fields import Fields
 @dataclass(frozen=True, slots=True)
 class Pool:
     name: str
-    """Of the template from which its sandboxes are made."""
+    """The name of the template from which its sandboxes are made."""
     min: int
     max: int
     warm: int
-    """Idle sandboxes kept ready beyond those in use."""
+    """The number of idle sandboxes that are kept ready beyond those in use."""
     draining: bool
     phase: str
     """`unused`, `starting`, `open`, `draining` or `closing`."""
     idle: int
     leased: int
     waiting: int
-    """Places that wait for a sandbox."""
+    """The number of leases that wait for a sandbox."""
     raw: dict[str, Any] = field(repr=False)
 
 

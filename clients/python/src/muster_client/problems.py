@@ -1,4 +1,4 @@
-"""Answers that are no success, as errors."""
+"""Turns unsuccessful answers into errors."""
 
 import json
 import re
@@ -23,11 +23,11 @@ ANSWERS: dict[int, type[ServerAnswer]] = {401: Unauthorized, 403: Forbidden, 404
 PASSING = frozenset({502, 503, 504})
 MOST_SHOWN_CHARACTERS = 500
 DESCRIBED = re.compile(r'\berror_description="([^"]*)"')
-"""The server's message in a header, where it has no other."""
+"""The message of an answer that has no body is in a header."""
 
 
 def problem_in(response: Response) -> MusterError | None:
-    """None for a success."""
+    """Returns the error of an answer; None for a success."""
     status = response.status
     if 200 <= status < 300:
         return None
@@ -42,7 +42,7 @@ def problem_in(response: Response) -> MusterError | None:
 
 
 def retry_after(response: Response) -> float | None:
-    """In seconds. The other form that HTTP allows, a date, is not used by Muster, and is as good as none."""
+    """Returns the seconds of Retry-After. A date, which HTTP also allows, counts as no header, because Muster never sends one."""
     text = response.headers.get("retry-after", "")
     return float(text) if text.isascii() and text.isdigit() else None
 
@@ -53,7 +53,7 @@ def _read(response: Response) -> tuple[str, str, tuple[FieldProblem, ...]]:
     except ValueError:
         document = None
     if not isinstance(document, dict) or not isinstance(document.get("code"), str):
-        # A proxy, or the answer to HEAD, which has no body.
+        # A proxy's answer, or an answer to HEAD, which has no body.
         described = DESCRIBED.search(response.headers.get("www-authenticate", ""))
         if described and not response.body:
             return "http", described[1], ()

@@ -1,4 +1,4 @@
-"""Showing how an evaluation goes."""
+"""Shows the progress of an evaluation."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -11,13 +11,13 @@ from muster_client.errors import InvalidArgument
 from muster_client.evaluation import Event, Running
 
 Progress = Literal["auto", "bar", "off"] | Callable[[Running], None]
-"""`auto`: a bar in terminals and notebooks, nothing elsewhere. A function is given the figures as they come."""
+"""`auto` shows a bar in terminals and notebooks, and nothing elsewhere. A function gets the figures as they arrive."""
 
 Watch = Callable[[Event], None]
 
 
 def watching(progress: Progress, name: str) -> AbstractContextManager[Watch]:
-    """Receives events as they come."""
+    """Returns a context manager whose function takes events as they arrive."""
     if callable(progress):
         return nullcontext(_make_watch(progress))
     if progress not in ("auto", "bar", "off"):
@@ -28,7 +28,7 @@ def watching(progress: Progress, name: str) -> AbstractContextManager[Watch]:
 
 
 def line(running: Running) -> str:
-    """The figures beside the bar: `mean 241.9 ± 10 (to 5)`."""
+    """Formats the figures beside the bar: `mean 241.9 ± 10 (to 5)`."""
     if running.kind == "comparison":
         decided = [candidate.get("verdict") for candidate in running.raw.get("candidates", []) if candidate.get("verdict")]
         return f"{len(decided)} of {len(running.raw.get('candidates', []))} decided"

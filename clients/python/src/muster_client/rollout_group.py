@@ -1,4 +1,4 @@
-"""Groups of trajectories, as a training takes them."""
+"""Groups of trajectories in the form that a training takes."""
 
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
@@ -10,39 +10,39 @@ class RolloutOptions(TypedDict, total=False):
     """How a stream makes its groups."""
 
     group_size: int
-    """Trajectories of a group."""
+    """The number of trajectories of a group."""
     concurrency: int
-    """Trajectories at a time."""
+    """The number of trajectories that are played at a time."""
     max_staleness: int
-    """How many versions the policy may be ahead of the oldest one in a group."""
+    """The number of versions that the policy may be ahead of the oldest one in a group."""
     batch: int
-    """Groups that are used for one version of the policy."""
+    """The number of groups that are used for one version of the policy."""
     total: int
-    """Groups in all; no end when left out."""
+    """The number of groups of the stream; unlimited by default."""
     grow_to: int
-    """Trajectories of a group whose rewards differ."""
+    """The largest number of trajectories of a group whose rewards do not differ yet."""
     policy: str
-    """The name under which its versions are reported; the agent's model when left out."""
+    """The name under which the policy's versions are reported; by default the agent's model."""
     advantages: str
     """`grpo`, `dr-grpo`, `rloo` or `raw`."""
     ddof: int
-    """Of the standard deviation of grpo: 1 or 0."""
+    """The degrees of freedom that grpo's standard deviation subtracts: 1 or 0."""
     keep_filtered: bool
-    """Whether groups whose core rewards are all equal are delivered, too."""
+    """Whether groups whose core rewards are all equal are delivered as well."""
     mask_truncated: bool
-    """Whether trajectories that a limit has cut off have no part in their group."""
+    """Whether trajectories that a limit has cut off are left out of their group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Tokens exactly as the model saw and sampled them. The lists have one length."""
+    """Tokens exactly as the model received and sampled them. All lists have the same length."""
 
     ids: list[int]
     loss_mask: list[int]
     """1 for a token that the model sampled here."""
     logprobs: list[float] | None
     versions: list[int]
-    """Version of the policy; -1 where the mask is 0 or it is unknown."""
+    """The version of the policy; -1 where the mask is 0 or the version is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class RolloutTrajectory:
     reward: float | None
     """None when there is no verdict."""
     advantage: float | None
-    """None when it does not count in the group."""
+    """None when the trajectory does not count in the group."""
     status: str
     """`completed`, `truncated`, `failed` or `cancelled`."""
     segments: list[Segment]
@@ -62,33 +62,33 @@ class RolloutTrajectory:
 @dataclass(frozen=True, slots=True)
 class RolloutGroup:
     id: str
-    """The same whenever it comes again: a ledger goes by it."""
+    """The group's id, which stays the same when the group is delivered again."""
     lease: int
-    """The token with which it is acknowledged."""
+    """The token that acknowledges it."""
     task: str
     task_seed: int
     size: int
-    """Trajectories that have a part in its statistics."""
+    """The number of trajectories that count in its statistics."""
     mean: float | None
-    """Of their rewards."""
+    """The mean of their rewards."""
     staleness: int
-    """How many versions the policy is ahead of the group's oldest one."""
+    """The number of versions that the policy is ahead of the group's oldest one."""
     trajectories: list[RolloutTrajectory]
     raw: dict[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutStream:
-    """A stream of groups, as it is now."""
+    """The present state of a stream of groups."""
 
     id: str
     policy: str
     state: str
     """`running`, `completed`, `cancelled` or `failed`."""
     problem: str | None
-    """Why it failed; while it runs, what went wrong last."""
+    """The reason of the failure; while the stream runs, the latest problem."""
     groups: dict[str, int]
-    """By state: `begun`, `ready`, `acknowledged`, `filtered`, `stale`; and `trajectories`, which have ended."""
+    """The number of groups by state: `begun`, `ready`, `acknowledged`, `filtered`, `stale`; `trajectories` counts those that have ended."""
     raw: dict[str, Any] = field(repr=False)
 
 
@@ -138,7 +138,7 @@ def _read_trajectory(fields: Fields, advantage: float | None) -> RolloutTrajecto
 
 
 def _read_segment(fields: Fields) -> Segment:
-    """The lists may be long, so only their type is checked."""
+    """Reads a segment. Its lists may be long, so only their type is checked."""
     return Segment(
         fields.items("ids"),
         fields.items("lossMask"),

@@ -1,4 +1,4 @@
-"""Groups of trajectories for a training: the calls, and the entrances of both clients."""
+"""Takes groups of trajectories for a training: the calls, and the part of both clients that makes them."""
 
 import builtins
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -37,7 +37,7 @@ def _build_path(stream_id: str, part: str = "") -> str:
 
 
 def _start(settings: Settings, agent: CheckpointLike, suite: SuiteLike, options: RolloutOptions) -> Steps[RolloutStream]:
-    """Not repeated, as that would begin two streams."""
+    """Begins a stream. It is not repeated, because that would begin two."""
     assert_known({**options}, RolloutOptions)
     written = yield from perform(Work(lambda: suite_reference(suite)))
     reference = yield from brought_reference(settings, agent)
@@ -58,13 +58,13 @@ def _list(settings: Settings) -> Steps[list[RolloutStream]]:
 
 
 def _tell(settings: Settings, policy: str, version: int, endpoint: str | None) -> Steps[None]:
-    """May be repeated: telling the last version again changes nothing."""
+    """Reports a version. It may be repeated: reporting the last version again changes nothing."""
     path = f"/v1/policies/{quote(policy, safe='')}/versions"
     yield from call(settings, json_request("POST", path, {"version": version, "endpoint": endpoint}))
 
 
 def _acknowledge(settings: Settings, stream_id: str, groups: Sequence[RolloutGroup]) -> Steps[None]:
-    """May be repeated. Raises LeaseLost for what another may have by now."""
+    """Acknowledges groups. It may be repeated. Raises LeaseLost for groups that another trainer may have by now."""
     body = {"groups": [{"group": group.id, "lease": group.lease} for group in groups]}
     response = yield from call(settings, json_request("POST", _build_path(stream_id, "/ack"), body))
     items = parsed(response.body, "acknowledgements").objects("items")
@@ -80,7 +80,7 @@ def _deliver(
     lease: float,
     shape: Callable[[list[RolloutGroup]], Item],
 ) -> Items[Item]:
-    """So many groups at a time, in the shape of an item: acknowledged when the next item is asked for. The last ones may be fewer."""
+    """Yields items of `size` groups each; the last may have fewer. A group is acknowledged when the next item is requested."""
     batch: list[RolloutGroup] = []
     while True:
         query = urlencode(
@@ -156,31 +156,31 @@ class Rollouts:
             self.cancel(stream.id)
 
     def start(self, agent: CheckpointLike, suite: SuiteLike, **options: Unpack[RolloutOptions]) -> RolloutStream:
-        """Begins a stream that continues even if this process ends: `groups` takes its groups."""
+        """Begins a stream that continues even if this process ends. `groups` takes its groups."""
         return self._driver.run(_start(self._settings, agent, suite, options))
 
     def groups(self, stream_id: str, *, lease: float = DEFAULT_LEASE_SECONDS) -> Iterator[RolloutGroup]:
-        """Groups of a stream until it is over, including those that an earlier trainer has not acknowledged."""
+        """Yields the groups of a stream until it is over, including those that an earlier trainer has not acknowledged."""
         return self._driver.iterate(_groups(self._settings, stream_id, lease))
 
     def batches(self, stream_id: str, size: int, *, lease: float = DEFAULT_LEASE_SECONDS) -> Iterator[builtins.list[RolloutGroup]]:
-        """As `groups`, several at a time: a batch is acknowledged when the next one is requested."""
+        """Yields several groups at a time. A batch is acknowledged when the next one is requested."""
         return self._driver.iterate(_deliver_batches(self._settings, stream_id, size, lease))
 
     def get(self, stream_id: str) -> RolloutStream:
-        """A stream, as it is now."""
+        """Returns the present state of a stream."""
         return self._driver.run(_find(self._settings, "GET", stream_id))
 
     def list(self) -> builtins.list[RolloutStream]:
-        """Streams, latest first."""
+        """Returns the streams, the latest first."""
         return self._driver.run(_list(self._settings))
 
     def cancel(self, stream_id: str) -> RolloutStream:
-        """Ends a stream; what is over stays as it is."""
+        """Ends a stream. One that is over stays as it is."""
         return self._driver.run(_find(self._settings, "DELETE", stream_id))
 
     def report_version(self, policy: str, version: int, *, endpoint: str | None = None) -> None:
-        """Tells that a policy has a new version. @param endpoint: name of the server's that has it from now on."""
+        """Reports that a policy has a new version. @param endpoint: the name of the model server that has it from now on."""
         self._driver.run(_tell(self._settings, policy, version, endpoint))
 
 
@@ -218,29 +218,29 @@ class AsyncRollouts:
             await self.cancel(stream.id)
 
     async def start(self, agent: CheckpointLike, suite: SuiteLike, **options: Unpack[RolloutOptions]) -> RolloutStream:
-        """Begins a stream that continues even if this process ends: `groups` takes its groups."""
+        """Begins a stream that continues even if this process ends. `groups` takes its groups."""
         return await self._driver.run(_start(self._settings, agent, suite, options))
 
     def groups(self, stream_id: str, *, lease: float = DEFAULT_LEASE_SECONDS) -> AsyncIterator[RolloutGroup]:
-        """Groups of a stream until it is over, including those that an earlier trainer has not acknowledged."""
+        """Yields the groups of a stream until it is over, including those that an earlier trainer has not acknowledged."""
         return self._driver.iterate(_groups(self._settings, stream_id, lease))
 
     def batches(self, stream_id: str, size: int, *, lease: float = DEFAULT_LEASE_SECONDS) -> AsyncIterator[builtins.list[RolloutGroup]]:
-        """As `groups`, several at a time: a batch is acknowledged when the next one is requested."""
+        """Yields several groups at a time. A batch is acknowledged when the next one is requested."""
         return self._driver.iterate(_deliver_batches(self._settings, stream_id, size, lease))
 
     async def get(self, stream_id: str) -> RolloutStream:
-        """A stream, as it is now."""
+        """Returns the present state of a stream."""
         return await self._driver.run(_find(self._settings, "GET", stream_id))
 
     async def list(self) -> builtins.list[RolloutStream]:
-        """Streams, latest first."""
+        """Returns the streams, the latest first."""
         return await self._driver.run(_list(self._settings))
 
     async def cancel(self, stream_id: str) -> RolloutStream:
-        """Ends a stream; what is over stays as it is."""
+        """Ends a stream. One that is over stays as it is."""
         return await self._driver.run(_find(self._settings, "DELETE", stream_id))
 
     async def report_version(self, policy: str, version: int, *, endpoint: str | None = None) -> None:
-        """Tells that a policy has a new version. @param endpoint: name of the server's that has it from now on."""
+        """Reports that a policy has a new version. @param endpoint: the name of the model server that has it from now on."""
         await self._driver.run(_tell(self._settings, policy, version, endpoint))

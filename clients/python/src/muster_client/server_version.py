@@ -1,4 +1,4 @@
-"""Whether a server has the version that this client was written for."""
+"""Warns of a server whose version is not the one that this client was written for."""
 
 import logging
 
@@ -11,7 +11,7 @@ HEADER = "muster-version"
 
 
 def warn_of_other_version(settings: Settings, response: Response) -> None:
-    """Warns once of each version whose first two numbers are not the client's. What differs may still work."""
+    """Warns once of each version whose first two numbers are not the client's. The two may still work together."""
     found = response.headers.get(HEADER)
     if found is None or found in settings.versions or _parse_series(found) == _parse_series(VERSION):
         return

@@ -1,4 +1,4 @@
-"""How a client reaches its server, and how long it tries."""
+"""The settings of a client: how it reaches its server, and how long it tries."""
 
 import os
 import random
@@ -20,17 +20,19 @@ USER_AGENT = f"muster-client/{VERSION}"
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Trouble that passes is waited out: connections that break, 429 and 503 with their Retry-After, 502 and 504.
+    """Waits out temporary trouble: broken connections, 429 and 503 with their Retry-After, 502 and 504.
 
-    Only what can be repeated without harm is sent again: reads, uploads named by their content, cancellations, and submissions, which
-    carry an idempotency key.
+    Only requests that can be repeated without harm are sent again: reads, uploads named by their content, cancellations, and submissions,
+    which carry an idempotency key.
     """
 
     first_seconds: float = 0.25
-    """Longest pause after the first failure. It doubles with each further one, and each pause is random up to it."""
+    """The longest pause after the first failure. It doubles with each further failure, and each pause is random up to it."""
     longest_seconds: float = 15.0
     patience_seconds: float = 120.0
-    """Gives up when nothing has succeeded for this long, or when the server asks for a pause longer than the rest of it."""
+    """Seconds without a success after which the client gives up. It also gives up when the server asks for a longer pause than is left of
+    them.
+    """
 
     def __post_init__(self) -> None:
         for limit in fields(self):
@@ -40,21 +42,21 @@ class Retry:
 @dataclass(frozen=True, slots=True)
 class Settings:
     url: str
-    """Without a slash at the end."""
+    """The server's address, without a slash at the end."""
     token: str | None = field(repr=False)
     timeout: float
     retry: Retry
     now: Callable[[], float]
-    """Seconds, from any beginning, never backwards."""
+    """Returns the seconds of a monotonic clock."""
     draw: Callable[[], float]
-    """Uniform in [0, 1)."""
+    """Draws a number uniformly from [0, 1)."""
     sent: SentBefore = field(default_factory=SentBefore, repr=False, compare=False)
     versions: set[str] = field(default_factory=set, repr=False, compare=False)
-    """Other versions of servers that the client has warned of."""
+    """The differing server versions of which the client has warned."""
 
 
 def resolve_settings(url: str | None, token: str | None, timeout: float, retry: Retry | None, plain_http: bool) -> Settings:
-    """The arguments of both clients' constructors, with defaults filled in. Raises InvalidArgument."""
+    """Checks the arguments of both clients' constructors, and fills in defaults. Raises InvalidArgument."""
     address = _resolve_url(url)
     assert_seconds("timeout", timeout)
     if timeout <= 0:
@@ -66,7 +68,7 @@ def resolve_settings(url: str | None, token: str | None, timeout: float, retry: 
 
 
 def _resolve_url(url: str | None) -> str:
-    """The address given, or MUSTER_URL."""
+    """Returns the given address, or MUSTER_URL."""
     found = url or os.environ.get("MUSTER_URL")
     if not found:
         raise InvalidArgument("url: expected the address of a Muster server, such as http://127.0.0.1:7677; give it, or set MUSTER_URL")
@@ -81,7 +83,7 @@ def _resolve_url(url: str | None) -> str:
 
 
 def _resolve_token(token: str | None, url: str, plain_http: bool) -> str | None:
-    """The token given, or MUSTER_TOKEN, or none: servers on loopback may do without."""
+    """Returns the given token, or MUSTER_TOKEN, or None: servers on loopback may do without."""
     found = token or os.environ.get("MUSTER_TOKEN") or None
     if found is None:
         return None

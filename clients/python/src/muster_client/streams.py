@@ -1,17 +1,16 @@
 """Splits bytes into server-sent events and lines as they arrive.
 
-Lines end with line feeds and carriage returns alone. Python's own splitting also takes U+2028 for an end, which JSON strings may
-contain.
+Only line feeds and carriage returns end lines. Python's own splitting also ends a line at U+2028, which JSON strings may contain.
 """
 
 from muster_client.errors import ServerError
 
 MOST_BYTES_OF_LINE = 16 * 2**20
-"""Far more than an event or an episode has. A longer line is not Muster's, and must not fill the memory."""
+"""Far more than an event or an episode has. Muster sends no longer line, and it must not fill the memory."""
 
 
 class LineDecoder:
-    """Lines without their ends. Text after the last end is kept for later."""
+    """Yields lines without their ends. Text after the last end is kept for later."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -24,7 +23,7 @@ class LineDecoder:
 
 
 class EventDecoder:
-    """The data of server-sent events, which holds their names and ids, too. An event that a broken connection cuts off never appears."""
+    """Yields the data of server-sent events, which contains their names and ids. An event that a broken connection cuts off is dropped."""
 
     def __init__(self) -> None:
         self._lines = LineDecoder()

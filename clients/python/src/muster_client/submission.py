@@ -1,4 +1,4 @@
-"""Bodies and queries of requests, from what callers give."""
+"""Builds bodies and queries of requests from callers' arguments."""
 
 import json
 import uuid
@@ -17,52 +17,51 @@ class Options(TypedDict, total=False):
     """Options of any evaluation or comparison."""
 
     run: str | None
-    """The training run that the checkpoint belongs to."""
+    """The training run to which the checkpoint belongs."""
     version: int | None
     """The training step."""
     priority: int | None
-    """−100 to 100; higher ones come first among the caller's own."""
+    """−100 to 100. Higher priorities come first among the caller's own evaluations."""
     deadline: datetime | timedelta | None
-    """Latest time of its end, or the time until then: the figures so far are then kept, labelled partial. With an idempotency key of your
-    own,
-    give a time: a duration makes each repetition a different request.
+    """The latest time of its end, or the time until then. The figures so far are then kept, labelled partial. With an idempotency key of
+    your own, give a time: a duration makes each repetition a different request.
     """
     labels: Mapping[str, str] | None
     webhook: str | None
-    """URL that is called when it is over."""
+    """A URL that is called when the evaluation is over."""
     cache: bool
-    """False: every episode is played again."""
+    """False plays every episode again."""
     idempotency_key: str | None
-    """A repeated submission with the same key is the same evaluation. A new key each time when left out."""
+    """A repeated submission with the same key is the same evaluation. By default each submission has a new key."""
 
 
 class EvaluationOptions(Options, total=False):
     stop: Mapping[str, Any] | None
-    """In place of the suite's stopping rule: `{"rule": "certified", "halfWidth": 5}`, `{"rule": "fixed", "episodes": 200}`."""
+    """Replaces the suite's stopping rule: `{"rule": "certified", "halfWidth": 5}`, `{"rule": "fixed", "episodes": 200}`."""
 
 
 class ComparisonOptions(Options, total=False):
     confidence: float | None
-    """Probability that no verdict is wrong."""
+    """The probability that no verdict is wrong."""
     margin: float | None
-    """Mean differences up to it do not matter."""
+    """The largest difference of means that does not matter."""
     budget_episodes: int | None
-    """Most episodes of all checkpoints together."""
+    """The largest number of episodes of all checkpoints together."""
 
 
 class Filter(TypedDict, total=False):
-    """Which evaluations to list."""
+    """The filter of a list of evaluations."""
 
     run: str | None
     suite: str | None
     state: State | Sequence[State] | None
     label: tuple[str, str] | None
-    """Name and value."""
+    """A name and a value."""
     principal: str | None
     since: datetime | None
-    """Accepted at this time or later."""
+    """The earliest time of acceptance."""
     before: datetime | None
-    """Accepted before this time."""
+    """The time before which they were accepted."""
 
 
 def evaluation_request(
@@ -111,7 +110,7 @@ def list_request(filters: Filter, page_size: int, after: str | None) -> Request:
 
 
 def json_request(method: str, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Request:
-    """Members that are None are left out."""
+    """Builds a request. Members that are None are left out."""
     members = [f"{json.dumps(name)}: {_write_json(name, value)}" for name, value in body.items() if value is not None]
     return Request(method, path, {"content-type": "application/json", **(headers or {})}, f"{{{', '.join(members)}}}".encode())
 

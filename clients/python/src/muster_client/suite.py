@@ -1,4 +1,4 @@
-"""Suites: by the name that the server knows, written out, or in a file of this machine."""
+"""Suites: the name that the server knows, the content, or a file of this machine."""
 
 import json
 import os
@@ -21,9 +21,9 @@ class KnownSuite:
 
     name: str
     digest: str
-    """Digest of its present content, with its modules."""
+    """The digest of its present content, with its modules."""
     template: str
-    """Template of the sandboxes in which it is played."""
+    """The template of the sandboxes in which it is played."""
 
 
 def read_known_suite(fields: Fields) -> KnownSuite:
@@ -35,7 +35,7 @@ WEIGHTS_ENDINGS = (".safetensors", ".onnx", ".pt", ".ts", ".pth", ".keras", ".zi
 
 
 def suite_reference(given: SuiteLike) -> str | dict[str, Any]:
-    """As in requests. A suite is only read here: the server checks it, and names wrong fields."""
+    """Returns the suite in the form of requests. It is only read here: the server checks it, and names wrong fields."""
     if isinstance(given, Mapping):
         return dict(given)
     assert_is("suite", given, (str, os.PathLike), "the name of a suite, the path of a YAML or JSON file, or a mapping")

@@ -1,4 +1,4 @@
-"""The answers: of an evaluation, and of a comparison. Figures are in units of the return unless they say otherwise."""
+"""The answers of evaluations and comparisons. Figures are in units of the return unless stated otherwise."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -16,10 +16,10 @@ class Interval:
     low: float
     high: float
     confidence: float
-    """Nominal probability that it holds the true value."""
+    """The nominal probability that it contains the true value."""
     method: str
     guarantee: str
-    """What the confidence promises, in words."""
+    """The promise of the confidence, in words."""
 
     @property
     def half_width(self) -> float:
@@ -28,32 +28,32 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What an evaluation found."""
+    """The result of an evaluation."""
 
     suite: str
     suite_digest: str
     checkpoint: str
-    """Its digest, `sha256:…`."""
+    """The checkpoint's digest, `sha256:…`."""
     mean: float | None
-    """Estimate of the suite's mean; None when no episode has a score."""
+    """The estimate of the suite's mean; None when no episode has a score."""
     bias_reduced_mean: float | None
-    """The mean without the bias of stopping when the returns decide: the one to quote."""
+    """The mean, corrected for the bias of stopping when the returns decide: the one to quote."""
     interval: Interval | None
-    """For the mean."""
+    """The confidence interval of the mean."""
     variance: float | None
     standard_error: float | None
     target_half_width: float | None
     """The half-width of the stopping rule."""
     episodes: int
-    """Played and counted, in the order of their indices."""
+    """The number of episodes that count, in the order of their indices."""
     unresolved: int
-    """Episodes lost to infrastructure for good; they widen the interval."""
+    """The number of episodes that the infrastructure lost for good. They widen the interval."""
     success_rate: float | None
     """None unless the suite defines a success."""
     ended: str
-    """What ended it: `rule`, `episodes`, `seconds`, `cost`, `failures`, `interrupted` or `failed`."""
+    """The reason of the end: `rule`, `episodes`, `seconds`, `cost`, `failures`, `interrupted` or `failed`."""
     partial: bool
-    """It ended before its stopping rule was satisfied or its episodes were played."""
+    """Whether it ended before its stopping rule was satisfied or all its episodes were played."""
     warnings: tuple[str, ...]
     """Warnings about these figures."""
     raw: dict[str, Any] = field(repr=False)
@@ -61,63 +61,63 @@ class Summary:
 
     @property
     def official(self) -> dict[str, Any]:
-        """Decided by checkpoint, suite and stopping rule alone: always the same."""
+        """The part that checkpoint, suite and stopping rule alone decide, so that it is always the same."""
         official: dict[str, Any] = self.raw["official"]
         return official
 
     @property
     def satisfied(self) -> bool:
-        """Whether the stopping rule was satisfied: the interval is as narrow as it was to be, or every episode was played."""
+        """Whether the stopping rule was satisfied: the interval is as narrow as required, or every episode was played."""
         return not self.partial and self.official.get("endedBy") == "rule"
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """What a comparison found about one candidate. Differences are candidate minus baseline, on the same episodes."""
+    """The result of a comparison for one candidate. Differences are candidate minus baseline, on the same episodes."""
 
     checkpoint: str
-    """Its digest, `sha256:…`."""
+    """The candidate's digest, `sha256:…`."""
     verdict: Verdict
     pairs: int
-    """Episodes played by both."""
+    """The number of episodes that both have played."""
     decided_at: int | None
-    """Pairs at which the verdict was reached."""
+    """The number of pairs at which the verdict was reached."""
     mean: float | None
     baseline_mean: float | None
     difference: float | None
     bias_reduced_difference: float | None
-    """The difference without the bias of stopping when the verdict decides: the one to quote."""
+    """The difference, corrected for the bias of stopping when the verdict decides: the one to quote."""
     interval: Interval | None
-    """For the mean difference."""
+    """The confidence interval of the mean difference."""
     warnings: tuple[str, ...]
     raw: dict[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSummary:
-    """What a comparison found."""
+    """The result of a comparison."""
 
     suite: str
     suite_digest: str
     baseline: str
-    """Its digest, `sha256:…`."""
+    """The baseline's digest, `sha256:…`."""
     verdict: Verdict
-    """The best of any candidate."""
+    """The best verdict of any candidate."""
     candidates: tuple[CandidateResult, ...]
-    """In the order in which they were given."""
+    """The candidates in the order in which they were given."""
     episodes: int
-    """Of all checkpoints together."""
+    """The number of episodes of all checkpoints together."""
     margin: float
-    """Mean differences up to it do not matter."""
+    """The largest difference of means that does not matter."""
     ended: str
-    """What ended it: `verdicts`, `episodes`, `seconds`, `cost`, `failures`, `interrupted` or `failed`."""
+    """The reason of the end: `verdicts`, `episodes`, `seconds`, `cost`, `failures`, `interrupted` or `failed`."""
     partial: bool
     warnings: tuple[str, ...]
     raw: dict[str, Any] = field(repr=False)
 
     @property
     def official(self) -> dict[str, Any]:
-        """Decided by checkpoints, suite and terms alone: always the same."""
+        """The part that checkpoints, suite and terms alone decide, so that it is always the same."""
         official: dict[str, Any] = self.raw["official"]
         return official
 

@@ -1,4 +1,4 @@
-"""Sending checkpoints: only what the server does not have, piece by piece, from where it was broken off."""
+"""Uploads checkpoints: only the files that the server does not have, part by part, from where an upload was interrupted."""
 
 import os
 from collections.abc import Callable
@@ -15,19 +15,21 @@ from muster_client.sent_before import difference
 from muster_client.settings import Settings
 
 PART_BYTES = 16 * 2**20
-"""In memory while it is sent. Smaller parts would wait for more answers, larger ones repeat more when a connection breaks early."""
+"""The bytes of a part, which is in memory while it is sent. Smaller parts would wait for more answers; larger ones would repeat more after
+a broken connection.
+"""
 
 OFFSET = "upload-offset"
 """The header with the number of received bytes."""
 
 ELSEWHERE = frozenset({"upload.offset", "upload.stalled", "upload.superseded"})
-"""The server has another part of the upload than this client thinks: ask, and continue from there."""
+"""Codes of a server that has another part of the upload than the client assumes. The client asks, and continues from there."""
 
 
 def uploaded(settings: Settings, path: str | os.PathLike[str], base: str | os.PathLike[str] | None = None) -> Steps[str]:
-    """The digest of a file or directory, once the server has it.
+    """Uploads a file or directory. Returns its digest once the server has it.
 
-    @param base: a checkpoint that the server may have, as base of a delta.
+    @param base: a checkpoint that the server may have, as the base of a delta.
     """
     local = yield from perform(Work(lambda: local_checkpoint(path)))
     if base is not None:
@@ -58,9 +60,9 @@ def _bring_file(settings: Settings, file: LocalFile) -> Steps[None]:
 
 
 def _bring_as_delta(settings: Settings, file: LocalFile, query: dict[str, str]) -> Steps[bool]:
-    """Whether the server has it after receiving the difference from another one."""
+    """Sends the file as a difference. Returns whether the server has the file then."""
     bases = yield from perform(Work(lambda: settings.sent.like(file)))
-    # An upload that was begun is continued. A file that the server has is not sent.
+    # An upload that was begun is continued, and a file that the server has is not sent.
     if not bases or (yield from _ask_received(settings, file.sha256)) != 0:
         return False
     for base in bases:
@@ -76,7 +78,7 @@ def _send_delta(settings: Settings, file: LocalFile, query: dict[str, str], delt
     try:
         yield from _send(settings, file.sha256, {"kind": "delta", **query}, len(delta), lambda offset: delta[offset : offset + PART_BYTES])
     except (BadRequest, NotFound, Conflict):
-        # The base of the delta is gone, or the server takes no deltas: the whole file may be of use.
+        # The base of the delta is gone, or the server takes no deltas, but it may take the whole file.
         return False
     return True
 
@@ -104,7 +106,7 @@ def _send(settings: Settings, sha256: str, query: dict[str, str], size: int, rea
 
 
 def _ask_received(settings: Settings, sha256: str, kind: str = "file") -> Steps[int | None]:
-    """Bytes that the server has of an upload; None when it has all of it."""
+    """Returns the bytes of an upload that the server has; None when it has all of them."""
     response = yield from call(settings, Request("HEAD", f"/v1/checkpoints/{sha256}?{urlencode({'kind': kind})}"), also=frozenset({404}))
     return _read_offset(response, 0) if response.status == 404 else None
 
@@ -119,7 +121,7 @@ def _build_part_request(sha256: str, query: dict[str, str], begin: int, part: by
 
 
 def _next_offset(response: Response, sent: int, size: int) -> int | None:
-    """202 says that more is to come."""
+    """Returns where to continue; None at the end. Status 202 means that more must follow."""
     return _read_offset(response, sent) if response.status == 202 or sent < size else None
 
 
@@ -129,7 +131,7 @@ def _read_offset(response: Response, otherwise: int) -> int:
 
 
 def _convert_error(error: MusterError) -> MusterError:
-    """A failure that may be retried, as an error that patience recognises."""
+    """Turns a failure that may be retried into an error that Patience retries."""
     if isinstance(error, ServerAnswer) and not isinstance(error, QuotaExceeded) and error.code in ELSEWHERE:
         return ServerUnavailable(str(error))
     return error

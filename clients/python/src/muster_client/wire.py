@@ -1,4 +1,4 @@
-"""Requests and answers as httpx has them."""
+"""Converts requests and answers from and to httpx."""
 
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -14,14 +14,16 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Connecting(TypedDict, total=False):
-    """The options of httpx for connections."""
+    """Options of httpx for connections."""
 
     verify: ssl.SSLContext
     trust_env: bool
 
 
 def connecting_to(url: str) -> Connecting:
-    """An address of this machine without TLS needs neither a proxy nor certificates. Reading those takes the interpreter 20 ms."""
+    """Returns options for an address. Plain HTTP on this machine needs neither a proxy nor certificates, whose loading takes the
+    interpreter 20 ms.
+    """
     address = httpx.URL(url)
     if address.scheme != "http" or address.host not in LOOPBACK:
         return {}
@@ -39,9 +41,9 @@ def headers_to_send(request: Request) -> dict[str, str]:
 
 
 class Content:
-    """A body that is released once it was sent.
+    """A body that is released after it was sent.
 
-    Requests and answers of httpx refer to each other, so that their data stays until the garbage collector runs: for an upload, many parts.
+    Requests and answers of httpx refer to each other, so their data stays until the garbage collector runs: for an upload, many parts.
     """
 
     def __init__(self, body: bytes) -> None:
@@ -79,7 +81,7 @@ def headers_of(headers: httpx.Headers) -> Mapping[str, str]:
 
 
 def failure(error: httpx.HTTPError, url: str) -> MusterError:
-    """Connections that break may hold again; what httpx cannot make sense of will not make more sense the next time."""
+    """Turns an httpx error into the client's. A broken connection may work later; an answer that httpx cannot parse will not improve."""
     message = f"{url}: {type(error).__name__}: {error}".rstrip(": ")
     if isinstance(error, httpx.ConnectError):
         message += "; is a server listening there (muster serve)?"

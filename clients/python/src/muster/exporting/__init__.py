@@ -1,1 +1,1 @@
-"""Policies as portable files: layers as data, without the code that trained them."""
+"""Exports policies as portable files: layers as data, without the code that trained them."""

@@ -4,12 +4,12 @@ from muster_client.errors import MusterError
 
 
 class ExportError(MusterError, ValueError):
-    """The policy cannot be exported as it is. Nothing was played, and no file was written."""
+    """A policy that cannot be exported as it is. Nothing was played, and no file was written."""
 
 
 class MissingNormalisation(ExportError):
-    """The policy was trained on normalised observations, and their statistics were not given."""
+    """A policy that was trained on normalised observations whose statistics were not given."""
 
 
 class ParityError(ExportError):
-    """The exported policy does not act as the trainer's own policy does."""
+    """An exported policy that does not act as the trainer's own policy does."""

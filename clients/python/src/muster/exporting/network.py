@@ -1,4 +1,4 @@
-"""A policy's network as data: what happens to an observation until it is the policy's output."""
+"""A policy's network as data: all computations from an observation to the policy's output."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -46,7 +46,7 @@ class Activation:
 
 @dataclass(frozen=True)
 class Clip:
-    """Cuts off at both ends."""
+    """Clips values at both ends."""
 
     name: str
     low: float
@@ -55,7 +55,7 @@ class Clip:
 
 @dataclass(frozen=True, eq=False)
 class LayerNorm:
-    """Over the last dimension."""
+    """Normalises over the last dimension."""
 
     name: str
     weight: Array
@@ -94,7 +94,7 @@ Layer = Linear | Convolution | Activation | Clip | LayerNorm | Flatten | Permute
 
 @dataclass(frozen=True, eq=False)
 class Normalise:
-    """(x − mean) / √(variance + epsilon), cut off at ±clip: computed in float64, then rounded to float32."""
+    """Computes (x − mean) / √(variance + epsilon), clipped to ±clip, in float64, and rounds to float32."""
 
     mean: Array
     """The shape of the observation's part, or its last dimensions."""
@@ -105,7 +105,7 @@ class Normalise:
 
 @dataclass(frozen=True)
 class Arrange:
-    """Permutes the dimensions of an observation, without the batch, and then gives it another shape."""
+    """Permutes the dimensions of an observation, without the batch, and then reshapes it."""
 
     order: tuple[int, ...]
     shape: tuple[int, ...]
@@ -128,28 +128,28 @@ class Part:
     name: str
     """Its key; empty for the observation itself."""
     shape: tuple[int, ...]
-    """As the environment gives it; (n,) where it is encoded one-hot."""
+    """The environment's shape; (n,) for a part that is encoded one-hot."""
     steps: tuple[Step, ...]
     layers: tuple[Layer, ...]
 
     @property
     def size(self) -> int:
-        """How many numbers it is, flat."""
+        """The number of elements."""
         return int(np.prod(self.shape))
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
     parts: tuple[Part, ...]
-    """In the order in which `gymnasium.spaces.flatten` concatenates them."""
+    """The parts in the order in which `gymnasium.spaces.flatten` concatenates them."""
     layers: tuple[Layer, ...]
     """The layers after the concatenation of the parts' results."""
     action: dict[str, str]
     """The meaning of the outputs, as in docs/checkpoints.md."""
     bytes: bool
-    """Whether the observation is an image of uint8 that goes in as it is."""
+    """Whether the observation is an image of uint8 that is passed on unchanged."""
     log_std: Array | None = None
-    """[out]: of a normal distribution, for actions that are drawn."""
+    """[out]: log standard deviations of a normal distribution, for actions that are drawn."""
 
     @property
     def normalises(self) -> bool:

@@ -1,4 +1,6 @@
-"""A network as an ONNX model. Each value has the name of the layer that computes it: a test of parity names the first that differs."""
+"""Writes a network as an ONNX model. Each value is named after the layer that computes it, so a test of parity can name the first that
+differs.
+"""
 
 import json
 from typing import Any
@@ -25,7 +27,7 @@ from muster.exporting.network import (
     Step,
 )
 
-# The operations of ONNX Runtime 1.17 and later.
+# The operator set of ONNX Runtime 1.17 and later.
 OPSET = 20
 IR_VERSION = 9
 INPUT = "observation"
@@ -36,12 +38,12 @@ WITH_ALPHA = {"elu": "Elu", "leaky_relu": "LeakyRelu"}
 
 
 def build_onnx_model(network: Network) -> bytes:
-    """@raises ExportError when the library onnx is missing."""
+    """Returns the bytes of the model. @raises ExportError when the library onnx is missing."""
     return _Graph(import_onnx()).build(network)
 
 
 def import_onnx() -> Any:
-    """@raises ExportError when the library onnx is missing."""
+    """Imports the library. @raises ExportError when it is missing."""
     try:
         import onnx
     except ImportError as error:
@@ -50,7 +52,7 @@ def import_onnx() -> Any:
 
 
 def name_preprocessed(part: Part) -> str:
-    """The name of the value that a part's first layer takes."""
+    """Returns the name of the value that a part's first layer takes."""
     return f"{INPUT}.{part.name}.preprocessed" if part.name else PREPROCESSED
 
 

@@ -1,4 +1,4 @@
-"""Whether an exported policy acts as the trainer's own does, before anything is played."""
+"""Checks that an exported policy acts as the trainer's own policy, before any episode is played."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,11 @@ from muster.exporting.runner_policies import played_policy
 OBSERVATIONS = 1000
 """Number of observations on which the actions are compared."""
 TRACED = 16
-"""Observations for which the outputs of each layer are kept, to name the first layer that differs."""
+"""The number of observations for which the outputs of each layer are kept, to name the first layer that differs."""
 TOLERANCE = 1e-4
-"""Tolerance for an action, and for logits when another action is the greatest: a hundred times the rounding of float32."""
+"""The tolerance for an action, and for logits when another action is the greatest: a hundred times the rounding of float32."""
 LAYER_TOLERANCE = 1e-3
-"""Tolerance for a layer's outputs, relative to their largest."""
+"""The tolerance for a layer's outputs, relative to their largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,20 +28,21 @@ class Reference:
     """The trainer's policy at one moment."""
 
     observation_space: Any
-    """Of the environment."""
+    """The environment's observation space."""
     action_space: Any
     observations: Sequence[Any]
-    """As the environment gave them."""
+    """The environment's observations."""
     actions: Array
     """[n, …]: the trainer's best action for each."""
     logits: Array | None
-    """[n, out], where the action is the place of the greatest."""
+    """[n, out] for policies that choose the action with the greatest logit."""
     layers: dict[str, Array] = field(default_factory=dict)
     """Outputs of layers for the first observations, by the layers' names."""
 
 
 def assert_parity(path: Path, reference: Reference) -> None:
-    """@raises ParityError saying how many actions differ, and naming the first layer that differs where it is known.
+    """Checks the exported policy. @raises ParityError with the number of actions that differ, and the first layer that differs if it is
+    known.
 
     Raises ExportError when the exported policy does not fit the environment's spaces.
     """
@@ -59,7 +60,9 @@ def assert_parity(path: Path, reference: Reference) -> None:
 
 
 def _differing(played: Sequence[Array], reference: Reference) -> list[int]:
-    """Places of observations. Compared all at once: the training waits while this thread computes in Python."""
+    """Returns the positions of observations with another action. It compares all at once, because the training waits while this thread
+    computes in Python.
+    """
     expected, logits = reference.actions, reference.logits
     if any(action.shape != expected.shape[1:] for action in played):
         return list(range(len(played)))
@@ -73,7 +76,7 @@ def _differing(played: Sequence[Array], reference: Reference) -> list[int]:
 
 
 def _is_tie(logits: Array, played: Array, expected: Array, space: Any) -> bool:
-    """Whether the trainer's own logits of the two actions differ by no more than rounding does."""
+    """Returns whether the trainer's own logits of the two actions differ by rounding only."""
     sizes = [int(space.n)] if hasattr(space, "n") else [int(size) for size in space.nvec.reshape(-1)]
     begin, scale = 0, 1 + float(np.abs(logits).max())
     for size, one, other in zip(sizes, played, expected, strict=True):
@@ -84,7 +87,7 @@ def _is_tie(logits: Array, played: Array, expected: Array, space: Any) -> bool:
 
 
 def first_differing_layer(path: Path, reference: Reference) -> str | None:
-    """The first layer of the exported file, in the order in which it is computed, whose outputs are not the trainer's."""
+    """Returns the first layer of the exported file, in the order of computation, whose outputs are not the trainer's."""
     values = _iterate_onnx_values if path.suffix == ".onnx" else _iterate_mlp_values
     for name, value in values(path, reference):
         known = reference.layers.get(name)
@@ -135,7 +138,7 @@ def _iterate_mlp_values(path: Path, reference: Reference) -> Iterator[tuple[str,
 
 
 def _after(layer: str) -> str:
-    """The name of the module before one in an `nn.Sequential`."""
+    """Returns the name of the preceding module in an `nn.Sequential`."""
     before, _, place = layer.rpartition(".")
     following = str(int(place) + 1) if place.isdecimal() else place
     return f"{before}.{following}" if before else following

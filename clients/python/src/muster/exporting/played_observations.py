@@ -1,4 +1,4 @@
-"""Observations on which an exported policy is compared."""
+"""Collects observations on which an exported policy is compared."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ SEED = 0
 
 
 def played_observations(environment: Any) -> list[Any]:
-    """1,000 observations of a gymnasium.Env, whose actions are drawn at random."""
+    """Returns 1,000 observations of a gymnasium.Env, which it plays with random actions."""
     environment.action_space.seed(SEED)
     seen: list[Any] = []
     while len(seen) < OBSERVATIONS:

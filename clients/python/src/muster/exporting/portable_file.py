@@ -8,29 +8,29 @@ from muster.exporting.network import Activation, Array, Flatten, Linear, Network
 from muster.exporting.onnx_graph import build_onnx_model, import_onnx
 
 UNFINISHED = ".unfinished"
-"""How the names of files end that are not whole."""
+"""The suffix of files that are not complete yet."""
 MLP_FORMAT = "muster-mlp/1"
 
 
 def suffix_of(network: Network) -> str:
-    """`.safetensors` for what the format muster-mlp/1 describes, `.onnx` for everything else."""
+    """Returns `.safetensors` for networks that the format muster-mlp/1 can describe, else `.onnx`."""
     return ".onnx" if _as_mlp(network) is None else ".safetensors"
 
 
 def assert_writable(network: Network) -> None:
-    """@raises ExportError when the library is missing that writes its file."""
+    """Checks that the library that writes the file is installed. @raises ExportError when it is missing."""
     if suffix_of(network) == ".onnx":
         import_onnx()
 
 
 def portable_bytes(network: Network, suffix: str) -> bytes:
-    """@param suffix: `.onnx`, or `.safetensors` where `suffix_of` says so."""
+    """Returns the content of the file. @param suffix: `.onnx`, or `.safetensors` if `suffix_of` returns that."""
     mlp = _as_mlp(network)
     return build_onnx_model(network) if mlp is None or suffix == ".onnx" else _encode_safetensors(network, *mlp)
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """The file appears under its name when it is whole and on the disk."""
+    """Writes a file that appears under its name when it is complete and on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}{UNFINISHED}")
     try:
@@ -44,7 +44,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def _as_mlp(network: Network) -> tuple[list[Linear], str] | None:
-    """The linear layers and the activation between them; None when the network is something else."""
+    """Returns the linear layers and the activation between them; None for any other network."""
     if len(network.parts) != 1 or network.parts[0].steps or network.normalises:
         return None
     layers = [layer for layer in (*network.parts[0].layers, *network.layers) if not isinstance(layer, Flatten)]

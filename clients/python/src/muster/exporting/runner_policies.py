@@ -1,4 +1,4 @@
-"""The runner's own readers of checkpoints: what is held against the trainer's policy is exactly what will be played."""
+"""Uses the runner's own readers of checkpoints, so that the policy that is compared with the trainer's is the one that will be played."""
 
 import importlib
 import sys
@@ -11,7 +11,7 @@ PACKAGE = "muster_runner"
 
 
 def played_policy(path: Path, observation_space: Any, action_space: Any) -> Any:
-    """The policy that sandboxes make of a checkpoint: `act(observation)` gives its best action.
+    """Returns the policy that sandboxes load from a checkpoint. Its `act(observation)` returns the best action.
 
     Raises ExportError when the checkpoint does not fit the spaces, naming both.
     """
@@ -24,7 +24,7 @@ def played_policy(path: Path, observation_space: Any, action_space: Any) -> Any:
 
 
 def runner_module(name: str) -> Any:
-    """A module of the runner's. Raises ExportError when it is not there, or what it needs is not."""
+    """Imports a module of the runner. Raises ExportError when it, or a package that it needs, is missing."""
     try:
         return importlib.import_module(f"{PACKAGE}.{name}")
     except ModuleNotFoundError as error:
@@ -35,7 +35,7 @@ def runner_module(name: str) -> Any:
 
 
 def _find_directory() -> Path:
-    """The runner's directory: beside the server in an installed package, at the top of a clone."""
+    """Returns the runner's directory: beside the server in an installed package, at the top of a clone."""
     here = Path(__file__).resolve()
     for parent in here.parents:
         for place in ("runner", "program/runner"):

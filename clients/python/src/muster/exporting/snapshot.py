@@ -1,4 +1,4 @@
-"""A policy at one moment: the weights as data, and the actions of the trainer's own policy on some observations."""
+"""A policy at one moment: its weights as data, and the actions of the trainer's own policy on some observations."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from muster.exporting.portable_file import portable_bytes, suffix_of, write_whol
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Holds no reference to the model: another thread may write it while the training goes on."""
+    """A copy without references to the model. Another thread may write it while the training continues."""
 
     network: Network
     reference: Reference

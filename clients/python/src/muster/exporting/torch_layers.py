@@ -1,4 +1,4 @@
-"""The layers of a PyTorch module, as data."""
+"""Reads the layers of a PyTorch module as data."""
 
 from collections.abc import Callable
 from functools import cache
@@ -14,14 +14,13 @@ HOW = (
 
 
 class UnknownLayer(ExportError):
-    """A module of which the layers are not known as data."""
+    """A module whose computation is unknown, so that it cannot be exported."""
 
 
 def layers_of(module: Any, name: str) -> tuple[Layer, ...]:
-    """What a module computes in evaluation mode, in order. Weights are copied: the training may go on.
+    """Returns the layers that a module computes in evaluation mode, in order. Weights are copied, because the training may continue.
 
-    @param name: of the module in its policy, as `named_modules` has it; layers are named after it.
-    Raises UnknownLayer naming the module.
+    @param name: the module's name in its policy, as in `named_modules`; layers are named after it. Raises UnknownLayer naming the module.
     """
     from torch import nn
 
@@ -37,7 +36,7 @@ def layers_of(module: Any, name: str) -> tuple[Layer, ...]:
 
 @cache
 def permute_module() -> Any:
-    """The class of a module that permutes dimensions, without the batch: `permute_module()((2, 0, 1))`. PyTorch has none."""
+    """Returns the class of a module that permutes dimensions, without the batch: `permute_module()((2, 0, 1))`. PyTorch has none."""
     from torch import nn
 
     class PermuteModule(nn.Module):  # type: ignore[misc]
@@ -73,7 +72,7 @@ def _list_readers(nn: Any) -> dict[type, Callable[[Any, str], Layer]]:
 
 
 def _copy_array(tensor: Any) -> Array:
-    """A copy in float32, which policies are computed in."""
+    """Returns a copy in float32, the dtype of exported policies."""
     copied: Array = tensor.detach().cpu().float().numpy().copy()
     return copied
 

@@ -1,4 +1,4 @@
-"""A policy that is a PyTorch module, at one moment."""
+"""Takes a snapshot of a policy that is a PyTorch module."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from muster.exporting.snapshot import Snapshot
 from muster.exporting.torch_layers import layers_of
 
 Squash = Literal["clip", "tanh", "none"]
-"""How the mean of a continuous action comes into the action space's bounds."""
+"""The function that brings the mean of a continuous action into the action space's bounds."""
 
 
 def torch_snapshot(
@@ -63,7 +63,7 @@ def torch_snapshot(
 
 
 def action_of(space: Any, squash: Squash) -> dict[str, str]:
-    """The meaning of the outputs. Raises ExportError for a space that cannot be exported."""
+    """Returns the meaning of the outputs. Raises ExportError for a space that cannot be exported."""
     from gymnasium import spaces
 
     if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)):
@@ -74,7 +74,7 @@ def action_of(space: Any, squash: Squash) -> dict[str, str]:
 
 
 def preprocess(rows: Array, steps: Sequence[Step]) -> Array:
-    """The module's input for observations [n, …], in float32."""
+    """Returns the module's input for observations [n, …], in float32."""
     values = rows
     for step in steps:
         match step:
@@ -105,7 +105,7 @@ def _compute_outputs(module: Any, rows: Array) -> Array:
 
 
 def best_actions(outputs: Array, space: Any, squash: Squash) -> tuple[Array, Array | None]:
-    """The best actions [n, …], and the logits where they decide."""
+    """Returns the best actions [n, …], and the logits if these decide."""
     from gymnasium import spaces
 
     if isinstance(space, spaces.Discrete):

@@ -28,7 +28,9 @@ from muster_client import SuiteLike
 logger = logging.getLogger("muster")
 
 OnRegress = Callable[[Score, Score], None]
-"""Called in the training's thread with the score of a checkpoint whose interval is below that of the best one, and the best one's."""
+"""A function that is called in the training's thread when the interval of a checkpoint lies below that of the best one. It gets both
+scores.
+"""
 
 
 class MusterCallback(BaseCallback):
@@ -77,7 +79,7 @@ class MusterCallback(BaseCallback):
         self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the model, and as before any training."""
+        """Returns the state before any training, without the model."""
         kept = ("verbose", "_every", "_on_regress", "_vec_normalize", "evaluator")
         return {name: self.__dict__[name] for name in kept}
 
@@ -88,13 +90,13 @@ class MusterCallback(BaseCallback):
 
     @property
     def best(self) -> Score | None:
-        """The score of the first checkpoint, until the interval of another is above its interval."""
+        """The score of the best checkpoint. Another one replaces it when its interval lies above this one's."""
         return self.evaluator.best
 
     def _forget(self) -> None:
         self._seen: SeenObservations | None = None
         self._window = 0
-        # Steps between both need no work.
+        # Steps between these two need no work.
         self._quiet_from = self._quiet_until = 0
         self._is_interrupted = False
         self._former_handler: Any = None
@@ -123,17 +125,17 @@ class MusterCallback(BaseCallback):
         return not self._is_interrupted
 
     def _look(self, step: int) -> None:
-        """Called around a checkpoint, and at the beginning."""
+        """Looks for work. Called around a checkpoint, and at the beginning."""
         if self._seen is None:
             return
         self._seen.look(self.locals["new_obs"])
-        # The last policy is taken at the end, after its last update.
+        # The last policy is taken at the end, after the last update.
         if step >= self._quiet_until + self._window and step < self.model._total_timesteps:
             self._take()
             self._quiet_until = self._get_next_step() - self._window
 
     def _get_next_step(self) -> int:
-        """The step of the next checkpoint."""
+        """Returns the step of the next checkpoint."""
         following: int = (self.num_timesteps // self._every + 1) * self._every
         return following
 
@@ -149,7 +151,7 @@ class MusterCallback(BaseCallback):
         self.evaluator.checkpoint(self.num_timesteps, self._take_snapshot, final=final)
 
     def _warn_if_not_writable(self) -> None:
-        """At the beginning: the first checkpoint may be hours away."""
+        """Warns at the beginning, because the first checkpoint may be hours away."""
         try:
             path, _ = self._read_path()
             assert_writable(read_network(self.model.policy, path))
@@ -157,7 +159,7 @@ class MusterCallback(BaseCallback):
             logger.warning("the policy of this training cannot be exported, and no checkpoint of it evaluated: %s", error)
 
     def _read_path(self) -> tuple[ObservationPath, Any]:
-        """@returns the way of observations to the policy, and the VecNormalize on it, or None."""
+        """Reads how observations reach the policy. @returns that path, and the VecNormalize on it or None."""
         model = self.model
         normaliser = find_normaliser(model, self._vec_normalize)
         space = get_environment_space(self.training_env)
@@ -172,7 +174,7 @@ class MusterCallback(BaseCallback):
         return take_snapshot(self.model, path, observations, normaliser)
 
     def _await_interrupts(self) -> None:
-        """Ctrl-C ends the training at its next step, as an ordinary end. Only where Python's own handler is installed."""
+        """Makes Ctrl-C end the training at its next step, as an ordinary end. Does nothing unless Python's own handler is installed."""
         in_main = threading.current_thread() is threading.main_thread()
         if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._former_handler = signal.signal(signal.SIGINT, self._on_interrupt)
@@ -191,7 +193,7 @@ class MusterCallback(BaseCallback):
 
 
 def _is_within_learning(frame: FrameType | None, model: Any) -> bool:
-    """Whether the training still runs. After an error has ended it, the interrupt would have no effect."""
+    """Returns whether the training still runs. After an error has ended it, the interrupt would have no effect."""
     while frame is not None:
         if frame.f_code.co_name == "learn" and frame.f_locals.get("self") is model:
             return True

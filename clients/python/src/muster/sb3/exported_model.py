@@ -1,4 +1,4 @@
-"""A Stable-Baselines3 model as one portable file."""
+"""Exports a Stable-Baselines3 model as one portable file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -72,7 +72,7 @@ def _resolve_environment(given: Environment | None, model: Any) -> Any:
 
 
 def _make_environment_like(model: Any) -> Any:
-    """A new environment as the model's is, which is left alone."""
+    """Makes a new environment like the model's, which is not used."""
     import gymnasium
 
     remedy = 'give environment="CartPole-v1", a gymnasium.Env or a function that makes one, wrapped as in the suite'
@@ -91,7 +91,7 @@ def _make_environment_like(model: Any) -> Any:
 
 
 def _play_batch(environment: Any, model: Any, path: ObservationPath, normaliser: Any | None) -> Any:
-    """A batch of observations: every other action is drawn, so that they are many kinds of them."""
+    """Plays a batch of observations. Every second action is drawn, for variety."""
     environment.action_space.seed(SEED)
     observation, _ = environment.reset(seed=SEED)
     seen = [observation]
@@ -109,7 +109,7 @@ def _play_batch(environment: Any, model: Any, path: ObservationPath, normaliser:
 
 
 def stack_batch(observations: list[Any]) -> Any:
-    """Single observations with a dimension in front of them."""
+    """Stacks single observations along a new first dimension."""
     if isinstance(observations[0], dict):
         return {name: np.stack([observation[name] for observation in observations]) for name in observations[0]}
     return np.stack([np.asarray(observation) for observation in observations])

@@ -1,4 +1,4 @@
-"""Observations of a training that runs, as its environment gave them."""
+"""Collects observations of a running training before their normalisation."""
 
 from collections import deque
 from typing import Any
@@ -12,7 +12,7 @@ from muster.sb3.observations import ObservationPath
 
 
 def get_environment_space(vectors: VecEnv) -> Any:
-    """The space that the suite's environment must have: the innermost one's, stacked if the training stacks."""
+    """Returns the space that the suite's environment must have: the innermost one's, stacked if the training stacks."""
     space: Any = vectors.unwrapped.observation_space
     for wrapper in _list_wrappers(vectors):
         if isinstance(wrapper, VecFrameStack):
@@ -25,16 +25,18 @@ class SeenObservations:
 
     def __init__(self, vectors: VecEnv) -> None:
         self.steps = -(-OBSERVATIONS // vectors.num_envs)
-        """Steps of all environments together in which this many observations are collected."""
+        """The number of steps of all environments together in which this many observations are collected."""
         self._normalise = next((wrapper for wrapper in _list_wrappers(vectors) if isinstance(wrapper, VecNormalize)), None)
         self._batches: deque[Any] = deque(maxlen=self.steps)
 
     def look(self, observations: Any) -> None:
-        """@param observations: the policy's next input; replaced by the observations before VecNormalize."""
+        """Keeps a step's observations. @param observations: the policy's next input, which stands in for the observations before
+        VecNormalize.
+        """
         self._batches.append(observations if self._normalise is None else self._normalise.get_original_obs())
 
     def get_batch(self, path: ObservationPath) -> Any | None:
-        """As the environment gives them, [n, …]; None before the first one."""
+        """Returns the observations as the environment gives them, [n, …]; None before the first."""
         if not self._batches:
             return None
         if isinstance(self._batches[0], dict):
@@ -45,7 +47,7 @@ class SeenObservations:
 
 
 def _list_wrappers(vectors: Any) -> list[Any]:
-    """Outermost first."""
+    """Lists the wrappers, the outermost first."""
     found = []
     while isinstance(vectors, VecEnvWrapper):
         found.append(vectors)

@@ -1,4 +1,4 @@
-"""The statistics of VecNormalize that a model was trained with: found, or missed by name."""
+"""Finds the statistics of VecNormalize that a model was trained with, or reports that they are missing."""
 
 import pickle
 from pathlib import Path
@@ -12,7 +12,7 @@ from muster.exporting.runner_policies import runner_module
 from muster.sb3.observations import Statistics
 
 NONE = "none"
-"""Replaces the statistics: the policy is evaluated without them."""
+"""In place of statistics: the policy is evaluated without them."""
 
 
 def find_normaliser(model: Any, given: Any, saved_at: Path | None = None) -> Any | None:
@@ -39,7 +39,7 @@ def find_normaliser(model: Any, given: Any, saved_at: Path | None = None) -> Any
 
 
 def read_statistics(normaliser: Any | None) -> Statistics:
-    """Copied: the training may go on."""
+    """Copies the statistics, because the training may continue."""
     if normaliser is None or not normaliser.norm_obs:
         return {}
     found = normaliser.obs_rms if isinstance(normaliser.obs_rms, dict) else {"": normaliser.obs_rms}
@@ -57,7 +57,7 @@ def _load_normaliser(given: Any) -> Any:
         with path.open("rb") as file:
             loaded = pickle.load(file)
     except Exception as error:
-        # Unpickling may raise anything.
+        # Unpickling may raise any exception.
         raise ExportError(f"vec_normalize: {path} cannot be read ({error}); expected what VecNormalize.save wrote") from error
     if not isinstance(loaded, VecNormalize):
         raise ExportError(f"vec_normalize: {path} holds a {type(loaded).__name__}; expected what VecNormalize.save wrote")
@@ -65,7 +65,7 @@ def _load_normaliser(given: Any) -> Any:
 
 
 def _find_sign_of_normalisation(model: Any, saved_at: Path | None) -> str | None:
-    """A sign that a model was trained on normalised observations; None without one."""
+    """Returns a sign that a model was trained on normalised observations; None without one."""
     sign: str | None = runner_module("policies.sb3_zip").sign_of_normalisation(model)
     if sign is not None:
         return sign

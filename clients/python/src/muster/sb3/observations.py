@@ -1,4 +1,4 @@
-"""What happens to an observation between the environment and a Stable-Baselines3 policy."""
+"""The conversions of an observation between the environment and a Stable-Baselines3 policy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from muster.exporting.errors import ExportError
 from muster.exporting.network import Arrange, Array, Divide, Normalise, Part, Step
 
 Statistics = Mapping[str, Normalise]
-"""By the key of a dictionary of observations; under the empty name for an observation that is no dictionary."""
+"""Statistics by the key of a dictionary of observations; under the empty name for any other observation."""
 
 
 @dataclass(frozen=True, eq=False)
 class ObservationPath:
     environment_space: Any
-    """Of the played environment."""
+    """The space of the played environment."""
     policy_space: Any
-    """Of the policy."""
+    """The space of the policy."""
     statistics: Statistics
-    """Statistics of VecNormalize, for the parts that it normalises."""
+    """The statistics of VecNormalize, for the parts that it normalises."""
     divides_images: bool
     """Whether the policy divides the bytes of images by 255."""
 
@@ -29,7 +29,7 @@ class ObservationPath:
             raise _create_misfit_error("observation", self.environment_space, self.policy_space)
 
     def parts(self) -> dict[str, Part]:
-        """In the environment's order, without layers. Raises ExportError for spaces that do not fit, naming both."""
+        """The parts in the environment's order, without layers. Raises ExportError for spaces that do not fit, naming both."""
         policy = self._name_parts(self.policy_space)
         return {name: self._read_part(name, space, policy[name]) for name, space in self._name_parts(self.environment_space).items()}
 
@@ -40,11 +40,11 @@ class ObservationPath:
         return space.dtype == np.uint8 and len(space.shape or ()) >= 3 and not self.statistics
 
     def arrange(self, observations: Any) -> Any:
-        """A batch as the environment gives it, as the policy's space has it; not normalised."""
+        """Converts a batch from the environment's form to that of the policy's space, without normalising it."""
         return self._map_parts(observations, _arrange)
 
     def restore(self, observations: Any) -> Any:
-        """The reverse: a batch as the policy's space has it, as the environment gives it."""
+        """Converts a batch from the form of the policy's space to the environment's."""
         return self._map_parts(observations, _restore)
 
     def _map_parts(self, observations: Any, change: Any) -> Any:

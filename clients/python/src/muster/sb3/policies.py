@@ -1,4 +1,4 @@
-"""The networks of Stable-Baselines3's own policies: PPO, A2C, DQN, SAC, TD3, with MlpPolicy, CnnPolicy and MultiInputPolicy."""
+"""Reads the networks of Stable-Baselines3's own policies: PPO, A2C, DQN, SAC, TD3, with MlpPolicy, CnnPolicy and MultiInputPolicy."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,7 @@ KNOWN = "PPO, A2C, DQN, SAC and TD3 with MlpPolicy, CnnPolicy and MultiInputPoli
 
 
 def read_network(policy: Any, path: ObservationPath) -> Network:
-    """The computation of a policy's best action, as data. Weights are copied.
+    """Returns the computation of a policy's best action as data. Weights are copied.
 
     Raises ExportError naming the unknown class or layer, and how it can be exported.
     """
@@ -41,7 +41,7 @@ def read_network(policy: Any, path: ObservationPath) -> Network:
 
 
 def find_logits_module(policy: Any) -> str | None:
-    """The module whose outputs decide between discrete actions; None where actions are continuous."""
+    """Returns the name of the module whose outputs decide between discrete actions; None for continuous actions."""
     from gymnasium import spaces
 
     if isinstance(policy.action_space, spaces.Box):
@@ -50,7 +50,7 @@ def find_logits_module(policy: Any) -> str | None:
 
 
 def get_extractor_name(policy: Any) -> str:
-    """Of the module that reads the actor's observations."""
+    """Returns the name of the module that reads the actor's observations."""
     if hasattr(policy, "q_net"):
         return "q_net.features_extractor"
     if hasattr(policy, "actor"):
@@ -75,7 +75,7 @@ def _read_actor_critic(policy: Any, path: ObservationPath) -> Network:
 
 
 def _get_log_std(policy: Any) -> Array | None:
-    """Of a normal distribution that does not depend on the state."""
+    """Returns the log standard deviations of a normal distribution that does not depend on the state."""
     log_std = getattr(policy, "log_std", None)
     if log_std is None or policy.use_sde:
         return None
@@ -87,7 +87,7 @@ def _read_deterministic(policy: Any, path: ObservationPath) -> Network:
     layers = layers_of(policy.actor.mu, "actor.mu")
     if not (isinstance(layers[-1], Activation) and layers[-1].kind == "tanh"):
         raise ExportError(f"actor.mu ends with {type(layers[-1]).__name__}; expected Tanh, as TD3 has it. {HOW}")
-    # The squash of the action is this tanh.
+    # The squash of the action is the tanh that ends the layers.
     return _make_network(policy, path, "actor.features_extractor", layers[:-1], {"kind": "continuous", "squash": "tanh"})
 
 
@@ -126,7 +126,7 @@ def _name_class(thing: Any) -> str:
 
 
 def split_rows(observations: Any, indices: Any) -> list[Any]:
-    """Single observations of a batch, as an environment gives them."""
+    """Splits a batch into single observations, as an environment gives them."""
     if isinstance(observations, dict):
         return [{name: batch[index] for name, batch in observations.items()} for index in indices]
     rows = np.asarray(observations)

@@ -1,4 +1,4 @@
-"""A policy of Stable-Baselines3 at one moment."""
+"""Takes a snapshot of a policy of Stable-Baselines3."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

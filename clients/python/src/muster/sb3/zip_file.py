@@ -1,4 +1,4 @@
-"""The zip of Stable-Baselines3's `model.save`."""
+"""Loads the zip of Stable-Baselines3's `model.save`."""
 
 from pathlib import Path
 from typing import Any

@@ -21,7 +21,7 @@ DIRECTORY = "muster-runs"
 
 
 def opened(targets: list[str]) -> Sinks:
-    """Raises ValueError saying which cannot be opened, and why."""
+    """Opens the sinks. Raises ValueError naming the one that cannot be opened, and the reason."""
     sinks = []
     for target in targets:
         name, _, directory = target.partition(":")
@@ -42,7 +42,7 @@ def main(targets: list[str]) -> int:
     # Ctrl-C is for Muster, which ends the input then.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(level=logging.WARNING, format="muster: %(message)s")
-    # Output of libraries must not be mistaken for an answer.
+    # Output of libraries must not be taken for an answer.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:

@@ -1,4 +1,4 @@
-"""Figures as metrics of a run of Aim."""
+"""Logs figures as metrics of a run of Aim."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ class AimRun:
 
     def keep(self, step: int, path: Path) -> None:
         if self._run.artifacts_uri is None:
-            # The user's own location for artifacts is kept; without one, artifacts go to Aim's repository.
+            # The user's own location for artifacts takes precedence. Without one, artifacts go to Aim's repository.
             self._run.set_artifacts_uri(f"file://{Path(self._run.repo.path).absolute()}/{PREFIX.rstrip('/')}")
         self._run.log_artifact(str(path), name=f"{PREFIX}{step}/{path.name}", block=True)
 

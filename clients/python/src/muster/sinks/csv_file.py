@@ -1,4 +1,4 @@
-"""Figures as lines of a CSV file."""
+"""Logs figures as lines of a CSV file."""
 
 import csv
 import os

@@ -1,4 +1,4 @@
-"""Figures as metrics of an MLflow run."""
+"""Logs figures as metrics of an MLflow run."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ class MlflowRun:
         import mlflow
 
         active = mlflow.active_run()
-        # The active run belongs to a thread, and figures come from another thread.
+        # MLflow's active run belongs to a thread, and figures come from another thread.
         self._client: Any = mlflow.MlflowClient()
         self._is_own = active is None
         self._run_id: str = self._begin_run() if active is None else active.info.run_id

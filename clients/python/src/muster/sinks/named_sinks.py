@@ -1,4 +1,4 @@
-"""Sinks by the names that `log=` takes."""
+"""Opens sinks by the names that `log=` takes."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -11,12 +11,12 @@ logger = logging.getLogger("muster")
 
 SinkName = Literal["tensorboard", "wandb", "mlflow", "aim", "csv"]
 Log = SinkName | Sink | Sequence[SinkName | Sink] | None
-"""One name or several, or sinks of your own."""
+"""One name or several, or sinks of the caller's own."""
 
 
 def assert_log(log: Log) -> None:
-    """@raises InvalidArgument naming what is neither a sink nor the name of one."""
-    # The command logs by these modules without the libraries that the client needs.
+    """Checks names and sinks. @raises InvalidArgument naming what is neither a sink nor the name of one."""
+    # `muster eval` and `muster watch` use this module without the libraries that the client needs.
     from muster_client.errors import InvalidArgument
 
     for one in _list_sinks(log):
@@ -25,7 +25,10 @@ def assert_log(log: Log) -> None:
 
 
 def open_sinks(log: Log, directory: Path) -> "Sinks":
-    """@param directory: that event files, CSV files and offline runs are written to. What cannot be opened is warned of, and left out."""
+    """Opens sinks. Warns of those that cannot be opened, and leaves them out.
+
+    @param directory: the directory of event files, CSV files and offline runs.
+    """
     opened: list[Sink] = []
     for one in _list_sinks(log):
         if isinstance(one, Sink):
@@ -36,13 +39,13 @@ def open_sinks(log: Log, directory: Path) -> "Sinks":
         except ImportError as error:
             logger.warning("nothing is logged to %s: %s is missing; pip install %s", one, error.name or error, one)
         except Exception as error:
-            # A service's library may raise any exception; the training goes on.
+            # A service's library may raise any exception. The training continues.
             logger.warning("nothing is logged to %s, which cannot be opened: %s", one, error)
     return Sinks(opened)
 
 
 class Sinks:
-    """Several sinks as one. A failing one is reported once, and the training goes on."""
+    """Several sinks as one. A failing one is reported once, and the training continues."""
 
     def __init__(self, sinks: Sequence[Sink]) -> None:
         self._sinks = list(sinks)
@@ -77,8 +80,10 @@ def _list_sinks(log: Log) -> "Sequence[SinkName | Sink]":
 
 
 def named_sink(name: SinkName, directory: Path) -> Sink:
-    """@param directory: of event files, CSV files and offline runs. @raises ImportError, and the errors of the service's library."""
-    # Each library is imported only where it is used.
+    """Opens a sink. @param directory: of event files, CSV files and offline runs. @raises ImportError, and the errors of the service's
+    library.
+    """
+    # A library is imported only when its sink is used.
     match name:
         case "tensorboard":
             from muster.sinks.tensorboard_events import TensorBoardEvents

@@ -1,4 +1,4 @@
-"""Figures as scalars of TensorBoard."""
+"""Logs figures as scalars of TensorBoard."""
 
 import time
 from collections.abc import Mapping

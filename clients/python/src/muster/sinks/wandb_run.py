@@ -1,4 +1,4 @@
-"""Figures in a run of Weights & Biases."""
+"""Logs figures in a run of Weights & Biases."""
 
 import logging
 import os
@@ -42,11 +42,11 @@ class WandbRun:
 
 
 def _begin_run(wandb: Any, directory: Path) -> Any:
-    """Offline where there is no login: W&B must not ask a training program for one."""
+    """Begins a run; offline if there is no login, because W&B would prompt a training program for one."""
     directory.mkdir(parents=True, exist_ok=True)
     mode = os.environ.get("WANDB_MODE")
     if mode is None and not wandb.login(prompt=False):
         mode = "offline"
         logger.warning("wandb has no login: figures are kept offline in %s; send them with `wandb login`, then `wandb sync`", directory)
-    # wandb's own process, which writes there, may work in another directory.
+    # wandb's own process writes to this directory, and may have another working directory.
     return wandb.init(project=os.environ.get("WANDB_PROJECT", "muster"), dir=str(directory.absolute()), mode=mode)

@@ -1,1 +1,1 @@
-"""Evaluations beside training: the base of the callbacks of all training libraries."""
+"""Evaluates beside training. The callbacks of all training libraries use this."""

@@ -22,7 +22,7 @@ logger = logging.getLogger("muster")
 
 JOIN_SECONDS = 0.1
 GONE_SECONDS = 60.0
-"""How long the end of a training waits for a server that cannot be reached."""
+"""Seconds for which the end of a training waits for a server that cannot be reached."""
 
 
 class TrainingEvaluator:
@@ -85,12 +85,12 @@ class TrainingEvaluator:
 
     @property
     def best(self) -> Score | None:
-        """The score of the first checkpoint, until the interval of another is above its interval."""
+        """The score of the best checkpoint. Another one replaces it when its interval lies above this one's."""
         return None if self._work is None else self._work.best
 
     @property
     def directory(self) -> Path | None:
-        """Of the run; None before it is chosen."""
+        """The directory of the run; None before it is chosen."""
         return self._settings.directory if self._work is None else self._work.directory
 
     @property
@@ -128,7 +128,9 @@ class TrainingEvaluator:
         return True
 
     def take_regression(self) -> tuple[Score, Score] | None:
-        """The latest checkpoint whose interval is below the best one's, and the best: once each. The training may go back to it."""
+        """Returns the latest checkpoint whose interval lies below the best one's, and the best; each regression once. The training may
+        return to it.
+        """
         regression, self._regression = self._regression, None
         return regression
 
@@ -151,7 +153,7 @@ class TrainingEvaluator:
         return best
 
     def close(self) -> None:
-        """Ends the thread and what was opened. What was accepted stays in the directory."""
+        """Ends the thread, and closes what was opened. Accepted checkpoints stay in the directory."""
         if self._thread is None or self._pid != os.getpid():
             return
         self._closing.set()
@@ -166,7 +168,7 @@ class TrainingEvaluator:
         return not self._queue and not self._is_busy
 
     def _forget(self) -> None:
-        """As before anything was opened."""
+        """Resets the state to that before anything was opened."""
         self._pid = os.getpid()
         self._thread = None
         self._work = None
@@ -240,7 +242,7 @@ class TrainingEvaluator:
             self._reached = True
 
     def _wait(self, is_over: Callable[[], bool], timeout: float | None = None) -> None:
-        """Until it is over, the time is up, or the server has been unreachable for long."""
+        """Waits until `is_over` returns true, the time is over, or the server has been unreachable for too long."""
         begin = time.monotonic()
         while self._thread is not None and self._thread.is_alive() and not is_over():
             self._thread.join(JOIN_SECONDS)

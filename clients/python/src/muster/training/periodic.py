@@ -16,7 +16,7 @@ from muster_client import SuiteLike
 logger = logging.getLogger("muster")
 
 Export = Callable[[], Written]
-"""Takes the policy as it is now."""
+"""Takes a snapshot of the policy."""
 
 
 class EvaluatorOptions(TypedDict, total=False):
@@ -33,7 +33,7 @@ class EvaluatorOptions(TypedDict, total=False):
 
 
 class PeriodicEvaluator:
-    """Can be copied and pickled, as its TrainingEvaluator can. A copy starts from the beginning."""
+    """Counts the steps of a training for a TrainingEvaluator. It can be copied and pickled; a copy starts from the beginning."""
 
     def __init__(self, suite: SuiteLike, every: int, **options: Unpack[EvaluatorOptions]) -> None:
         """@param every: steps between two checkpoints. Raises InvalidArgument."""
@@ -55,7 +55,9 @@ class PeriodicEvaluator:
         self.evaluator.start()
 
     def step(self, step: int, export: Export) -> bool:
-        """Call it after each step, or after several. Returns False once the target is certified: the training may end."""
+        """Counts steps. Call it after each step, or after several. Returns False once the target is certified, so that the training may
+        end.
+        """
         if step // self._every > self._taken_at // self._every:
             self._taken_at = step
             if self.evaluator.checkpoint(step, export):

@@ -1,4 +1,4 @@
-"""The record of a run's checkpoints on the disk: an accepted checkpoint survives a `kill -9` of the trainer."""
+"""Records a run's checkpoints on the disk: an accepted checkpoint survives a `kill -9` of the trainer."""
 
 import fcntl
 import json
@@ -17,17 +17,17 @@ FILE = "checkpoints.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A checkpoint whose file is whole on the disk, and that waits for its evaluation."""
+    """A checkpoint whose file is complete on the disk, and that waits for its evaluation."""
 
     step: int
     file: str
-    """Its name in the run's directory of checkpoints."""
+    """The file's name in the run's directory of checkpoints."""
     key: str
-    """Idempotency key: submitted again, it is the same evaluation."""
+    """The idempotency key. A repeated submission with it is the same evaluation."""
 
 
 class Record:
-    """Lines of JSON, only ever appended. A line that is not whole was written by a process that was killed, and is left out."""
+    """Appends lines of JSON. Reading skips an incomplete line, which a killed process has left."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE
@@ -37,18 +37,18 @@ class Record:
         self._add({"accepted": accepted.key, "step": accepted.step, "file": accepted.file})
 
     def conclude(self, key: str, score: Score | None, reason: str | None = None) -> None:
-        """@param reason: why there is no score."""
+        """Records the end of an evaluation. @param reason: the reason when there is no score."""
         self._add({"concluded": key, "score": None if score is None else score.as_json(), "reason": reason})
 
     def waiting(self) -> list[Accepted]:
-        """Checkpoints that are accepted and not concluded, the oldest first."""
+        """Returns the accepted checkpoints that have no conclusion, the oldest first."""
         lines = list(self._read_lines())
         over = {line["concluded"] for line in lines if "concluded" in line}
         found = {line["accepted"]: line for line in lines if "accepted" in line}
         return [Accepted(line["step"], line["file"], key) for key, line in found.items() if key not in over]
 
     def scores(self) -> list[Score]:
-        """In the order in which they became known."""
+        """Returns the scores in the order of their conclusions."""
         return [Score(**line["score"]) for line in self._read_lines() if line.get("score") is not None]
 
     def _add(self, line: dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ class Record:
             size = file.seek(0, os.SEEK_END)
             if size > 0:
                 file.seek(size - 1)
-                # A line that a killed process left unfinished stays a line of its own.
+                # An unfinished line of a killed process must not be continued by this one.
                 text = text if file.read(1) == b"\n" else "\n" + text
             file.write(text.encode())
             file.flush()
@@ -77,7 +77,7 @@ class Record:
 
 @contextmanager
 def alone(directory: Path) -> Iterator[None]:
-    """@raises InvalidArgument while another process, or another evaluator of this one, writes in the directory."""
+    """Locks the directory. @raises InvalidArgument while another process, or another evaluator of this one, writes in it."""
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("w") as file:
         try:

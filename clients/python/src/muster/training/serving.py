@@ -1,4 +1,4 @@
-"""The evaluating server: a named one, or one of the trainer's own."""
+"""Provides the evaluating server: one that the user names, or the trainer's own."""
 
 import logging
 import os
@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-# httpx imports it for the first connection: then in the thread beside the training, which has to wait for the interpreter meanwhile.
+# httpx would import it for the first connection, in the thread beside the training, and the training would wait for the interpreter.
 import httpcore  # noqa: F401
 
 from muster.embedded import EmbeddedServer, own_suite, start
@@ -16,14 +16,16 @@ from muster_client import Client, Retry, SuiteLike
 logger = logging.getLogger("muster")
 
 PATIENCE_SECONDS = 5.0
-"""How long one request waits for a server. The evaluator then tries again, and can be closed in between."""
+"""Seconds for which one request waits for a server. The evaluator then tries again, and can be closed in between."""
 POOL_MAX = "MUSTER_POOL__MAX"
 NICENESS = 10
-"""Niceness of the trainer's own server and its sandboxes: when one of them and the training want one processor, it gets a tenth as much."""
+"""The niceness of the trainer's own server and its sandboxes. If one of them and the training want the same processor, it gets a tenth of
+the training's share.
+"""
 
 
 class Connection:
-    """Opened when it is first needed, in the thread that needs it."""
+    """A connection that is opened when it is first needed, in the thread that needs it."""
 
     def __init__(self, server: str | None, token: str | None, directory: Path) -> None:
         self._server = server or os.environ.get("MUSTER_URL") or None
@@ -41,17 +43,17 @@ class Connection:
 
     @property
     def address(self) -> str | None:
-        """For a server that stays when the training has ended."""
+        """The address of a server that outlives the training; None for the trainer's own."""
         return None if self._server is None else self._server.rstrip("/")
 
     def suite(self, suite: SuiteLike) -> SuiteLike:
-        """As the server accepts it: the trainer's own reads modules beside the suite's file."""
+        """Returns the suite in the form that the server accepts. The trainer's own server reads modules beside the suite's file."""
         return suite if self._server else own_suite(suite)
 
     def client(self) -> Client:
-        """Call it for each use. @raises MusterError when there is no server and none can be started."""
+        """Returns a client. Call it for each use. @raises MusterError when there is no server and none can be started."""
         if self._own is not None and not self._own.is_running:
-            # It has crashed. The next one continues from the stored state.
+            # The server has crashed. The next one continues from the stored state.
             self._open.close()
             self._client = self._own = None
         if self._client is None:
@@ -66,7 +68,7 @@ class Connection:
         return self._client
 
     def _lower_priority(self) -> None:
-        """The trainer's own server, once it listens, and the sandboxes that it has started since."""
+        """Lowers the priority of the trainer's own server, once it listens, and of the sandboxes that it has started since."""
         if self._own is None or not self._is_lowered:
             return
         try:
@@ -77,7 +79,9 @@ class Connection:
 
 
 def _leave_one_processor(client: Client) -> None:
-    """Leaves a processor to the training: otherwise its own server has a sandbox for each. Not where the user sets the number."""
+    """Leaves a processor to the training, unless the user sets the number of sandboxes: otherwise its own server has a sandbox for each
+    processor.
+    """
     if POOL_MAX in os.environ:
         return
     for pool in client.pools():

@@ -15,7 +15,7 @@ from muster_client.settings import DEFAULT_TIMEOUT_SECONDS, resolve_settings
 from muster_client.suite import suite_reference
 
 Busy = Literal["skip", "queue", "wait"]
-"""What to do with a checkpoint while an earlier one is evaluated: skip it, queue it, or let the training wait."""
+"""The treatment of a checkpoint while an earlier one is evaluated: skip it, queue it, or let the training wait."""
 
 RUNS = Path("muster-runs")
 RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
@@ -25,7 +25,7 @@ RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
 class Settings:
     suite: SuiteLike
     directory: Path | None
-    """None: a new one each time, in RUNS."""
+    """None stands for a new directory in RUNS."""
     run: str | None
     server: str | None
     token: str | None
@@ -42,7 +42,7 @@ class Settings:
         if self.stop is not None:
             assert_is("stop", self.stop, Mapping, 'a mapping such as {"rule": "fixed", "episodes": 200}')
         assert_log(self.log)
-        # Found later, a wrong path would cost a training its results. Other ranks may be on machines without the file.
+        # A wrong path that is found later would cost a training its results. Other ranks may be on machines without the file.
         if is_first_rank():
             suite_reference(self.suite)
         if self.server or os.environ.get("MUSTER_URL"):
@@ -50,13 +50,13 @@ class Settings:
 
 
 def assert_steps(every: object) -> None:
-    """Raises InvalidArgument for what is no number of steps between two checkpoints."""
+    """Raises InvalidArgument unless the value is a number of steps between two checkpoints."""
     if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
         raise InvalidArgument(f"every: expected a whole number of steps, 1 or more, got {every!r}")
 
 
 def is_first_rank() -> bool:
-    """Whether this process is the one of a distributed training that evaluates: rank 0, or the only one."""
+    """Returns whether this process of a distributed training evaluates: rank 0, or the only process."""
     # A library that is not imported is not in use.
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
@@ -66,7 +66,7 @@ def is_first_rank() -> bool:
 
 
 def new_directory(runs: Path) -> Path:
-    """The next number that is free."""
+    """Makes a directory with the next free number."""
     runs.mkdir(parents=True, exist_ok=True)
     number = 1 + max((int(path.name) for path in runs.iterdir() if path.name.isdecimal()), default=0)
     while True:

@@ -1,4 +1,4 @@
-"""Which checkpoint is the best so far: by intervals, and not by luck."""
+"""Decides which checkpoint is the best so far, by intervals and not by luck."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -13,13 +13,13 @@ class Score:
     """A checkpoint's certified result, in units of the return."""
 
     step: int
-    """Step of the training when the checkpoint was taken."""
+    """The training step at which the checkpoint was taken."""
     file: str
     """The exported policy's path."""
     evaluation: str
-    """Its id on the server."""
+    """The evaluation's id on the server."""
     mean: float
-    """Less the bias that it has because the returns decided when to stop."""
+    """The mean, corrected for the bias that results from stopping when the returns decide."""
     low: float
     high: float
     episodes: int
@@ -33,7 +33,7 @@ class Score:
 
 
 def score_of(summary: Summary, step: int, file: str, evaluation: str) -> Score | None:
-    """None where no episode has a score."""
+    """Returns the score of a summary; None when no episode has a score."""
     mean = summary.mean if summary.bias_reduced_mean is None else summary.bias_reduced_mean
     if mean is None or summary.interval is None:
         return None
@@ -41,7 +41,7 @@ def score_of(summary: Summary, step: int, file: str, evaluation: str) -> Score |
 
 
 def standing(score: Score, best: Score | None) -> Standing:
-    """`better` or `worse` only where the two intervals have nothing in common."""
+    """Returns `better` or `worse` only if the two intervals do not overlap."""
     if best is None:
         return "first"
     if score.low > best.high:

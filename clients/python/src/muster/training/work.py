@@ -1,4 +1,4 @@
-"""The work of the thread beside the training: checkpoints are written, evaluated and recorded, one after the other."""
+"""The work of the thread beside the training: it writes, evaluates and records checkpoints one after the other."""
 
 import hashlib
 import json
@@ -24,20 +24,20 @@ logger = logging.getLogger("muster")
 
 FIRST_LOOK_SECONDS = 0.25
 LONGEST_LOOK_SECONDS = 2.0
-"""Pause between two queries about an evaluation: each takes the trainer some milliseconds."""
+"""Longest pause between two queries about an evaluation. Each query takes some milliseconds of the trainer's time."""
 RETRY_SECONDS = 5.0
-"""Between two attempts to reach a server that is gone."""
+"""Pause between two attempts to reach a server that is gone."""
 
 
 class Written(Protocol):
-    """A policy at one moment, ready to be written by another thread."""
+    """A policy at one moment, which another thread can write."""
 
     @property
     def suffix(self) -> str:
-        """Suffix of its file: `.safetensors`, `.onnx`, …"""
+        """The suffix of its file: `.safetensors`, `.onnx`, …"""
 
     def write(self, path: Path) -> None:
-        """@raises MusterError when the policy cannot be written, or does not act as the trainer's does."""
+        """Writes the file. @raises MusterError when the policy cannot be written, or does not act as the trainer's does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +47,14 @@ class Taken:
 
 
 class Abandoned(Exception):
-    """The evaluator is closed; what was accepted stays so."""
+    """The evaluator was closed. Accepted checkpoints stay accepted."""
 
 
 class Work:
     """Has a server evaluate checkpoints; logs and records the results. All failures are warnings."""
 
     def __init__(self, suite: SuiteLike, run: str, directory: Path, sinks: Sinks, stop: Any, closing: Event, address: str | None) -> None:
-        """@param address: of a server that stays, and shows evaluations on its page."""
+        """@param address: the address of a server that outlives the training, and shows evaluations on its page."""
         self._suite, self._run, self._stop = suite, run, stop
         self._checkpoints = directory / "checkpoints"
         self.directory = directory
@@ -64,7 +64,7 @@ class Work:
         self._address = address
         self._gone_since: float | None = None
         for unfinished in self._checkpoints.glob(f".*{UNFINISHED}"):
-            # A killed process was writing it.
+            # A killed process has left it.
             unfinished.unlink()
         scores = self._record.scores()
         self.best: Score | None = None
@@ -74,19 +74,19 @@ class Work:
 
     @property
     def gone_seconds(self) -> float:
-        """For how long the server has not been reached."""
+        """The seconds for which the server has been unreachable."""
         since = self._gone_since
         return 0.0 if since is None else time.monotonic() - since
 
     def waiting(self) -> list[Accepted]:
-        """Checkpoints that an earlier process accepted, and whose evaluations are unfinished."""
+        """Returns checkpoints that an earlier process accepted, and whose evaluations are unfinished."""
         return self._record.waiting()
 
     def accept(self, taken: Taken) -> Accepted | None:
-        """Writes a checkpoint and makes it durable. None when it was refused, which is warned of."""
+        """Writes a checkpoint and makes it durable. Returns None, after a warning, when it was refused."""
         path = self._checkpoints / f"step-{taken.step}{taken.written.suffix}"
         if path.exists():
-            # An earlier checkpoint of this step may still be on its way to the server.
+            # The server may still be reading an earlier checkpoint of this step.
             path = path.with_stem(f"{path.stem}-{uuid.uuid4().hex[:8]}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ class Work:
         return accepted
 
     def evaluate(self, accepted: Accepted, connect: Callable[[], Client]) -> tuple[Score, Standing] | None:
-        """@raises Abandoned when the evaluator is closed before the answer."""
+        """Evaluates a checkpoint. @raises Abandoned when the evaluator is closed before the answer."""
         while not self._closing.is_set():
             try:
                 return self._take_answer(accepted, connect)
@@ -148,7 +148,7 @@ class Work:
         found = standing(score, self.best)
         figures = {"mean": score.mean, "low": score.low, "high": score.high, "half_width": score.half_width}
         flags = {"better": float(found in ("first", "better")), "regress": float(found == "worse")}
-        # Logged before it is concluded: a process that is killed in between logs the same figures again.
+        # Figures are logged before the checkpoint is concluded: if the process is killed in between, the same figures are logged again.
         self._sinks.log(accepted.step, {**figures, "episodes": float(score.episodes), **flags})
         logger.info("step %d: %.6g [%.6g, %.6g], %d episodes", score.step, score.mean, score.low, score.high, score.episodes)
         self._keep_documents(score, summary, client)
@@ -158,7 +158,7 @@ class Work:
         return found
 
     def _keep_documents(self, score: Score, summary: Summary, client: Client) -> None:
-        """Summary and report in the run's directory, the report in the sinks, and where the server shows it."""
+        """Stores summary and report in the run's directory, the report in the sinks, and logs the page on which the server shows it."""
         report = self.directory / "reports" / f"step-{score.step}.html"
         try:
             write_whole(self.directory / "summaries" / f"step-{score.step}.json", json.dumps(summary.raw, indent=2).encode())
@@ -170,7 +170,7 @@ class Work:
             self._sinks.link(score.step, f"{self._address}/evaluations/{quote(score.evaluation, safe='')}")
 
     def _keep_best(self, score: Score) -> None:
-        """The best policy under a name that stays, and what is known of it."""
+        """Copies the best policy to a fixed name, with its figures."""
         self.best = score
         source = Path(score.file)
         try:
