@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Each function that has a name, by file and place, with how often it ran. */
+/** Returns each named function, by file and position, with its number of runs. */
 function countRuns(directory) {
   const runs = new Map();
   for (const file of directory ? readdirSync(directory) : [])

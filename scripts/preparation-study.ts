@@ -6,8 +6,8 @@ import { type Preparation, preparationSchema } from '../src/agents/preparation/p
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 
 /**
- * Prepares every repository in a directory with `muster prepare`, and prints a row of docs/prepare.md for each. What has been done before is kept, as
- * the command itself keeps it.
+ * Prepares every repository in a directory with `muster prepare`, and prints a row of docs/prepare.md for each. It keeps finished work, as
+ * the command itself does.
  */
 const [repositories, out, ...flags] = process.argv.slice(2);
 if (repositories === undefined || out === undefined) {

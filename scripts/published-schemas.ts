@@ -21,12 +21,12 @@ import { summariesSchema } from '../src/orchestrator/results/summaries.ts';
 import { summarySchema } from '../src/orchestrator/results/summary.ts';
 
 export interface PublishedFile {
-  /** Relative to the top of the repository. */
+  /** Relative to the root of the repository. */
   readonly path: string;
   readonly text: string;
 }
 
-/** Every JSON Schema that is generated and committed, and the default configuration, as its file should be. */
+/** Generates every committed JSON Schema, and the default configuration. */
 export async function publishedSchemas(): Promise<readonly PublishedFile[]> {
   const schemas = await Promise.all([
     published('config/schema.json', partial(z.toJSONSchema(configSchema, { io: 'input' }))),
@@ -49,10 +49,10 @@ export async function publishedSchemas(): Promise<readonly PublishedFile[]> {
 }
 
 const DEFAULTS = 'config/default.yaml';
-/** In the default configuration, the lines from here on to the next top-level one are the providers'. */
+/** In the default configuration, the providers' lines begin after this one, and end before the next top-level key. */
 const PROVIDERS_BEGIN = /(?<=\n    # The settings of each provider\.[^\n]*\n).*?(?=\n\S)/s;
 
-/** The default configuration with the settings of each provider as its folder explains them. */
+/** Writes the settings of each provider into the default configuration, with the comments of its folder. */
 function defaults(): string {
   const sections = PROVIDERS.map(({ name }) => join(PACKAGE_ROOT, 'src/adapters/sandbox', name, 'defaults.yaml')).filter(existsSync);
   const lines = sections.flatMap((path) => readFileSync(path, 'utf8').trimEnd().split('\n'));
@@ -65,7 +65,10 @@ async function published(path: string, schema: unknown): Promise<PublishedFile> 
   return { path, text: await format(JSON.stringify(schema), { ...style, parser: 'json' }) };
 }
 
-/** A configuration file holds only what differs, so no key of a mapping has to be there; in the items of a list each must. */
+/**
+ * A configuration file contains only settings that differ from the defaults, so no key of a mapping is required. In the items of a list all
+ * keys are.
+ */
 function partial(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return schema;
   const kept = Object.entries(schema).filter(([key]) => key !== 'required');
@@ -74,7 +77,7 @@ function partial(schema: unknown): unknown {
   );
 }
 
-/** The keys of `properties` are names of settings, whatever they are called. */
+/** The keys of `properties` are names of settings, not keywords of JSON Schema. */
 function partialProperties(properties: unknown): unknown {
   if (typeof properties !== 'object' || properties === null) return properties;
   return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, partial(schema)]));

@@ -1,7 +1,7 @@
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
 import { getMessage } from '../src/kernel/errors.ts';
 
-/** Ends the process where a script is asked for its options, or given others: with the text, or with one line and code 2. */
+/** Ends the process when a script gets --help or unknown options: with the text, or with one line and code 2. */
 export function answerOptions(help: string, options: ParseArgsOptionsConfig): void {
   try {
     const { values } = parseArgs({ options: { ...options, help: { type: 'boolean' } } });

@@ -46,7 +46,7 @@ function works(command, args) {
   return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 }
 
-/** A step is skipped while the files that it depends on are the ones it was last done with. */
+/** Skips a step if its inputs have not changed since it was last done. */
 function once(stampFile, inputs, step) {
   const stamp = createHash('sha256')
     .update(inputs.map((input) => (existsSync(input) ? readFileSync(input) : input)).join('\0'))
@@ -54,12 +54,13 @@ function once(stampFile, inputs, step) {
   const path = join(root, stampFile);
   if (existsSync(path) && readFileSync(path, 'utf8') === stamp) return;
   step();
-  // Not written over: in a copy made of hard links that would change the stamp of the other checkout, too.
+  // A new file replaces the stamp. If the checkout is a copy by hard links, writing into the file would change the other checkout's stamp,
+  // too.
   writeFileSync(`${path}.new`, stamp);
   renameSync(`${path}.new`, path);
 }
 
-/** npm and pip would empty or change what a link leads to: another checkout's packages. */
+/** npm and pip would empty or change the target of a link, which holds another checkout's packages. */
 function refuseLinks() {
   for (const name of [
     'node_modules',
@@ -94,7 +95,10 @@ function findPython() {
   );
 }
 
-/** Also where an earlier set-up was interrupted: it leaves an interpreter without pip. What is in a whole environment stays. */
+/**
+ * Makes a Python environment, also where an interrupted set-up has left an interpreter without pip. The packages of a complete environment
+ * stay.
+ */
 function makeEnvironment(directory, python = findPython) {
   if (works(join(root, directory, 'bin/python'), ['-m', 'pip', '--version'])) return;
   run(`making a Python environment in ${directory}`, python(), ['-m', 'venv', directory]);
@@ -112,7 +116,7 @@ function installPython() {
   });
 }
 
-/** What the tests of tasks run with; a directory of its own, because sandboxes see it and not Muster's environment. */
+/** Installs the packages that run tasks' tests, in a directory of their own, because sandboxes see it and not Muster's environment. */
 function installTestTools() {
   const requirements = join(root, 'runner/requirements-tests-of-tasks.txt');
   const directory = join(root, '.tools/pytest');
@@ -124,7 +128,7 @@ function installTestTools() {
   });
 }
 
-/** Inside a sandbox the runner's files cannot be written, so that every one would compile them for itself. What is compiled already is skipped. */
+/** Compiles the runner. Its files are read-only in a sandbox, so each sandbox would compile them for itself. Compiled files are skipped. */
 function compileRunner() {
   const directories = ['runner/muster_runner', 'runner/muster_zygote'];
   if (works(join(root, '.venv/bin/python'), ['-m', 'compileall', '-q', ...directories.map((name) => join(root, name))])) return;
@@ -139,7 +143,7 @@ const INSTALLERS = [
   ['apk', ['add']],
 ];
 
-/** Installs a package of the distribution if that is allowed without asking. */
+/** Installs a package of the distribution if that is possible without a password. */
 function installSystemPackage(name) {
   const [manager, args] = INSTALLERS.find(([command]) => works('sh', ['-c', `command -v ${command}`])) ?? [];
   if (!manager) return false;
@@ -164,9 +168,7 @@ function installBubblewrap() {
   );
 }
 
-/**
- * TorchScript policies and the training loop are tested with the distribution's own PyTorch: an eighth of the download of the one from PyPI.
- */
+/** Installs the distribution's PyTorch for TorchScript policies and the training loop: an eighth of the download from PyPI. */
 function installTorch() {
   const requirements = 'test/runner/python/requirements-torch.txt';
   const isThere = existsSync(join(root, '.venv-torch/bin/python'));
@@ -177,7 +179,7 @@ function installTorch() {
   });
 }
 
-/** False when this machine cannot have it; it is said why. */
+/** Returns false, after a message, when this machine cannot install it. */
 function makeTorchEnvironment() {
   const python = '/usr/bin/python3';
   if (!works(python, ['-c', 'import torch']) && !installSystemPackage('python3-torch')) {
@@ -191,33 +193,33 @@ function makeTorchEnvironment() {
   return run('making a Python environment with torch in .venv-torch', python, ['-m', 'venv', '--system-site-packages', '.venv-torch']);
 }
 
-/** Sandboxes under gVisor are tested where the distribution has it: some 6 MB. */
+/** Installs gVisor, if the distribution has it, for the tests of sandboxes under gVisor: some 6 MB. */
 function installGvisor() {
   if (works('runsc', ['--version']) || installSystemPackage('runsc')) return;
   say('runsc cannot be installed here: the gVisor tests will say that they were skipped');
 }
 
-/** Sandboxes in containers are tested on a daemon of the tests' own, which takes root: some 200 MB. */
+/** Installs Docker for the tests of sandboxes in containers, which start a daemon of their own as root: some 200 MB. */
 function installDocker() {
   if (!asRoot || existsSync('/usr/sbin/dockerd') || installSystemPackage('docker.io')) return;
   say('docker.io cannot be installed here: the tests of containers will say that they were skipped');
 }
 
-/** Instructions of submissions are counted by valgrind; root file systems are tried with programs that need no library and with another C library. */
+/** Installs valgrind, which counts instructions of submissions, and BusyBox and musl, with which tests try other root file systems. */
 function installGradingTools() {
   const tools = { valgrind: '/usr/bin/valgrind', 'busybox-static': '/bin/busybox', 'musl-tools': '/usr/bin/musl-gcc' };
   for (const [name, file] of Object.entries(tools))
     if (!existsSync(file) && !installSystemPackage(name)) fail(`${name} is missing: sudo apt-get install ${name}, then run this again`);
 }
 
-/** Reports are looked at in a real browser. */
+/** Installs Chromium, in which tests look at reports. */
 function installBrowser() {
   const isThere = ['chromium', 'chromium-browser', 'google-chrome'].some((name) => works('sh', ['-c', `command -v ${name}`]));
   if (isThere || installSystemPackage('chromium')) return;
   fail('a browser is missing and installing it needs an administrator: sudo apt-get install chromium, then run this again');
 }
 
-/** The store that several Musters share is tested on a real server, which the tests start themselves. */
+/** Installs PostgreSQL. Tests start a server of their own for the store that several Musters share. */
 function installPostgres() {
   const isThere = ['/usr/lib/postgresql/*/bin/initdb', '/usr/bin/initdb', '/usr/local/bin/initdb'].some((pattern) =>
     works('sh', ['-c', `ls ${pattern}`]),
@@ -226,7 +228,7 @@ function installPostgres() {
   fail('PostgreSQL is missing and installing it needs an administrator: sudo apt-get install postgresql, then run this again');
 }
 
-/** The live state of episodes is tested on real servers of Redis and of Valkey, which the tests start themselves. */
+/** Installs Redis and Valkey. Tests start servers of their own for the live state of episodes. */
 function installRedis() {
   if (!existsSync('/usr/bin/redis-server') && !installSystemPackage('redis-server'))
     say('redis-server cannot be installed here: its tests will say that they were skipped');
@@ -235,7 +237,7 @@ function installRedis() {
   if (!installSystemPackage('valkey-server')) say('valkey-server cannot be installed here: its tests will say that they were skipped');
 }
 
-/** Debian 12 has some packages in its backports alone. They are unpacked into .tools, and the machine's own lists of packages stay as they are. */
+/** Unpacks packages of Debian 12's backports into .tools. The machine's own package lists stay unchanged. */
 function unpackBackport(name, packages) {
   const release = existsSync('/etc/os-release') ? readFileSync('/etc/os-release', 'utf8') : '';
   if (!/^ID=debian$/m.test(release) || !/^VERSION_CODENAME=bookworm$/m.test(release)) return false;
@@ -253,9 +255,9 @@ function unpackBackport(name, packages) {
 
 const FAKE_GCS = 'github.com/fsouza/fake-gcs-server@v1.56.1';
 
-/** Google's object store is tested against a server that speaks its protocol and holds to generations: one and a half minutes to build, once. */
+/** Builds a server of Google Cloud Storage's protocol that checks generations. That takes one and a half minutes, once. */
 function installFakeGcs() {
-  // Where Go's own instructions put it, which is not always on the path.
+  // Go's installation instructions put it there, and that is not always in the path.
   const go = ['go', '/usr/local/go/bin/go'].find((command) => works(command, ['version']));
   if (go === undefined) {
     say('Go is missing (https://go.dev/dl): the tests against a server of Google Cloud Storage will say that they were skipped');
@@ -267,7 +269,7 @@ function installFakeGcs() {
   });
 }
 
-/** An environment of its own, for what stands on other versions than the runner's tests do, or is large. */
+/** Makes a further Python environment, for packages that are large or need other versions than the runner's tests do. */
 function installBeside(environment, requirements, python = findPython) {
   once(`${environment}/.setup-stamp`, [join(root, requirements)], () => {
     makeEnvironment(environment, python);
@@ -277,8 +279,8 @@ function installBeside(environment, requirements, python = findPython) {
 }
 
 /**
- * The real client of OpenEnv. Its package names a web interface and language models as requirements, 600 MB that a client never imports: what it does
- * import is listed, and the package itself is installed without the rest.
+ * Installs the real client of OpenEnv. Its package requires a web interface and language models, 600 MB that a client never imports. So the
+ * packages that it does import are listed here, and the package itself is installed without its requirements.
  */
 function installOpenEnv() {
   installBeside('.venv-openenv', 'test/end-to-end/arena/requirements-openenv.txt');
@@ -289,7 +291,10 @@ function installOpenEnv() {
   });
 }
 
-/** Harbor and SkyRL need Python 3.12, verl takes none that is newer. pyenv's own command does not start a version that is not chosen, so its versions are looked at. */
+/**
+ * Finds a Python 3.12, which Harbor and SkyRL require and verl accepts at most. pyenv's command does not start a version that is not
+ * selected, so its directories are searched.
+ */
 function findPython312() {
   const versions = join(process.env.PYENV_ROOT ?? join(homedir(), '.pyenv'), 'versions');
   const own = existsSync(versions) ? readdirSync(versions).map((version) => join(versions, version, 'bin/python3.12')) : [];
@@ -298,7 +303,7 @@ function findPython312() {
   return found ?? fail('no Python 3.12 was found; install one, or name it in PYTHON');
 }
 
-/** Trainers of language models, and gyms. What they name as requirements contradicts each other, and holds servers that no test starts. */
+/** Installs trainers of language models, and gyms. Their requirements contradict each other, and include servers that no test starts. */
 function installAgentic() {
   installBeside('.venv-agentic', 'clients/python/tests/agentic/requirements.txt', findPython312);
   installBare('.venv-agentic', ['skyrl==0.4.0', 'skyrl-gym==0.4.0', 'verl==0.9.1']);
@@ -306,7 +311,7 @@ function installAgentic() {
   installBare('.venv-gyms', ['nemo-gym==0.4.0']);
 }
 
-/** Without what the packages name as requirements. */
+/** Installs packages without their requirements. */
 function installBare(environment, packages) {
   once(`${environment}/.bare-stamp`, packages, () => {
     const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps', ...packages];
@@ -337,7 +342,7 @@ if (forTests) {
 if (forTraining) installBeside('.venv-training', 'clients/python/tests/training/requirements.txt');
 if (forAgentic) {
   installAgentic();
-  // Programs that are agents, nearly all of it what speaks to providers of models.
+  // Programs that are agents. Most of their size is clients of providers of models.
   installBeside('.venv-programs', 'test/end-to-end/requirements-programs.txt');
 }
 say(`ready (Node ${execFileSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).trim()})`);

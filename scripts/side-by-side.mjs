@@ -1,8 +1,8 @@
 /**
- * Runs npm scripts at the same time, since most of them wait now and then. Shows the output of the last one as it comes, and that of each other
- * one when it has ended. Fails when one of them does.
+ * Runs npm scripts at the same time, because most of them wait at times. Shows the output of the last script as it arrives, and that of
+ * each other script when it has ended. Fails when one of them fails.
  *
- *   node scripts/side-by-side.mjs check test:python:repository test:python:clients test:unit
+ * node scripts/side-by-side.mjs check test:python:repository test:python:clients test:unit
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -14,7 +14,7 @@ interface Style {
   readonly colour: string;
 }
 
-/** Characters of one style, from a column on; no blanks at either end, which SVG would collapse. */
+/** Characters of one style, from a column on. They have no blanks at either end, which SVG would collapse. */
 interface Run {
   readonly column: number;
   readonly text: string;
@@ -32,7 +32,7 @@ const BRIGHT = ['#6e7681', '#ffa198', '#56d364', '#f2cc60', '#79c0ff', '#d2a8ff'
 
 const FONT_SIZE = 14;
 const FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace";
-/** Of a character, as fixed-width fonts have it on average; each run is stretched to fit, whatever font there is. */
+/** The width of a character, an average of fixed-width fonts. Each run is stretched to fit with any font. */
 const CELL_WIDTH = 8.4;
 const LINE_HEIGHT = 20;
 const MARGIN = 18;
@@ -40,7 +40,7 @@ const MARGIN = 18;
 // oxlint-disable-next-line no-control-regex -- escape sequences begin with a control character
 const SEQUENCE = /\u001b\[([\d;]*)m/;
 
-/** One line of a capture; a style lasts beyond the line's end. */
+/** Parses one line of a capture. A style lasts beyond the line's end. */
 function parseLine(line: string, before: Style): { readonly runs: readonly Run[]; readonly style: Style } {
   const runs: Run[] = [];
   let style = before;
@@ -57,7 +57,7 @@ function parseLine(line: string, before: Style): { readonly runs: readonly Run[]
   return { runs, style };
 }
 
-/** What "select graphic rendition" asks for (ECMA-48, 8.3.117), as far as Muster uses it: weight and foreground colours. */
+/** Applies "select graphic rendition" (ECMA-48, 8.3.117), as far as Muster uses it: weight and foreground colours. */
 function styled(before: Style, codes: readonly number[]): Style {
   let style = before;
   for (const code of codes) {
@@ -72,7 +72,7 @@ function styled(before: Style, codes: readonly number[]): Style {
   return style;
 }
 
-/** Bars are drawn, since the glyphs of most fonts leave gaps between them: each by its pattern and opacity. */
+/** Draws bars as patterns with an opacity, because the glyphs of most fonts leave gaps between them. */
 const BARS = [
   [/^█+$/, 1],
   [/^░+$/, 0.35],
@@ -80,7 +80,7 @@ const BARS = [
 
 const SEGMENTER = new Intl.Segmenter();
 
-/** Columns that a text takes; none of Muster's characters is a wide one. */
+/** Counts the columns of a text. Muster prints no wide characters. */
 function cellsOf(text: string): number {
   return Array.from(SEGMENTER.segment(text)).length;
 }

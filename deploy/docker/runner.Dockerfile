@@ -1,5 +1,5 @@
-# What sandboxes are made of on Kubernetes and in Docker: Python, the runner and what it imports, and what pods that dial back need (websockets).
-# "npm run images" builds it, of what it has put into the context: the runner, and the packages as wheels.
+# The image of sandboxes on Kubernetes and in Docker: Python, the runner, the packages that it imports, and websockets for pods that dial
+# back. "npm run images" builds it from a context that it has prepared: the runner, and the packages as wheels.
 ARG BASE=python:3.12-slim-bookworm
 FROM ${BASE} AS packages
 COPY wheels /wheels
@@ -10,9 +10,9 @@ FROM ${BASE}
 COPY --from=packages /muster/python /muster/python
 COPY files/runner /muster/runner
 ENV PATH=/muster/python/bin:$PATH
-# Compiled ahead: the file system is read-only in a pod.
+# Python files are compiled here, because a pod's file system is read-only.
 RUN python3 -m compileall -q /muster/runner
 USER 1000:1000
 WORKDIR /tmp
-# The pod says what its containers wait with.
+# The pod names the command with which its containers wait.
 CMD ["python3", "-I", "/muster/runner"]

@@ -2,20 +2,20 @@ import { fileURLToPath } from 'node:url';
 import { Template, type TemplateBuilder } from 'e2b';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-/** As on this machine: 3.11 or newer. */
+/** The same Python as on this machine, 3.11 or newer. */
 const PYTHON = '3.12';
 const USER = 'muster';
 
 /**
- * What sandboxes at E2B are made of: Python, the packages that the runner stands on in the versions of runner/requirements.txt, and the
- * runner. The program runs as a user without rights and without sudo; what is in /muster is root's.
+ * The template of sandboxes at E2B: Python, the packages that the runner imports in the versions of runner/requirements.txt, and the
+ * runner. The program runs as an unprivileged user without sudo. Root owns the files in /muster.
  */
 export function musterTemplate(): TemplateBuilder {
   return (
     Template({ fileContextPath: PROJECT, fileIgnorePatterns: ['**/__pycache__', '**/.mypy_cache', '**/.ruff_cache'] })
       .fromPythonImage(PYTHON)
       .setUser('root')
-      // Of workspaces: the walls around their programs, and what agents need.
+      // For workspaces: bubblewrap, which confines their programs, and the tools that agents need.
       .aptInstall(['bubblewrap', 'git'], { noInstallRecommends: true })
       .copy('runner/requirements.txt', '/muster/requirements.txt', { user: 'root' })
       .runCmd('pip install --no-cache-dir --requirement /muster/requirements.txt')

@@ -15,7 +15,7 @@ import { bundlePage } from './page-bundle.ts';
 import { answerOptions } from '../script-options.ts';
 import { copyRunner, DIST, emptied, manifest, ROOT, run } from './package-files.ts';
 
-/** Beside the base images' names: for which version of Python packages are fetched. */
+/** The version of Python for which packages are fetched, beside the names of the base images. */
 const OPTIONS = {
   'node-image': { type: 'string', default: 'node:24-bookworm-slim' },
   'python-image': { type: 'string', default: 'python:3.12-slim-bookworm' },
@@ -24,7 +24,7 @@ const OPTIONS = {
 } as const;
 answerOptions('npm run images -- [--node-image NAME] [--python-image NAME] [--python VERSION] [--cloud-build]\n', OPTIONS);
 const { values: options } = parseArgs({ options: OPTIONS });
-/** Old enough for the C library of Debian 12 and of what is as old. */
+/** glibc versions up to that of Debian 12. */
 const PLATFORMS = ['manylinux_2_28_x86_64', 'manylinux_2_27_x86_64', 'manylinux_2_17_x86_64', 'manylinux2014_x86_64'];
 const OF_SERVER = ['package.json', 'package-lock.json', 'config', 'src'];
 
@@ -37,7 +37,7 @@ if (options['cloud-build']) {
   build('cloud-build.Dockerfile', stage, `muster-cloud-build:${version}`, `muster-runner:${version}`, 'default');
 }
 
-/** The program as it is in a checkout, with the packages of a production install. */
+/** Copies the program as it is in a checkout, with the packages of a production install. */
 async function stageServer(): Promise<string> {
   const stage = await emptied(join(DIST, 'images/muster'));
   for (const name of OF_SERVER) await cp(join(ROOT, name), join(stage, name), { recursive: true });
@@ -46,7 +46,7 @@ async function stageServer(): Promise<string> {
   return stage;
 }
 
-/** The runner, and the packages that it imports as wheels. */
+/** Copies the runner, and the packages that it imports as wheels. */
 async function stageRunner(): Promise<string> {
   const stage = await emptied(join(DIST, 'images/runner'));
   await copyRunner(join(stage, 'files/runner'));
@@ -73,7 +73,7 @@ function build(file: string, stage: string, name: string, base: string, network 
   process.stdout.write(`${name}\n`);
 }
 
-/** @throws where there is none; the message says what to install. */
+/** Finds the program that builds images. @throws when there is none; the message says what to install. */
 function findBuilder(): 'docker' | 'buildah' {
   if (spawnSync('docker', ['version'], { stdio: 'ignore' }).status === 0) return 'docker';
   if (spawnSync('buildah', ['--version'], { stdio: 'ignore' }).status === 0) return 'buildah';

@@ -1,5 +1,6 @@
 #!/usr/bin/env -S node --max-semi-space-size=16
-// The command of the npm package. Plain JavaScript that old Nodes can read, so that they can say that they are too old.
+// The command of the npm package. It is plain JavaScript that old versions of Node can parse, so that they can report that they are too
+// old.
 import module from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +13,6 @@ if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
   );
   process.exit(3);
 }
-// What has been compiled is kept for the next start: it is half of what a short command takes.
+// Node keeps the compiled code for the next start, which halves the time of a short command.
 module.enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'muster', 'node'));
 await import('../src/cli/muster.js');

@@ -10,7 +10,7 @@ import { basename, join } from 'node:path';
 import { bundlePage } from './page-bundle.ts';
 import { copyRuntimeFiles, DIST, emptied, manifest, ROOT, run, type Manifest } from './package-files.ts';
 
-/** Module of the package → its file, without the ending. */
+/** The package's modules, each with its source file without the suffix. */
 const EXPORTS = { '.': 'src/app/main', './client': 'src/app/client/server-client', './client/errors': 'src/faces/client/client-errors' };
 const COMMAND = 'bin/muster.js';
 
@@ -26,7 +26,7 @@ await writeFile(join(target, 'package.json'), `${JSON.stringify(published(await 
 const packed = run('npm', ['pack', '--silent', '--pack-destination', DIST, target]).trim();
 process.stdout.write(`dist/${packed}\n`);
 
-/** What `--log` logs by; the whole Python package is in the wheel. */
+/** The Python modules that `--log` needs. The whole Python package is in the wheel. */
 async function copySinks(): Promise<void> {
   const source = 'clients/python/src/muster';
   for (const part of ['__init__.py', 'sinks'])

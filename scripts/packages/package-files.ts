@@ -17,15 +17,15 @@ const manifestSchema = z.object({
 
 export type Manifest = z.infer<typeof manifestSchema>;
 
-/** The one source of the version, of all packages. */
+/** The version of all packages. */
 export async function manifest(): Promise<Manifest> {
   return manifestSchema.parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
 }
 
-/** Of the runner: what is for its checks, and what an interpreter has compiled, stays here. */
+/** Files of the runner that are left out: those of its checks, and compiled files. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['__pycache__', 'pyproject.toml', '.mypy_cache', '.ruff_cache', '.pytest_cache']);
 
-/** What the tests of tasks run with (app/grading/tool-mount.ts). Its commands name the Python of this machine, which nobody else has. */
+/** The programs that run tasks' tests (app/grading/tool-mount.ts). They are left out, because their commands name this machine's Python. */
 const PYTEST = '.tools/pytest';
 const OF_INSTALLATION: ReadonlySet<string> = new Set(['__pycache__', 'bin', '.setup-stamp']);
 
@@ -35,7 +35,7 @@ export async function emptied(directory: string): Promise<string> {
   return directory;
 }
 
-/** What the running program reads, where it looks for it (kernel/package-root.ts). */
+/** The files that the running program reads, at the paths at which it looks for them (kernel/package-root.ts). */
 export async function copyRuntimeFiles(target: string): Promise<void> {
   await cp(join(ROOT, 'config'), join(target, 'config'), { recursive: true });
   await cp(join(ROOT, 'docs/schemas'), join(target, 'schemas'), { recursive: true });
@@ -48,7 +48,7 @@ export async function copyRunner(target: string): Promise<void> {
   await cp(join(ROOT, 'runner'), target, { recursive: true, filter: (path) => !LEFT_OUT.has(basename(path)) });
 }
 
-/** @returns what it printed. @throws when it does not end with 0. */
+/** Runs a command. @returns its output. @throws when its exit code is not 0. */
 export function run(command: string, args: readonly string[]): string {
   const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8' });
   if (status === 0) return stdout;

@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { ROOT } from './package-files.ts';
 
-/** The live page as one module, with the style of its curves beside it: a browser that has nothing of it yet asks once, not once for each module. */
+/**
+ * Bundles the live page into one module and the style of its curves, so that a browser with an empty cache sends two requests and not one
+ * for each module.
+ */
 export async function bundlePage(directory: string): Promise<void> {
   const input = join(ROOT, 'src/faces/page/browser/app.ts');
   const build = await rolldown({ input, cwd: ROOT, platform: 'browser', logLevel: 'warn', tsconfig: false });

@@ -9,13 +9,13 @@ import { rolldown } from 'rolldown';
 import { bundlePage } from './page-bundle.ts';
 import { copyRuntimeFiles, DIST, emptied, manifest, ROOT, run } from './package-files.ts';
 
-/** Beside the command, the modules of worker threads, which are looked for by their names (kernel/package-root.ts). */
+/** The command, and the modules of worker threads, which are loaded by their names (kernel/package-root.ts). */
 const COMMAND = 'src/cli/muster.ts';
 const THREADS = 'src/**/{*-thread,*-worker,thread-start}.ts';
 
-/** It looks for its own files, and bundled it would not find them. */
+/** A package that is not bundled, because it loads files of its own by their paths. */
 const TREE_SITTER = '@vscode/tree-sitter-wasm';
-/** Beside the parser, those that tasks are made with (Grammar of language-adapter.ts). */
+/** The parser and the grammars for preparing tasks (Grammar of language-adapter.ts). */
 const GRAMMARS = ['javascript', 'typescript', 'tsx', 'go', 'rust', 'cpp'];
 
 const staging = await emptied(join(DIST, 'wheel'));
@@ -37,12 +37,12 @@ await writeFile(join(staging, 'pyproject.toml'), description.replace('VERSION', 
 await cp(join(ROOT, 'README.md'), join(staging, 'README.md'));
 await cp(join(ROOT, 'LICENSE'), join(staging, 'LICENSE'));
 const ownPython = join(ROOT, '.venv/bin/python');
-// Nothing is asked for where the tests' set-up has them.
+// Nothing is installed if the tests' set-up has installed these packages.
 run(ownPython, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', 'scripts/packages/requirements.txt']);
 run(ownPython, ['-m', 'build', '--no-isolation', '--wheel', '--outdir', DIST, staging]);
 process.stdout.write(`dist/${name.replace('-', '_')}-${version}-py3-none-any.whl\n`);
 
-/** The pages of the server's documentation, and their logo: where the bundled @fastify/swagger-ui looks for them. */
+/** The pages of the server's documentation and their logo, copied to where the bundled @fastify/swagger-ui looks for them. */
 async function copyDocumentation(): Promise<void> {
   const pages = join(ROOT, 'node_modules/@fastify/swagger-ui/static');
   await cp(pages, join(program, 'static'), { recursive: true, filter: (path) => !path.endsWith('.map') });
@@ -59,7 +59,7 @@ async function copyTreeSitter(): Promise<void> {
 async function bundle(directory: string): Promise<void> {
   const modules = [COMMAND, ...(await Array.fromAsync(glob(THREADS, { cwd: ROOT })))].filter((file) => !file.endsWith('figures-thread.ts'));
   const input = Object.fromEntries(modules.map((file) => [basename(file, '.ts'), join(ROOT, file)]));
-  // Modules in CommonJS look for their files by it.
+  // CommonJS modules find their files by it.
   const transform = { define: { __dirname: 'import.meta.dirname' } };
   const build = await rolldown({
     input,

@@ -1,7 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Between two checkpoints of the same network: `share` of the second. Both are files of safetensors with numbers of four bytes alone. */
+/**
+ * Interpolates between two checkpoints of the same network: `share` is the share of the second. Both are safetensors files with float32
+ * tensors.
+ */
 export async function blendCheckpoints(from: string, to: string, share: number, into: string): Promise<void> {
   const [first, second] = await Promise.all([readFile(from), readFile(to)]);
   const [begin, other] = [findTensors(first), findTensors(second)];
@@ -12,12 +15,12 @@ export async function blendCheckpoints(from: string, to: string, share: number, 
   await writeFile(into, blended);
 }
 
-/** Behind the header, which has its length before it. */
+/** Returns the position after the header, whose length precedes it. */
 function findTensors(file: Buffer): number {
   return 8 + Number(file.readBigUInt64LE(0));
 }
 
-/** A run of training as it might have been: so many checkpoints, from the first of the given ones to the last. @returns their paths. */
+/** Writes the checkpoints of an imagined training: `count` of them, from the first of the given ones to the last. @returns their paths. */
 export async function writeRun(name: string, given: readonly string[], versions: number, directory: string): Promise<readonly string[]> {
   return await Promise.all(
     Array.from({ length: versions }, async (_, version) => {

@@ -1,6 +1,9 @@
 import type { ModelScript, ScriptedReply } from '../../test/support/model-server.ts';
 
-/** What the model says in pictures: of a task with `sorting.py` it mends that; of any other, its seed decides whether it finds the answer. */
+/**
+ * The model's answers in the pictures. It mends `sorting.py` in a task that has it. In other tasks, the seed decides whether it finds the
+ * answer.
+ */
 export function playInPictures(asked: Parameters<ModelScript>[0], solution: string): ScriptedReply {
   const isSorting = asked.messages.some(({ content }) => content?.includes('sorting.py'));
   if (!isSorting) return answerBySeed(asked.seed ?? 0);

@@ -28,9 +28,9 @@ const stateSchema = z.looseObject({ state: z.string() });
 export interface ShownServer extends AsyncDisposable {
   readonly url: string;
   readonly token: string;
-  /** Addresses of the page, by the name of their pictures. */
+  /** Addresses of the page, by the name of their picture. */
   readonly views: Readonly<Record<string, string>>;
-  /** Kills what runs in one of its sandboxes. */
+  /** Kills the program of one of the server's sandboxes. */
   readonly loseSandbox: () => void;
 }
 
@@ -92,7 +92,7 @@ function limit(
   return { concurrentEpisodes, waitingEvaluations, checkpointBytes, episodesPerDay, openEpisodes: open };
 }
 
-/** What is evaluated, ended or still under way when the pictures are taken. */
+/** The evaluations that have ended, or are running, when the pictures are taken. */
 async function fill(
   research: Shown,
   nightly: Shown,
@@ -140,7 +140,7 @@ async function fill(
   };
 }
 
-/** One caller. */
+/** A client of the server. */
 class Shown {
   readonly #server: MusterServer;
   readonly #token: string;
@@ -160,7 +160,7 @@ class Shown {
     return acceptedSchema.parse(await this.send('/v1/evaluations', { suite, checkpoint, ...stop, ...labels })).id;
   }
 
-  /** A trainer takes groups, tells versions, and is slow with the last ones. @returns the stream. */
+  /** Acts as a trainer: takes groups, reports versions, and is slow with the last groups. @returns the stream. */
   async train(agent: string): Promise<string> {
     const terms = { groupSize: 4, concurrency: 8, batch: 2, maxStaleness: 1 };
     const { id } = acceptedSchema.parse(await this.send('/v1/rollouts', { suite: 'code', agent: { uri: agent }, ...terms }));
@@ -175,7 +175,7 @@ class Shown {
     return id;
   }
 
-  /** As long as it takes: on a busy machine a group is played for minutes. */
+  /** Waits without a limit, because playing a group takes minutes on a busy machine. */
   async #lease(id: string): Promise<z.infer<typeof leasedSchema>['items']> {
     for (;;) {
       const { items } = leasedSchema.parse(await this.send(`/v1/rollouts/${id}/groups?wait=60`));
@@ -183,7 +183,7 @@ class Shown {
     }
   }
 
-  /** An agent reads, tries, mends and submits. @returns the episode. */
+  /** Acts as an agent: reads, tries, mends and submits. @returns the episode. */
   async playTask(): Promise<string> {
     const { episode } = startedSchema.parse(await this.send('/v1/episodes', { task: TASK, agent: 'scripted' }));
     const solution = await readFile(join(REPOSITORY, 'examples/code', TASK, 'solution/sorting.py'), 'utf8');
@@ -202,7 +202,7 @@ class Shown {
     return episode;
   }
 
-  /** The server ends by itself when it takes too long. */
+  /** Waits without a limit, because the server ends by itself when it takes too long. */
   async untilOver(id: string): Promise<void> {
     while (['waiting', 'running'].includes(stateSchema.parse(await this.send(`/v1/evaluations/${id}`)).state))
       await sleep(systemClock, 500);

@@ -16,7 +16,7 @@ const WIDTHS = [
   { width: 390, height: 844, most: 1600 },
 ] as const;
 const SCHEMES = ['light', 'dark'] as const;
-/** Of WebP: text stays sharp, and a picture takes some 40 kB. */
+/** The quality of WebP: text stays sharp, and a picture takes some 40 kB. */
 const QUALITY = 70;
 
 const OPTIONS = {
@@ -26,7 +26,7 @@ const OPTIONS = {
 } as const;
 answerOptions('npm run screenshots -- [--into DIRECTORY] [--format webp|png] [--only VIEW,…]\n', OPTIONS);
 const { values } = parseArgs({ options: OPTIONS });
-// A browser and a server take a second to import, which --help does not wait for.
+// These imports take a second, for which --help does not wait.
 const [{ openBrowser }, { openShownServer }] = await Promise.all([import('../../test/support/chromium.ts'), import('./shown-server.ts')]);
 const format = values.format === 'png' ? 'png' : 'webp';
 
@@ -69,7 +69,7 @@ async function replay(page: Page): Promise<void> {
   await page.getByRole('slider').fill('7');
 }
 
-/** Curves are drawn anew where the scheme or the width is another. */
+/** The page draws its curves again when the scheme or the width changes. */
 async function settle(page: Page): Promise<void> {
   await page.locator('body').evaluate(() => new Promise((resolve) => setTimeout(resolve, 1500)));
 }

@@ -20,7 +20,7 @@ class RolloutOptions(TypedDict, total=False):
     total: int
     """The number of groups of the stream; unlimited by default."""
     grow_to: int
-    """The largest number of trajectories of a group whose rewards do not differ yet."""
+    """The largest number of trajectories of a group whose rewards differ."""
     policy: str
     """The name under which the policy's versions are reported; by default the agent's model."""
     advantages: str
