@@ -2,6 +2,7 @@ import { type MemberResult, summariseMember, VOID_MEMBER } from '../../agents/ro
 import { nameGroup, type StreamId } from '../../agents/rollouts/streams/stream-ids.ts';
 import type { GroupTerms } from '../../agents/rollouts/streams/stream-order.ts';
 import { type Clock, sleep } from '../../kernel/clock.ts';
+import { Permits } from '../../pool/permits.ts';
 import type { CurrentVersion, OpenRollout } from './rollout-player.ts';
 
 export interface MemberPlaysOptions {
@@ -34,11 +35,14 @@ const WAIT_MS = 1000;
 /** The trajectories of a stream that this process plays. */
 export class MemberPlays implements AsyncDisposable {
   readonly #options: MemberPlaysOptions;
+  /** Of agents that act. */
+  readonly #permits: Permits;
   readonly #groups = new Map<number, PlayedGroup>();
   readonly #underWay = new Set<Promise<void>>();
 
   constructor(options: MemberPlaysOptions) {
     this.#options = options;
+    this.#permits = new Permits(options.terms.concurrency);
   }
 
   /** A group, with what is known of its members. */
@@ -54,7 +58,7 @@ export class MemberPlays implements AsyncDisposable {
     return this.#groups.get(number)?.grading.size ?? 0;
   }
 
-  /** Begins the members between two positions that have not ended. */
+  /** Begins the members between two positions that have not ended, each as soon as its agent may act. */
   begin(number: number, from: number, to: number): void {
     const group = this.#groups.get(number);
     if (group === undefined) return;
@@ -83,13 +87,18 @@ export class MemberPlays implements AsyncDisposable {
   async #play(number: number, rep: number, { cancelled: { signal }, ended, grading }: PlayedGroup): Promise<void> {
     const { stream, terms, rollout, version, clock, keep, onLost, onChange } = this.#options;
     const member = { group: nameGroup(stream, number), number, rep };
-    const onActed = (): void => {
-      grading.add(rep);
-      onChange();
-    };
     let [result, document]: [MemberResult, string | undefined] = [VOID_MEMBER, undefined];
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-      const played = await rollout.play(member, { version, onActed }, signal).finally(() => grading.delete(rep));
+      const [permit] = await this.#permits.acquire(1, signal);
+      const onActed = (): void => {
+        permit?.[Symbol.dispose]();
+        grading.add(rep);
+        onChange();
+      };
+      const played = await rollout.play(member, { version, onActed }, signal).finally(() => {
+        permit?.[Symbol.dispose]();
+        grading.delete(rep);
+      });
       if (played.kind === 'played') {
         [result, document] = [summariseMember(played.trajectory, terms), JSON.stringify(played.trajectory)];
         break;

@@ -44,7 +44,8 @@ describe('what a stream of groups does next', () => {
   it('lets other members act while some are graded, within the bound on waiting groups', () => {
     const few = terms({ concurrency: 2, batch: 1 });
     expect(planStream(view({ running: [group(0, [])], next: 1 }), few)).toEqual([]);
-    expect(planStream(view({ running: [group(0, [], { grading: 1 })], next: 1 }), few)).toEqual([]);
+    expect(planStream(view({ running: [group(0, [], { grading: 1 })], next: 1 }), few)).toEqual([{ kind: 'begin', number: 1 }]);
+    expect(planStream(view({ running: [group(0, [], { grading: 1 }), group(1, [])], next: 2 }), few)).toEqual([]);
     const graded = [group(0, [member(1)], { grading: 1 })];
     expect(planStream(view({ running: graded, next: 1 }), few)).toEqual([{ kind: 'begin', number: 1 }]);
     expect(planStream(view({ running: [...graded, group(1, [], { grading: 2 })], next: 2 }), few)).toEqual([]);
