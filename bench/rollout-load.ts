@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import type { Benchmark, Check, Report, Table } from './benchmark.ts';
 import { type Acted, type BareLoad, countTurns, LATENCY_MS, type Load, play, playBare, type Size } from './rollout-plays.ts';
 
@@ -81,7 +82,7 @@ function report(loads: Loads): Report {
     notes: [
       `A server has played ${few.before} trajectories before those that are measured at ${few.atATime} at a time, and ${short.before} before the others: it opens stores, starts the processes that fork sandboxes, and compiles its own code meanwhile.`,
       `The ideal: for each trajectory at a time, an answer of the model begins when the one before has ended. A model waits for ${LATENCY_MS} ms; reading the request and its timer come on top.`,
-      `Of ${few.atATime} at a time, the rate follows from the time between a trajectory's first request and its last answer. Of ${short.atATime} at a time, it is that of the turns which a trajectory of ${MANY_TURNS} turns has more than one of ${TURNS}: starts of workspaces and grading are the same for both.`,
+      `Of ${few.atATime} at a time, the rate follows from the time between a trajectory's first request and its last answer. Of ${short.atATime} at a time, it is that of the turns which a trajectory of ${MANY_TURNS} turns has more than one of ${TURNS}, in the time until the last one is graded: starts of workspaces and grading are the same for both. By processors: what these turns take of the whole machine, model and client of the benchmark included.`,
       'The client asks the same model and carries the calls out in the same workspaces; it checks, records, stores and grades nothing. Model, client or Muster, and sandboxes share the processors: with so many at a time these bound the rate, and what Muster does beside acting comes out of it.',
       "Muster's own cost is that of its process: workspaces begun, requests, actions, grading begun and judged, storing, handing over. In sandboxes there are the walls, the workspace's program and what agent and verifier run. The client has the same workspaces and no verifier: what Muster's sandboxes take beyond the client's is for grading. All processes are what the machine was busy with: run it alone.",
     ],
@@ -90,12 +91,21 @@ function report(loads: Loads): Report {
 
 function describeMany({ short, long, bareShort, bareLong }: Loads): Table {
   const [rate, bareRate] = [rateOf(short, long), rateOf(bareShort, bareLong)];
+  const byProcessors = (one: Acted, other: Acted): string =>
+    ((1000 * availableParallelism() * (countTurns(other) - countTurns(one))) / (other.machineMs - one.machineMs)).toFixed(0);
   return {
     title: 'Turns a second, while trajectories act and processors are busy',
-    columns: ['at a time', 'by latency alone', 'the client', 'Muster', 'of the client'],
-    rows: [
-      [short.atATime, ((1000 * short.atATime) / LATENCY_MS).toFixed(0), bareRate.toFixed(0), rate.toFixed(0), percent(rate / bareRate)],
-    ],
+    columns: ['', 'at a time', 'by latency alone', `by ${availableParallelism()} processors`, 'turns a second', 'of the client'],
+    rows: [['the client', bareRate, byProcessors(bareShort, bareLong)] as const, ['Muster', rate, byProcessors(short, long)] as const].map(
+      ([who, turns, most]) => [
+        who,
+        short.atATime,
+        ((1000 * short.atATime) / LATENCY_MS).toFixed(0),
+        most,
+        turns.toFixed(0),
+        percent(turns / bareRate),
+      ],
+    ),
   };
 }
 

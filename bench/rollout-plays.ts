@@ -23,7 +23,7 @@ export interface Size {
 }
 
 export interface Acted extends Size {
-  /** From the model's first request to its last answer. */
+  /** For all. By Muster with their grading: what is graded when the model gives its last answer is more or less by chance. */
   readonly seconds: number;
   /** From one request of a trajectory to its next. */
   readonly secondsOfTurn: number;
@@ -74,14 +74,16 @@ export async function play(size: Size): Promise<Load> {
   await playAll(before);
   model.reset();
   const [first, machineBefore] = [readProcessorParts(server.pid), readMachineMs()];
+  const began = performance.now();
   const megabytes = await playAll(trajectories);
+  const seconds = (performance.now() - began) / 1000;
   const last = readProcessorParts(server.pid);
   const parts = {
     server: last.server - first.server,
     wardens: last.wardens - first.wardens,
     sandboxes: last.sandboxes - first.sandboxes,
   };
-  return { ...acted(model, size, machineBefore), parts, beforeMs: first.server - started, megabytes };
+  return { ...acted(model, size, machineBefore), seconds, parts, beforeMs: first.server - started, megabytes };
 }
 
 /** By a client that only acts. */
