@@ -1,4 +1,4 @@
-"""The model of examples/agentic: its gradient, and that what Muster records of it is exactly what it has sampled."""
+"""The model of examples/agentic: its gradient, and that what Muster records of it is what it has sampled, while others are graded."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import random
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from examples.agentic.train import write_agent
 from examples.agentic.transformer import Cache, Transformer
 from examples.agentic.words import THINK, THOUGHT, UNKNOWN, VOCABULARY, decode, encode
 from muster_client import Client
-from muster_client.rollout_group import RolloutGroup, RolloutTrajectory
+from muster_client.rollout_group import RolloutGroup, RolloutOptions, RolloutTrajectory
 
 TRAJECTORIES = 100 if os.environ.get("MUSTER_TEST_ALL") == "1" else 5
 """Of several turns, half of them with a template that leaves earlier reasoning out."""
@@ -120,6 +121,18 @@ def rollouts(client: Client, agent: Path, count: int) -> Iterator[RolloutTraject
         yield from group.trajectories
 
 
+def assert_acting_goes_on_while_groups_are_graded(groups: list[RolloutGroup]) -> None:
+    """As many act at a time as a group has. A group whose grading kept the next one from acting would end before that begins."""
+    progress = Progress()
+    spans = []
+    for group in groups:
+        progress.add([group], (0, 0), 0)
+        size = len(group.trajectories)
+        spans.append((min(begun for begun, _ in progress.played[-size:]), max(ended for _, ended in progress.graded[-size:])))
+    for (_, graded), (begun, _) in pairwise(sorted(spans)):
+        assert begun < graded
+
+
 def test_every_recorded_log_probability_equals_what_the_model_gives_for_its_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("MUSTER_")]:
         monkeypatch.delenv(name)
@@ -136,6 +149,9 @@ def test_every_recorded_log_probability_equals_what_the_model_gives_for_its_ids(
             for keeps in (True, False):
                 agent = write_agent(tmp_path, MODEL, "trainer", turns=3, chat_template_kwargs={"keep_reasoning": keeps})
                 of_template[keeps] = list(rollouts(client, agent, TRAJECTORIES // 2 + TRAJECTORIES % 2 * keeps))
+            terms: RolloutOptions = {"group_size": 2, "concurrency": 2, "batch": 1, "max_staleness": 1_000_000, "total": 4}
+            groups = list(client.rollouts(str(agent), "tasks", keep_filtered=True, **terms))
+    assert_acting_goes_on_while_groups_are_graded(groups)
     every = of_template[True] + of_template[False]
     for timings in (trajectory.raw["timings"] for trajectory in every):
         started, ended = (datetime.fromisoformat(timings[name]) for name in ("startedAt", "endedAt"))
