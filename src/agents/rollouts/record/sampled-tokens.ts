@@ -99,10 +99,11 @@ function append(
   ids: readonly number[],
   { mask, logprobs, version }: { readonly mask: 0 | 1; readonly logprobs: readonly number[] | undefined; readonly version: number },
 ): void {
-  for (const [i, id] of ids.entries()) {
+  // Thousands for each turn: an iterator of entries would make an array of each.
+  ids.forEach((id, i) => {
     segment.ids.push(id);
     segment.lossMask.push(mask);
     segment.logprobs.push(logprobs?.[i] ?? 0);
     segment.versions.push(version);
-  }
+  });
 }

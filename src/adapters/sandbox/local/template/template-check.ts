@@ -8,8 +8,17 @@ const MEMORY_MIN_BYTES = 4 * 2 ** 20;
 /** Mounting over these would undo what isolates the sandbox, or hide the inbox. */
 const RESERVED = ['/', '/proc', '/dev', '/muster/inbox', '/sys'];
 
+/** Every sandbox is made of a template, and all of a pool of the same one. */
+const checked = new WeakSet<SandboxTemplate>();
+
 /** @throws InputError `template.invalid` for what no sandbox can be made of. */
 export function checkTemplate(template: SandboxTemplate): void {
+  if (checked.has(template)) return;
+  checkParts(template);
+  checked.add(template);
+}
+
+function checkParts(template: SandboxTemplate): void {
   if (template.workspace) checkWorkspace(template.name, template.workspace);
   checkLimits(template.name, template.limits);
   if (template.command.length === 0) reject(template.name, 'command', 'is empty', 'the program and its arguments');
