@@ -16,6 +16,7 @@ import { getCreationRate, hasPlayedEnough, plan } from './planning/plan.ts';
 import type { PoolConfig, PoolSize } from './planning/pool-config.ts';
 import type { PoolState } from './members/pool-state.ts';
 import { prepare, type Preparation } from './members/preparation.ts';
+import { readUsage } from './members/read-usage.ts';
 import { Members, type Member } from './members/members.ts';
 import type { Sandbox, SandboxProvider } from './ports/sandbox.ts';
 import type { SandboxTemplate } from './ports/template.ts';
@@ -104,16 +105,9 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     this.#pacer.runPaced();
   }
 
-  /** What each sandbox has used, as far as the provider measures it. Leaves out sandboxes that end meanwhile. */
-  async readUsage(): Promise<ReadonlyMap<SandboxId, SandboxUsage>> {
-    const read = Array.from(this.#members.values(), async ({ id, warm }) => [id, await warm?.sandbox.capabilities?.usage?.()] as const);
-    const usages = new Map<SandboxId, SandboxUsage>();
-    for (const one of await Promise.allSettled(read)) {
-      if (one.status === 'rejected') continue;
-      const [id, usage] = one.value;
-      if (usage && Object.keys(usage).length > 0) usages.set(id, usage);
-    }
-    return usages;
+  /** Returns the resources that each sandbox has used, as far as the provider measures them. Leaves out sandboxes that end meanwhile. */
+  readUsage(): Promise<ReadonlyMap<SandboxId, SandboxUsage>> {
+    return readUsage(this.#members.values());
   }
 
   /** Sandboxes that are leased now. */
