@@ -31,5 +31,5 @@ export async function openFirestore(setting: string, clock: Clock): Promise<Traj
   const [project = '', database = '(default)'] = setting.replace('firestore://', '').split('/');
   // Its library for credentials is loaded only by those who use it.
   const { FirestoreTrajectories } = await import('../adapters/arena/firestore/firestore-trajectories.ts');
-  return await FirestoreTrajectories.open({ project, database, emulator: process.env['FIRESTORE_EMULATOR_HOST'] }, clock);
+  return await FirestoreTrajectories.open({ project, database, emulator: process.env['FIRESTORE_EMULATOR_HOST'] }, clock, Math.random);
 }

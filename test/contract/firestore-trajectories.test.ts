@@ -23,6 +23,8 @@ const refuse = (code: number, status: string, message = status): Fault => ({
   body: JSON.stringify({ error: { code, status, message } }),
 });
 const BUSY = [refuse(429, 'RESOURCE_EXHAUSTED'), refuse(503, 'UNAVAILABLE'), refuse(409, 'ABORTED', 'Too much contention')];
+/** Draws the same number for every pause. */
+const MIDDLE = (): number => 0.5;
 /** It is done, and the connection breaks before the answer. */
 const LOST: Fault = { kind: 'cut', after: 0 };
 const PASS: Fault = { kind: 'none' };
@@ -47,7 +49,10 @@ describe.skipIf(explainMissingFirestore() !== undefined)('trajectories in Firest
     const place = newPlace();
     return {
       clock,
-      open: async () => ({ trajectories: await FirestoreTrajectories.open(place, clock), [Symbol.asyncDispose]: async () => undefined }),
+      open: async () => ({
+        trajectories: await FirestoreTrajectories.open(place, clock, MIDDLE),
+        [Symbol.asyncDispose]: async () => undefined,
+      }),
       [Symbol.asyncDispose]: async () => undefined,
     };
   };
@@ -56,7 +61,7 @@ describe.skipIf(explainMissingFirestore() !== undefined)('trajectories in Firest
 
   it('a step longer than a document is kept in parts, which are forgotten with it', async () => {
     const clock = new ManualClock();
-    const trajectories = await FirestoreTrajectories.open(newPlace(), clock);
+    const trajectories = await FirestoreTrajectories.open(newPlace(), clock, MIDDLE);
     const { id } = await trajectories.create(newEpisode('large'));
     const hold = await holdNew(trajectories, id);
     const action = { action: 'write_file', content: randomBytes(1_000_000).toString('base64') };
@@ -76,7 +81,7 @@ describe.skipIf(explainMissingFirestore() !== undefined)('trajectories in Firest
     // Pauses are over at once; the deadlines of answers are the machine's.
     const clock: Clock = { ...systemClock, after: (delayMs, callback) => systemClock.after(delayMs < 10_000 ? 0 : delayMs, callback) };
     await using proxy = await FaultyProxy.before(`http://${emulator.host}`);
-    const trajectories = await FirestoreTrajectories.open({ ...newPlace(), emulator: new URL(proxy.url).host }, clock);
+    const trajectories = await FirestoreTrajectories.open({ ...newPlace(), emulator: new URL(proxy.url).host }, clock, MIDDLE);
     const run = <Value>(faults: readonly Fault[], ask: () => Promise<Value>): Promise<Value> => {
       spoilNext(proxy, faults);
       return ask();
@@ -93,8 +98,8 @@ describe.skipIf(explainMissingFirestore() !== undefined)('trajectories in Firest
 
   it('lets one of two writers append a step, and gives a hold to one', async () => {
     const place = newPlace();
-    const one = await FirestoreTrajectories.open(place, systemClock);
-    const other = await FirestoreTrajectories.open(place, systemClock);
+    const one = await FirestoreTrajectories.open(place, systemClock, Math.random);
+    const other = await FirestoreTrajectories.open(place, systemClock, Math.random);
     const { id } = await one.create(newEpisode('both'));
     const holds = await Promise.all([one, other].map((each, i) => each.hold(id, parseOwnerId(`holder-${i}`), 60_000)));
     const [hold, ...more] = holds.flatMap((each) => each ?? []);
@@ -109,7 +114,7 @@ describe.skipIf(explainMissingFirestore() !== undefined)('trajectories in Firest
     await using proxy = await FaultyProxy.before(`http://${emulator.host}`);
     const open = (fault: Fault): Promise<unknown> => {
       spoilNext(proxy, [fault]);
-      return FirestoreTrajectories.open({ ...newPlace(), emulator: new URL(proxy.url).host }, new ManualClock());
+      return FirestoreTrajectories.open({ ...newPlace(), emulator: new URL(proxy.url).host }, new ManualClock(), MIDDLE);
     };
     const input = (message: string): object => ({ kind: 'input', code: 'arena.trajectories', message: expect.stringContaining(message) });
     await expect(open(refuse(403, 'PERMISSION_DENIED'))).rejects.toMatchObject(input('roles/datastore.user'));

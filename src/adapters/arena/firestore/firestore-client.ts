@@ -67,12 +67,15 @@ const countSchema = z.tuple([
 export class FirestoreClient {
   readonly #location: FirestoreDatabase;
   readonly #clock: Clock;
+  readonly #random: () => number;
   readonly #api: GoogleApi;
   readonly #database: string;
 
-  constructor(location: FirestoreDatabase, clock: Clock) {
+  /** @param random numbers from 0 to 1, for the pauses between attempts. */
+  constructor(location: FirestoreDatabase, clock: Clock, random: () => number) {
     this.#location = location;
     this.#clock = clock;
+    this.#random = random;
     this.#api = new GoogleApi(location.emulator === undefined);
     this.#database = `projects/${location.project}/databases/${location.database}/documents`;
   }
@@ -129,7 +132,7 @@ export class FirestoreClient {
         if (!(error instanceof GoogleApiError)) throw error;
         if (!PASSING.has(error.status) || attempt === ATTEMPTS) throw this.#explain(error);
         // A random delay, so that writers of one document do not collide again.
-        await sleep(this.#clock, FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + Math.random()));
+        await sleep(this.#clock, FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + this.#random()));
       }
     }
   }

@@ -45,8 +45,8 @@ export class FirestoreTrajectories implements Trajectories {
   }
 
   /** @throws InputError `arena.trajectories` when the database cannot be used; InfrastructureError `trajectories.failed`. */
-  static async open(place: FirestoreDatabase, clock: Clock): Promise<FirestoreTrajectories> {
-    const trajectories = new FirestoreTrajectories(new FirestoreClient(place, clock), clock);
+  static async open(place: FirestoreDatabase, clock: Clock, random: () => number): Promise<FirestoreTrajectories> {
+    const trajectories = new FirestoreTrajectories(new FirestoreClient(place, clock, random), clock);
     await trajectories.listUnclosed(1);
     return trajectories;
   }
