@@ -15,7 +15,7 @@ const MOST_FILE_BYTES = 2 ** 20;
 const MOST_FILES = 200;
 const OUTPUT = { ...SHOWN_OUTPUT, head: 4 * 2 ** 20 };
 
-interface ChangedFile {
+interface LintedFile {
   readonly path: string;
   readonly before: WorkspaceFile | undefined;
   readonly after: WorkspaceFile;
@@ -71,7 +71,7 @@ function findChangedFiles(
   laid: readonly WorkspaceFile[],
   submitted: readonly WorkspaceFile[],
   isTaken: (path: string) => boolean,
-): readonly ChangedFile[] {
+): readonly LintedFile[] {
   const known = new Map(laid.map((file) => [file.path, file]));
   return submitted
     .flatMap((after) => {

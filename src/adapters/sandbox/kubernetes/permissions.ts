@@ -8,7 +8,7 @@ export interface Permission {
   readonly subresource?: string;
 }
 
-/** What only one transport needs. */
+/** The permissions that only one transport needs. */
 const listStreamPermissions = (subresource: string): readonly Permission[] =>
   ['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource }));
 const EXEC = listStreamPermissions('exec');
@@ -27,13 +27,10 @@ const COMMON: readonly Permission[] = [
 
 const MADE: readonly Permission[] = [...COMMON, ...['create', 'deletecollection'].map((verb) => ({ verb, group: '', resource: 'pods' }))];
 
-/** All permissions of Muster in a namespace where it makes pods: those of deploy/kubernetes/rbac.yaml, as a test checks. */
-export const PERMISSIONS: readonly Permission[] = [...MADE, ...EXEC, ...ATTACH];
-
 const listClaimPermissions = (resource: string, verbs: readonly string[]): readonly Permission[] =>
   verbs.map((verb) => ({ verb, group: GROUP, resource }));
 
-/** The same where it claims them from an operator's warm pool; of pools and templates it only looks for its own to sweep. */
+/** For pods from an operator's warm pool. Muster lists pools and templates to sweep its own. */
 export const CLAIM_PERMISSIONS: readonly Permission[] = [
   ...COMMON,
   ...EXEC,
@@ -42,15 +39,15 @@ export const CLAIM_PERMISSIONS: readonly Permission[] = [
   ...listClaimPermissions('sandboxtemplates', ['get', 'list']),
 ];
 
-/** The same where it makes a warm pool of its own. */
+/** For pods from a warm pool that Muster makes. */
 export const POOL_PERMISSIONS: readonly Permission[] = [
   ...CLAIM_PERMISSIONS,
   ...listClaimPermissions('sandboxwarmpools', ['create', 'delete', 'deletecollection']),
   ...listClaimPermissions('sandboxtemplates', ['create', 'delete', 'deletecollection']),
 ];
 
-/** What a template's sandboxes need. */
-export function listPermissions({ claims, transport }: PodTemplate): readonly Permission[] {
+/** Lists the permissions that Muster needs for a template's sandboxes. deploy/kubernetes grants those of all templates, as a test checks. */
+export function listPermissions({ claims, transport }: Pick<PodTemplate, 'claims' | 'transport'>): readonly Permission[] {
   if (claims === undefined) return [...MADE, ...OF_TRANSPORT[transport.kind]];
   return 'warmPool' in claims ? CLAIM_PERMISSIONS : POOL_PERMISSIONS;
 }
