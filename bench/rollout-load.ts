@@ -61,16 +61,9 @@ function report(loads: Loads): Report {
       describeMany(loads),
       {
         title: `${short.trajectories} trajectories, ${short.atATime} at a time, with exact tokens, graded and acknowledged`,
-        columns: [
-          'turns of each',
-          'turns a second with starts and grading',
-          "Muster's process (ms of a processor a turn)",
-          'the same for those before',
-          "Muster's memory (MB)",
-        ],
+        columns: ['turns of each', "Muster's process (ms of a processor a turn)", 'the same for those before', "Muster's memory (MB)"],
         rows: [short, long].map((load) => [
           load.turns,
-          (countTurns(load) / load.seconds).toFixed(0),
           costOfTurn(load).toFixed(2),
           (load.beforeMs / (load.before * load.turns)).toFixed(2),
           load.megabytes.toFixed(0),
@@ -82,7 +75,7 @@ function report(loads: Loads): Report {
     notes: [
       `A server has played ${few.before} trajectories before those that are measured at ${few.atATime} at a time, and ${short.before} before the others: it opens stores, starts the processes that fork sandboxes, and compiles its own code meanwhile.`,
       `The ideal: for each trajectory at a time, an answer of the model begins when the one before has ended. A model waits for ${LATENCY_MS} ms; reading the request and its timer come on top.`,
-      `Of ${few.atATime} at a time, the rate follows from the time between a trajectory's first request and its last answer. Of ${short.atATime} at a time, it is that of the turns which a trajectory of ${MANY_TURNS} turns has more than one of ${TURNS}, in the time until the last one is graded: starts of workspaces and grading are the same for both. By processors: what these turns take of the whole machine, model and client of the benchmark included.`,
+      `Of ${few.atATime} at a time, the rate follows from the time between a trajectory's first request and its last answer. Of ${short.atATime} at a time, it is all turns in the time of all: the client's with the starts of workspaces, Muster's also until the last one is graded. Where nearly all of the processors is used, they bound the rate, and a turn's share of the whole machine says by how much.`,
       'The client asks the same model and carries the calls out in the same workspaces; it checks, records, stores and grades nothing. Model, client or Muster, and sandboxes share the processors: with so many at a time these bound the rate, and what Muster does beside acting comes out of it.',
       "Muster's own cost is that of its process: workspaces begun, requests, actions, grading begun and judged, storing, handing over. In sandboxes there are the walls, the workspace's program and what agent and verifier run. The client has the same workspaces and no verifier: what Muster's sandboxes take beyond the client's is for grading. All processes are what the machine was busy with: run it alone.",
     ],
@@ -90,22 +83,25 @@ function report(loads: Loads): Report {
 }
 
 function describeMany({ short, long, bareShort, bareLong }: Loads): Table {
-  const [rate, bareRate] = [rateOf(short, long), rateOf(bareShort, bareLong)];
-  const byProcessors = (one: Acted, other: Acted): string =>
-    ((1000 * availableParallelism() * (countTurns(other) - countTurns(one))) / (other.machineMs - one.machineMs)).toFixed(0);
+  const row = (who: string, load: Acted): readonly (string | number)[] => [
+    who,
+    load.turns,
+    ((1000 * load.atATime) / LATENCY_MS).toFixed(0),
+    (countTurns(load) / load.seconds).toFixed(0),
+    (load.machineMs / countTurns(load)).toFixed(2),
+    percent(load.machineMs / (1000 * load.seconds * availableParallelism())),
+  ];
   return {
-    title: 'Turns a second, while trajectories act and processors are busy',
-    columns: ['', 'at a time', 'by latency alone', `by ${availableParallelism()} processors`, 'turns a second', 'of the client'],
-    rows: [['the client', bareRate, byProcessors(bareShort, bareLong)] as const, ['Muster', rate, byProcessors(short, long)] as const].map(
-      ([who, turns, most]) => [
-        who,
-        short.atATime,
-        ((1000 * short.atATime) / LATENCY_MS).toFixed(0),
-        most,
-        turns.toFixed(0),
-        percent(turns / bareRate),
-      ],
-    ),
+    title: `Turns a second, ${short.atATime} at a time, while processors are busy`,
+    columns: [
+      '',
+      'turns of each',
+      'by latency alone',
+      'turns a second',
+      'the whole machine (ms of a processor a turn)',
+      `of ${availableParallelism()} processors`,
+    ],
+    rows: [row('the client', bareShort), row('the client', bareLong), row('Muster', short), row('Muster', long)],
   };
 }
 
@@ -145,10 +141,6 @@ function costOfTurn(load: Load): number {
 function costCheck(load: Load): Check {
   const cost = costOfTurn(load);
   return { what: "Muster's processor for a turn", target: '≤ 2 ms', measured: `${cost.toFixed(2)} ms`, met: cost <= 2 };
-}
-
-function rateOf(short: Acted, long: Acted): number {
-  return (countTurns(long) - countTurns(short)) / (long.seconds - short.seconds);
 }
 
 function percent(share: number): string {
