@@ -39,6 +39,10 @@ const WALLS = {
   gvisor: { provider: 'gvisor', start: 'plain', place: () => openHere({ provider: 'gvisor' }) },
   kubernetes: { provider: 'kubernetes', start: 'plain', place: openCluster },
 } as const;
+/** More than any honest run uses. */
+const GENEROUS_SECONDS = 20;
+/** Of processor time that the bound of a calibrated attack leaves. On a busy machine a run uses up to twice as much as on an idle one. */
+const HONEST_RUNS = 4;
 const soon = (): AbortSignal => AbortSignal.timeout(120_000);
 
 /** Workspaces for attackers, naive verifiers, and ours. */
@@ -61,6 +65,18 @@ export class AttackFixture implements AsyncDisposable {
     const opened = await place();
     const grading = await GradingFixture.open({ MUSTER_TEMPLATES__LOCAL: JSON.stringify(opened.template) });
     return new AttackFixture(await WorkspaceFixture.open(provider), start, grading, opened);
+  }
+
+  /** With bounds of processor time that suit this machine, this wall and the present load. */
+  async calibrated(attack: Attack): Promise<Attack> {
+    if (!attack.isCalibrated) return attack;
+    const { evidence } = await this.verdict(await this.task(withBound(attack, GENEROUS_SECONDS)), attack.twin);
+    const used = evidence.flatMap((each) =>
+      each.stage === 'execute' && each.kind === 'cases' ? each.cases.flatMap(({ runs }) => runs) : [],
+    );
+    const honest = Math.max(...used.map(({ cpuSeconds }) => cpuSeconds ?? Number.NaN));
+    if (!(honest > 0)) throw new Error(`the honest twin was measured at ${honest} s of a processor`);
+    return withBound(attack, HONEST_RUNS * honest);
   }
 
   /** The task that the attack is made against. */
@@ -167,6 +183,19 @@ function atIndex(files: FileContents, address: string): FileContents {
     typeof content === 'string' ? content.replaceAll('{index}', address) : content,
   ];
   return Object.fromEntries(Object.entries(files).map(placed));
+}
+
+function withBound({ files, naive = {}, task = {}, ...attack }: Attack, seconds: number): Attack {
+  const bound = <Content extends string | Uint8Array>(given: Readonly<Record<string, Content>>): Record<string, Content | string> =>
+    Object.fromEntries(
+      Object.entries(given).map(([name, content]) => [
+        name,
+        typeof content === 'string'
+          ? content.replaceAll('{bound}', seconds.toFixed(3)).replaceAll('{beyond}', (2 * seconds).toFixed(3))
+          : content,
+      ]),
+    );
+  return { ...attack, files: bound(files), naive: bound(naive), task: bound(task) };
 }
 
 function belowDirectory(directory: string, files: FilesByPath): FilesByPath {

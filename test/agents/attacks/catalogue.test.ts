@@ -73,7 +73,8 @@ describe.each(sampled(WALLS, ({ short }) => short.size > 0))('an attack in sandb
 
   it.skipIf(missing !== undefined).each(sampled(CATALOGUE, ({ name }) => short.has(name)).map((attack) => [attack.name, attack] as const))(
     '%s: fools a naive verifier, and not ours, which its honest twin passes',
-    async (_, attack) => {
+    async (_, described) => {
+      const attack = await fixture.calibrated(described);
       expect(await fixture.naiveReward(attack)).toBe(attack.fooled ?? '1');
       const task = await fixture.task(attack);
       const { reward = 0, twin } = attack;

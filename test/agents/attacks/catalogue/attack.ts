@@ -66,5 +66,10 @@ export interface Attack {
   readonly task?: FileContents;
   /** Whether the naive verifier's sandbox reaches the network. "{index}" in the files stands for an address where the solution is. */
   readonly isOnline?: true;
+  /**
+   * Whether "{bound}" and "{beyond}" in the files stand for processor seconds: several times what the twin uses here, and twice that. The start of
+   * Python alone takes ten times as long behind one wall as behind another.
+   */
+  readonly isCalibrated?: true;
   readonly twin: { readonly files: FilesByPath; readonly script?: string };
 }

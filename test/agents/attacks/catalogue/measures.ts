@@ -61,10 +61,11 @@ export const MEASURES: readonly Attack[] = [
     item: 'measured-only',
     files: {
       'sort.py':
-        'import os, time\ndef sort_numbers(numbers):\n    done, burnt = os.pipe()\n    if os.fork() == 0:\n        os.setsid()\n        while time.process_time() < 1.5:\n            pass\n        os.write(burnt, b"x")\n        time.sleep(60)\n        os._exit(0)\n    os.read(done, 1)\n    return sorted(numbers)\n',
+        'import os, time\ndef sort_numbers(numbers):\n    done, burnt = os.pipe()\n    if os.fork() == 0:\n        os.setsid()\n        while time.process_time() < {beyond}:\n            pass\n        os.write(burnt, b"x")\n        time.sleep(60)\n        os._exit(0)\n    os.read(done, 1)\n    return sorted(numbers)\n',
     },
-    naive: judged('sys.exit(not (is_right and time.process_time() < 1))'),
-    task: constrained('measure = "processorSeconds"\nmost = 1'),
+    naive: judged('sys.exit(not (is_right and time.process_time() < {bound}))'),
+    task: constrained('measure = "processorSeconds"\nmost = {bound}'),
+    isCalibrated: true,
     twin: { files: { 'sort.py': `import os\nos.cpu_count()\n${SOLVED}` } },
   },
   {
