@@ -99,6 +99,10 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     return lease;
   }
 
+  get size(): PoolSize {
+    return this.#config;
+  }
+
   /** Changes the size. Leased sandboxes stay until they are returned; idle ones beyond the new size end when their time is over. */
   resize({ min, max, warm }: PoolSize): void {
     this.#config = { ...this.#config, min, max, warm };

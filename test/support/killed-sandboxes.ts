@@ -32,8 +32,8 @@ export class KilledSandboxes implements GradingSandboxes {
   }
 
   /** Made for one verdict, to be killed like the others. */
-  openTrusted(...given: Parameters<GradingSandboxes['openTrusted']>): Promise<GradingSandbox> {
-    return this.open(...given);
+  openTrusted(...[place, signal]: Parameters<GradingSandboxes['openTrusted']>): Promise<GradingSandbox> {
+    return this.open(place, signal);
   }
 
   async openBoth(...given: Parameters<GradingSandboxes['openBoth']>): ReturnType<GradingSandboxes['openBoth']> {

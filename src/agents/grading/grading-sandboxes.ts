@@ -49,8 +49,10 @@ export interface GradingSandboxes {
   /**
    * A sandbox for the caller alone in which only the task's own code has run, kept for other verdicts on this task: nothing of any submission may
    * enter it. Earlier files may be there. Throws as `open` does.
+   *
+   * @param next what the caller will open next: such a sandbox is made meanwhile.
    */
-  openTrusted(template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox>;
+  openTrusted(template: GradingTemplate, signal: AbortSignal, next?: GradingTemplate): Promise<GradingSandbox>;
 
   /**
    * Files of a root file system below a directory, with their paths inside: a writable directory hides them. None for the host's.

@@ -11,7 +11,7 @@ import type { ExpectedCase } from './expected-cases.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { joinStreams } from './endings.ts';
 import { listForkedModules } from './forked-runs.ts';
-import { describeGradingTemplate, TESTS, testFiles, wipeWritablePaths } from './grading-template.ts';
+import { describeCandidateTemplate, describeGradingTemplate, TESTS, testFiles, wipeWritablePaths } from './grading-template.ts';
 import { runOnCases, leaveUnbounded } from './case-runs.ts';
 import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 
@@ -51,7 +51,7 @@ async function computeCases(terms: CandidateTerms, execute: CasesStage, signal: 
   });
   if (isComplete) return stored.map((test, i) => known(test, i, test.expected));
   const template = describeGradingTemplate(task, step, [TESTS]);
-  await using sandbox = await context.sandboxes.openTrusted(template, signal);
+  await using sandbox = await context.sandboxes.openTrusted(template, signal, describeCandidateTemplate(terms, execute));
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
   await wipeWritablePaths(session, template, either);

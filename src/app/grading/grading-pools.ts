@@ -70,7 +70,7 @@ export class GradingPools implements AsyncDisposable {
     return {
       open: (template, signal) => this.#openOne(open, template, signal),
       openBoth: (one, other, signal) => this.#openBoth(open, one, other, signal),
-      openTrusted: (template, signal) => this.#openTrusted(open, template, signal),
+      openTrusted: (template, signal, next) => this.#openTrusted(open, template, signal, next),
       rootFiles: async (root, directory, signal) => {
         const found = await this.#roots.openDirectory(root, buildContext(open), signal);
         return found === undefined ? [] : listFilesBelow(found, directory);
@@ -84,10 +84,26 @@ export class GradingPools implements AsyncDisposable {
   }
 
   /** A kept sandbox takes a permit only while it is used. */
-  async #openTrusted(task: OpenTask, template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
-    const [permit] = await this.#permits.acquire(1, signal);
+  async #openTrusted(task: OpenTask, template: GradingTemplate, signal: AbortSignal, next?: GradingTemplate): Promise<GradingSandbox> {
+    const held = new DisposableStack();
+    for (const permit of await this.#permits.acquire(1, signal)) held.use(permit);
+    if (next) held.use(this.#keepReady(task, next));
     const key = `${task.task.digest} ${formatTemplateKey(template)}`;
-    return await openPermitted(permit, () => this.#trusted.open(key, () => this.#lease(task, template, signal)));
+    return await openPermitted(held, () => this.#trusted.open(key, () => this.#lease(task, template, signal)));
+  }
+
+  /** Has one sandbox more made than are asked for, until it is disposed of. */
+  #keepReady(task: OpenTask, template: GradingTemplate): Disposable {
+    const opening = Promise.allSettled([this.#pool(task, template)]);
+    const change = async (by: number): Promise<void> => {
+      const [opened] = await opening;
+      // Of a pool that cannot be started, whoever opens a sandbox hears why.
+      if (opened.status === 'rejected') return;
+      const { min, max, warm } = opened.value.size;
+      opened.value.resize({ min, max, warm: warm + by });
+    };
+    void change(1);
+    return { [Symbol.dispose]: () => void change(-1) };
   }
 
   async #openBoth(

@@ -6,6 +6,10 @@ import { ComputedCases, type ExpectedCase } from '../../../src/agents/grading/ex
 import { GradingTime } from '../../../src/agents/grading/stages/grading-time.ts';
 import { describeGradingTemplate, TESTS } from '../../../src/agents/grading/grading-template.ts';
 import type { GradingSandboxes } from '../../../src/agents/grading/grading-sandboxes.ts';
+import { GradingPools } from '../../../src/app/grading/grading-pools.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { silentLog } from '../../../src/kernel/log.ts';
+import { eventually } from '../../support/eventually.ts';
 import { takeVerdict } from '../../../src/agents/grading/stages/take-verdict.ts';
 import { omitMeasurements, type Verdict } from '../../../src/agents/verification/verdict.ts';
 import { SkippableClock } from '../../support/skippable-clock.ts';
@@ -206,6 +210,21 @@ describe("the sandbox of a task's own code", () => {
     await candidates[Symbol.asyncDispose]();
     await using next = await waiting;
     expect(next.session).toBe(first.session);
+  });
+
+  it("has the candidate's made meanwhile, which is there when its use is over", async () => {
+    await using pools = new GradingPools(fixture.config, systemClock, silentLog);
+    const open = await fixture.task(SORT_TASK);
+    const sandboxes = pools.of(open);
+    const [step] = open.task.steps;
+    const [trusted, own] = [describeGradingTemplate(open.task, step, [TESTS]), describeGradingTemplate(open.task, step, [])];
+    const { signal } = new AbortController();
+    const used = await sandboxes.openTrusted(trusted, signal, own);
+    await eventually('the next sandbox is idle', () => pools.state().sandboxes.idle === 1);
+    await used[Symbol.asyncDispose]();
+    await using candidates = await sandboxes.open(own, signal);
+    await candidates.session.ping(signal);
+    expect(pools.state().totals.created).toBe(2);
   });
 });
 

@@ -20,7 +20,7 @@ export class GradingTime {
           () => sandboxes.openBoth(one, other, signal),
           (both) => both,
         ),
-      openTrusted: (template, signal) => this.#pause(() => sandboxes.openTrusted(template, signal), alone),
+      openTrusted: (...asked) => this.#pause(() => sandboxes.openTrusted(...asked), alone),
       rootFiles: (root, directory, signal) =>
         this.#pause(
           () => sandboxes.rootFiles(root, directory, signal),
