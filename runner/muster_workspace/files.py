@@ -44,8 +44,11 @@ class Incoming:
         if not parts:
             raise Refusal("path", path, "is a directory")
         with opened_directory(base, parts[:-1], make=True) as directory:
-            remove(parts[-1], directory)
-            self._descriptor = os.open(parts[-1], _NEW, mode, dir_fd=directory)
+            try:
+                self._descriptor = os.open(parts[-1], _NEW, mode, dir_fd=directory)
+            except FileExistsError:
+                remove(parts[-1], directory)
+                self._descriptor = os.open(parts[-1], _NEW, mode, dir_fd=directory)
             os.fchmod(self._descriptor, mode)
 
     def _write(self, data: bytes) -> None:

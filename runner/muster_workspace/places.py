@@ -102,12 +102,15 @@ def open_base(base: str) -> int:
 
 def renew(base: int) -> None:
     """Empties a directory that programs may write to, and undoes their changes of its mode and attributes."""
-    if os.fstat(base).st_uid == os.geteuid():
-        os.fchmod(base, _BASE_MODE)
-        for name in _own_attributes(base):
-            os.removexattr(base, name)
-        # Removing an access control list leaves its permissions in the mode.
-        os.fchmod(base, _BASE_MODE)
+    found = os.fstat(base)
+    if found.st_uid == os.geteuid():
+        attributes = _own_attributes(base)
+        if attributes or stat.S_IMODE(found.st_mode) != _BASE_MODE:
+            os.fchmod(base, _BASE_MODE)
+            for name in attributes:
+                os.removexattr(base, name)
+            # Removing an access control list leaves its permissions in the mode.
+            os.fchmod(base, _BASE_MODE)
     empty(base)
 
 
@@ -145,9 +148,12 @@ def empty(directory: int) -> None:
     subdirectory.
     """
     moved = itertools.count()
-    while names := _list_names(directory):
-        for name in names:
-            if _is_directory(name, directory):
+    has_more = True
+    while has_more:
+        has_more = False
+        for name, is_directory in _list_entries(directory):
+            if is_directory:
+                has_more = True
                 os.chmod(name, 0o700, dir_fd=directory)
                 with opened_below(directory, name) as below:
                     _move_up(below, directory, moved)
@@ -157,8 +163,8 @@ def empty(directory: int) -> None:
 
 
 def _move_up(below: int, directory: int, moved: Iterator[int]) -> None:
-    for name in _list_names(below):
-        if _is_directory(name, below):
+    for name, is_directory in _list_entries(below):
+        if is_directory:
             # Moving a directory changes its entry "..", which requires write permission.
             os.chmod(name, 0o700, dir_fd=below)
             os.rename(name, f".muster-{os.urandom(8).hex()}-{next(moved)}", src_dir_fd=below, dst_dir_fd=directory)
@@ -166,9 +172,10 @@ def _move_up(below: int, directory: int, moved: Iterator[int]) -> None:
             os.unlink(name, dir_fd=below)
 
 
-def _list_names(directory: int) -> list[str]:
+def _list_entries(directory: int) -> list[tuple[str, bool]]:
+    """Lists the names in a directory, and whether each is a directory."""
     with os.scandir(directory) as entries:
-        return [entry.name for entry in entries]
+        return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
 
 
 def _is_directory(name: str, directory: int) -> bool:
