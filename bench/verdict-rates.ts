@@ -1,6 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { z } from 'zod';
 import { takeVerdict } from '../src/agents/grading/stages/take-verdict.ts';
 import type { GradingSandboxes } from '../src/agents/grading/grading-sandboxes.ts';
 import { omitMeasurements } from '../src/agents/verification/verdict.ts';
@@ -13,6 +15,8 @@ import { type Spread, spreadOf } from './spread.ts';
 
 export const CASES = 10;
 export const AT_A_TIME = 2;
+/** Muster's verdicts for each with a bubblewrap for each process: so a round of one takes no longer than twice that of the other. */
+const PER_PLAIN = 3;
 const PYTHON = '/usr/bin/python3';
 
 /** A task whose verdicts are timed. */
@@ -88,7 +92,7 @@ export async function compareRates({ files, solution }: TimedTask, { rounds, ver
   const rates = { muster: new Array<number>(), plain: new Array<number>(), contained: new Array<number>() };
   for (let round = 0; round < rounds; round += 1) {
     rates.plain.push(await rateOf(() => oneByOne((process) => inBubblewrap(directory, process)), verdicts));
-    rates.muster.push(await rateOf(muster, verdicts));
+    rates.muster.push(await rateOf(muster, verdicts * PER_PLAIN));
     if (daemon) rates.contained.push(await rateOf(() => oneByOne((process) => inContainer(daemon.socket, directory, process)), contained));
   }
   const timesAsMany = (others: readonly number[]): Spread =>
@@ -116,40 +120,51 @@ interface PlainProcess {
   readonly input: string;
 }
 
-/** The processes of one verdict. */
-async function oneByOne(run: (process: PlainProcess) => Promise<void>): Promise<void> {
-  const input = '[3, 1, 2]';
-  await run({ script: '/tests/draw.py', input: '' });
-  for (let each = 0; each < CASES; each += 1) await run({ script: '/tests/golden.py', input });
-  for (let each = 0; each <= CASES; each += 1) await run({ script: '/tests/driver/main.py', input });
+/** The processes of one verdict: inputs are drawn, and what the golden model prints is compared with what the candidate does, one case of them twice. */
+async function oneByOne(run: (process: PlainProcess) => Promise<string>): Promise<void> {
+  const drawn = await run({ script: '/tests/draw.py', input: '' });
+  const inputs = drawn.trim().split('\n').map(readInput);
+  const expected: string[] = [];
+  for (const input of inputs) expected.push(await run({ script: '/tests/golden.py', input }));
+  for (const [at, input] of [...inputs.entries(), ...inputs.slice(0, 1).map((first) => [0, first] as const)]) {
+    const printed = await run({ script: '/tests/driver/main.py', input });
+    if (printed !== expected[at]) throw new Error(`the solution printed ${printed} for ${input}, expected ${expected[at]}`);
+  }
 }
+
+const caseSchema = z.object({ stdin: z.string() });
+const readInput = (line: string): string => caseSchema.parse(JSON.parse(line)).stdin;
 
 const VARIABLES = { MUSTER_SEED: 'bench', MUSTER_CASES: `${CASES}` };
 const OWN = ['tests', 'app'];
 
-async function inBubblewrap(directory: string, process: PlainProcess): Promise<void> {
+async function inBubblewrap(directory: string, process: PlainProcess): Promise<string> {
   const system = ['bin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]);
   // Where Debian says which BLAS NumPy has.
   const chosen = ['--ro-bind-try', '/etc/alternatives', '/etc/alternatives'];
-  const own = OWN.flatMap((name) => ['--ro-bind', join(directory, name), `/${name}`]);
+  const tests = ['--ro-bind', join(directory, 'tests'), '/tests'];
+  // Nothing of one run may be left for the next, as in Muster.
+  const own = ['/dev/shm', '/logs', '/app'].flatMap((path) => ['--tmpfs', path]);
+  const candidate = ['--ro-bind', join(directory, 'app/sort.py'), '/app/sort.py'];
   const walls = ['--unshare-all', '--ro-bind', '/usr', '/usr', ...chosen, ...system, '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'];
   const variables = Object.entries(VARIABLES).flatMap(([name, value]) => ['--setenv', name, value]);
-  await plainProcess('bwrap', [...walls, ...own, ...variables], process);
+  return await plainProcess('bwrap', [...walls, ...tests, ...own, ...candidate, ...variables], process);
 }
 
-async function inContainer(socket: string, directory: string, process: PlainProcess): Promise<void> {
+async function inContainer(socket: string, directory: string, process: PlainProcess): Promise<string> {
   const shown = ['/usr', '/etc/alternatives'].flatMap((path) => ['--volume', `${path}:${path}:ro`]);
   const own = OWN.flatMap((name) => ['--volume', `${join(directory, name)}:/${name}:ro`]);
   const variables = Object.entries(VARIABLES).flatMap(([name, value]) => ['--env', `${name}=${value}`]);
   const options = ['--rm', '--interactive', '--network', 'none', ...shown, ...own, ...variables];
-  await plainProcess('docker', ['--host', `unix://${socket}`, 'run', ...options, EMPTY_IMAGE], process);
+  return await plainProcess('docker', ['--host', `unix://${socket}`, 'run', ...options, EMPTY_IMAGE], process);
 }
 
-async function plainProcess(program: string, around: readonly string[], { script, input }: PlainProcess): Promise<void> {
-  const child = spawn(program, [...around, PYTHON, '-I', script], { stdio: ['pipe', 'ignore', 'inherit'] });
+async function plainProcess(program: string, around: readonly string[], { script, input }: PlainProcess): Promise<string> {
+  const child = spawn(program, [...around, PYTHON, '-I', script], { stdio: ['pipe', 'pipe', 'inherit'] });
   child.stdin.end(input);
-  const [code] = await once(child, 'exit');
+  const [printed, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
   if (code !== 0) throw new Error(`${script} in ${program} ended with status ${code}`);
+  return printed;
 }
 
 interface Graded {

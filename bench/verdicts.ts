@@ -45,7 +45,7 @@ export const verdicts: Benchmark = {
         { what: 'verdicts with killed sandboxes', target: '0 that differ', measured: `${kills.differing}`, met: kills.differing === 0 },
       ],
       notes: [
-        "A verdict of Muster is the generator, the golden model on each case, and the candidate on each case, one of them twice: 22 runs. Each of the candidate's is a process of its own; the golden model, which can leave nothing behind, runs on all cases in one. The candidate's sandbox is made for the verdict, that of generator and golden model serves one verdict after the other. Beside it the same 22 runs are processes with nothing around them but a bubblewrap or a container for each, and nothing is kept of what they print.",
+        "A verdict of Muster is the generator, the golden model on each case, and the candidate on each case, one of them twice: 22 runs. Each of the candidate's is a process of its own; the golden model, which can leave nothing behind, runs on all cases in one. The candidate's sandbox is made for the verdict, that of generator and golden model serves one verdict after the other. Beside it the same 22 runs are processes with nothing around them but a bubblewrap or a container for each: their inputs are drawn and their outputs compared as well, without a limit, a verdict's evidence or another user.",
         'Both tasks sort numbers. In one of them program, golden model and candidate import NumPy, in Muster and beside it alike. The target of 20 a second is for the task without; the target of 10 times is shown for both.',
       ],
     };
