@@ -38,7 +38,7 @@ export interface PrefixFoldOptions {
 export type EndedBy = 'rule' | 'episodes' | 'failures';
 
 export interface RunningStatistics {
-  /** In the folded prefix. */
+  /** The number of episodes in the folded prefix. */
   readonly episodes: number;
   readonly mean: number | undefined;
   /** Half-width of the interval, which need not be centred on the mean. */

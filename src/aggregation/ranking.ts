@@ -16,13 +16,13 @@ export interface RankRange {
 export interface Ranking {
   /** Probability that all given ranks are right at once: at least 1 − Σ αᵢ, whatever the dependence of the intervals (Bonferroni). */
   readonly confidence: number;
-  /** By falling mean; contenders without one last, in the given order. */
+  /** Positions by falling mean. Contenders without a mean come last, in the given order. */
   readonly places: readonly RankRange[];
 }
 
 /**
- * Orders by the mean, and says which ranks each contender's interval leaves open: another one is surely better when its whole interval is above,
- * surely worse when it is below.
+ * Orders contenders by their mean, and computes the ranks that their intervals allow: another contender is surely better if its whole interval is
+ * above, surely worse if it is below.
  */
 export function rankContenders(contenders: readonly Contender[]): Ranking {
   const order = contenders.map((_, position) => position).sort((a, b) => computeMean(contenders[b]) - computeMean(contenders[a]) || a - b);

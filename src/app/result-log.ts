@@ -18,7 +18,7 @@ import { tryParseJson } from '../kernel/json-bounds.ts';
 export interface LogEntry {
   /** Step of the training. */
   readonly step: number;
-  /** By the names of `muster.sinks.sink.FIGURES`. */
+  /** Figures by the names of `muster.sinks.sink.FIGURES`. */
   readonly figures: Readonly<Record<string, number>>;
   /** A report for people, in HTML. */
   readonly page?: string;

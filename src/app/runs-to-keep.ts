@@ -62,7 +62,7 @@ function describeBaseline(baseline: Baseline, uri: string): ComparisonFacts['bas
   return { digest: baseline.digest, recorded: uri, episodes: baseline.outcomes.length };
 }
 
-/** By the arm of a comparison: a baseline that is not played has none. */
+/** Chooses the journal by the arm of a comparison. A baseline that is not played has none. */
 export function chooseJournal(journals: readonly EpisodeJournal[], { kind }: Baseline): (arm: number) => EpisodeJournal {
   return (arm) => {
     const journal = journals[kind === 'played' ? arm : arm - 1];

@@ -17,7 +17,7 @@ export interface Config {
     /** Absolute path of a file, or a PostgreSQL URL, perhaps with a password in it. */
     readonly url: string;
   };
-  /** By principal. "default" applies to principals that are not named. */
+  /** Quotas by principal. "default" applies to principals that are not named. */
   readonly quotas: WrittenConfig['quotas'];
   readonly arena: WrittenConfig['arena'];
   readonly models: WrittenConfig['models'];

@@ -190,7 +190,7 @@ export function createConfigSchema(providers: readonly ProviderSettings[]) {
 
 export type ConfigSchema = ReturnType<typeof createConfigSchema>;
 
-/** As written, before "auto" is worked out. */
+/** The configuration as it is written, before "auto" is resolved. */
 export type WrittenConfig = z.infer<ConfigSchema>;
 
 const endpointSchema = z.strictObject({

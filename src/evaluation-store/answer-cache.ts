@@ -14,7 +14,7 @@ export interface GivenAnswer {
   readonly summary: unknown;
 }
 
-/** The same answer for another evaluation. */
+/** An answer that is repeated for another evaluation. */
 export interface RepeatedAnswer {
   readonly given: GivenAnswer;
   /** JSON. */

@@ -5,7 +5,7 @@ import type { Digest } from '../kernel/ids.ts';
 export interface CacheKeyParts {
   readonly checkpoint: Digest;
   readonly suite: Digest;
-  /** Of the sandbox template's definition. */
+  /** The digest of the sandbox template's definition. */
   readonly template: Digest;
   /** How indices draw their tasks where the suite's digest alone does not say it: see `describeDraw`. */
   readonly draw: string;

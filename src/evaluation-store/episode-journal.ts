@@ -1,7 +1,7 @@
 import type { NewEpisode, StoredEpisode } from './episode-log.ts';
 
 export interface KnownEpisodes {
-  /** By index. */
+  /** Episodes by index. */
   readonly episodes: readonly StoredEpisode[];
   /** The first index after the requested ones that may be known, too; undefined when none is. */
   readonly next: number | undefined;

@@ -24,7 +24,7 @@ export interface WebhookOutbox {
    */
   take(limit: number, milliseconds: number, except?: readonly string[]): Promise<readonly WebhookDelivery[]>;
 
-  /** The webhook was delivered. */
+  /** Records that the webhook was delivered. */
   settle(delivery: WebhookDelivery): Promise<void>;
 
   postpone(delivery: WebhookDelivery, until: Date): Promise<void>;
@@ -32,6 +32,6 @@ export interface WebhookOutbox {
   /** Gives the delivery up for good, and stores the reason. */
   abandon(delivery: WebhookDelivery, reason: string): Promise<void>;
 
-  /** When the next delivery to any other URL becomes due; undefined when none waits. */
+  /** Returns when the next delivery to any other URL becomes due; undefined when none waits. */
   nextDue(except?: readonly string[]): Promise<Date | undefined>;
 }

@@ -14,7 +14,7 @@ export interface LinkedFile {
   /** Bytes. */
   readonly size: number;
   readonly digest: Digest;
-  /** At Muster. A secret: it grants reading the file for a limited time. */
+  /** The URL at Muster. It is a secret, because it allows to read the file for a limited time. */
   readonly url: string;
   /** The file's origin, from which it may be fetched without Muster. Also a secret. The file there may have changed or be gone. */
   readonly bucketUrl?: string | undefined;
@@ -22,7 +22,7 @@ export interface LinkedFile {
 
 /** The files of a checkpoint, to be fetched together. */
 export interface FetchOrder {
-  /** Of the checkpoint. */
+  /** The digest of the checkpoint. */
   readonly digest: Digest;
   readonly files: readonly LinkedFile[];
 }

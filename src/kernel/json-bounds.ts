@@ -1,7 +1,7 @@
 import { formatExactBytes } from './text/figures.ts';
 /** Bounds of a JSON text. */
 export interface JsonBounds {
-  /** Of the text. */
+  /** Bytes of the text. */
   readonly bytes: number;
   /** Nested lists and objects. */
   readonly depth: number;

@@ -19,7 +19,7 @@ import type { CheckpointFacts } from './results/summary.ts';
 
 export interface NamedCheckpoint {
   readonly checkpoint: StoredCheckpoint;
-  /** As the caller wrote it. */
+  /** The URI as the caller wrote it. */
   readonly uri: string;
   /** Replaces the URI in messages. */
   readonly name?: string | undefined;
@@ -32,7 +32,7 @@ export interface ComparisonRequest {
   readonly baseline: Baseline;
   readonly baselineUri: string;
   readonly baselineName?: string | undefined;
-  /** At least one. */
+  /** The candidates, at least one. */
   readonly candidates: readonly NamedCheckpoint[];
   readonly terms: ComparisonTermsInput;
 }
@@ -43,7 +43,7 @@ export interface ComparisonTermsInput {
   readonly confidence?: number;
   /** Mean differences up to it do not matter; in units of the return, 0 when left out. */
   readonly margin?: number;
-  /** Of all checkpoints together; the suite's budget, or 2,000 for each checkpoint when that has none. */
+  /** The episodes of all checkpoints together; by default the suite's budget, or 2,000 for each checkpoint if it has none. */
   readonly budgetEpisodes?: number;
 }
 
@@ -117,7 +117,7 @@ function listPlayed({ baseline, baselineUri, baselineName, candidates }: Compari
 }
 
 interface CheckpointEpisodes extends FailedEpisodes {
-  /** In words. */
+  /** The side in words. */
   readonly whose: string;
 }
 

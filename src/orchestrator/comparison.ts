@@ -26,14 +26,14 @@ export interface ComparisonOptions {
   readonly baseline: Baseline;
   readonly candidates: readonly StoredCheckpoint[];
   readonly confidence: number;
-  /** In units of the return. */
+  /** The margin in units of the return. */
   readonly margin: number;
   /** Over all arms. */
   readonly budgetEpisodes: number;
   readonly config: ArmConfig;
   /** Gets the episodes of all arms, those of each in index order. */
   readonly sink: EpisodeSink | undefined;
-  /** By arm. */
+  /** Returns the journal of an arm. */
   readonly journal?: ((arm: number) => EpisodeJournal) | undefined;
   readonly maxSandboxes: number;
 }

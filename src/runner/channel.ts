@@ -41,7 +41,7 @@ export class Channel {
     void this.#watchExit();
   }
 
-  /** At most two ranges, a load and a ping are under way at a time, so the pipe's content is bounded without waiting for `drain`. */
+  /** Sends a frame. At most two ranges, a load and a ping are in transit, so the pipe's content is bounded without waiting for `drain`. */
   send(frame: MusterFrame): void {
     this.#sandbox.stdin.write(encodeFrame(frame));
   }

@@ -67,7 +67,7 @@ export function describeExit(exit: SandboxExit): string {
   }
 }
 
-/** Which program ended: the policy's, where it has its own. Otherwise this cannot be known, and counts as the environment's. */
+/** Decides which program ended: the policy's, if it has its own. Otherwise this cannot be known, and counts as the environment's. */
 function getCause({ part }: Exited): 'policy-crash' | 'environment-crash' {
   return part === 'policy' ? 'policy-crash' : 'environment-crash';
 }

@@ -4,7 +4,7 @@ import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 import type { EpisodeFrame } from './frames.ts';
 import type { PlannedEpisode } from './playlist.ts';
 
-/** Which program SIGKILL or SIGTERM ended during an episode, whose outcome is then `lost`: the policy's, where it has its own. */
+/** The program that SIGKILL or SIGTERM ended during an episode, whose outcome is then `lost`: the policy's, if it has its own. */
 export type Killed = 'runner' | 'policy' | false;
 
 /** What a session reports of one episode. */

@@ -8,9 +8,9 @@ import { Watchdog } from './watchdog.ts';
 
 /** Terms of everything that is played until the next load. */
 export interface PlayTerms {
-  /** From the episode's start in the sandbox. A block may take as long as all of its episodes together. */
+  /** The time from the episode's start in the sandbox. A block may take as long as all of its episodes together. */
   readonly episodeMilliseconds: number;
-  /** From sending a range to an idle runner until it reports that it begins. */
+  /** The time from sending a range to an idle runner until it reports that it begins. */
   readonly beginMilliseconds: number;
   /** What the load brings into the sandbox. */
   readonly exposure: Exposure;

@@ -4,7 +4,7 @@ import type { RecordedFrame } from './frames.ts';
 export interface Recording {
   /** The reward of each step; null where it was infinite or not a number. */
   readonly rewards: readonly (number | null)[];
-  /** In order of their steps. */
+  /** Pictures in the order of their steps. */
   readonly pictures: readonly RecordedPicture[];
   /** Why pictures are missing. */
   readonly remarks: readonly string[];
@@ -13,7 +13,7 @@ export interface Recording {
 export interface RecordedPicture {
   /** The step after which it was taken; 0 for the reset. */
   readonly step: number;
-  /** In base64. */
+  /** The picture in base64. */
   readonly png: string;
 }
 

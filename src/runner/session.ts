@@ -55,7 +55,7 @@ export class RunnerSession implements Occupant {
   /** A load is under way, or was refused, failed or took too long: its effects are unknown. */
   #isSpoiled = false;
   #runner: Pick<RunnerFrameOf<'ready'>, 'protocol' | 'runner'> | undefined;
-  /** Of the episode that the last load asked to record, if any. */
+  /** The recording of the episode that the last load named, if any. */
   #recording: RecordingInProgress | undefined;
 
   /** Resolves with the reason once the session is closed; never rejects. */

@@ -205,12 +205,12 @@ export class EvaluationService {
     }
   }
 
-  /** Of one arm, in index order. */
+  /** Yields the episodes of one arm, in index order. */
   episodes(id: EvaluationId, arm: number, from: number): AsyncIterable<StoredEpisode> {
     return readEpisodesFrom(this.#options.store.episodes, id, arm, from);
   }
 
-  /** Of one arm, in another order than by index. */
+  /** Returns the episodes of one arm, in another order than by index. */
   rankEpisodes(...request: Parameters<EpisodeLog['rank']>): ReturnType<EpisodeLog['rank']> {
     return this.#options.store.episodes.rank(...request);
   }

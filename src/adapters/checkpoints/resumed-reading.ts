@@ -14,7 +14,7 @@ export interface OpenedFile extends Disposable {
   /** Position in the file of its first byte: the requested one, or 0 when the server does not support ranges. */
   readonly from: number;
   readonly body: Readable;
-  /** Of the whole file, whichever part arrives. */
+  /** The digest of the whole file, whichever part arrives. */
   readonly digest: AnnouncedDigest | undefined;
   /** Whether an error of the body says that it is damaged, which some clients detect by themselves. */
   readonly isDamage?: (error: unknown) => boolean;

@@ -16,16 +16,16 @@ export interface RecordedEvaluation {
 }
 
 export interface RecordedLine {
-  /** From 1. */
+  /** The number of the line, from 1. */
   readonly line: number;
   readonly value: unknown;
 }
 
 /** The files of an earlier run in its `--out`, complete or not. It is only checked that they are JSON. */
 export interface EarlierRun {
-  /** From `config.json`. */
+  /** The content of `config.json`. */
   readonly configuration: unknown;
-  /** From `summary.json`; undefined when there is none. */
+  /** The content of `summary.json`; undefined when there is none. */
   readonly summary: unknown;
 }
 

@@ -7,7 +7,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError, InputError, getMessage, MusterError } from '../../kernel/errors.ts';
 
-/** From the request to the head of the answer, separately for each redirection. */
+/** The time from the request to the head of the answer, separately for each redirection. */
 const HEAD_MS = 30_000;
 const MOST_REDIRECTIONS = 5;
 const REDIRECTIONS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);

@@ -64,7 +64,7 @@ export class ImageRoots {
     return readOwnFile(file, settingsSchema, await readFile(file, 'utf8'));
   }
 
-  /** Beside the root, which has only the image's own files. */
+  /** Writes the settings beside the root, which contains only the image's own files. */
   async #noteSettings(root: string, settings: ImageSettings): Promise<void> {
     const note = getSettingsFile(root);
     if (await isThere(note)) return;

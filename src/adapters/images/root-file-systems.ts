@@ -12,7 +12,7 @@ import { unpackLayer } from './unpacked-layer.ts';
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
-/** The files that a Dockerfile is built from: those of environment/, by their paths there. */
+/** The files from which a Dockerfile is built: those of environment/, by their paths there. */
 export interface BuildContext {
   /** Every file of environment/. */
   readonly files: readonly { readonly path: string; readonly digest: string; readonly isExecutable: boolean }[];
@@ -33,7 +33,7 @@ export class RootFileSystems {
   }
 
   /**
-   * The directory with the files of a root file system.
+   * Returns the directory with the files of a root file system.
    *
    * @param context undefined where no Dockerfile is built. @returns undefined for the host's own root.
    * @throws InputError when the image is not found, cannot be built, or works in another directory than the task, with the remedy.
@@ -123,8 +123,8 @@ export class RootFileSystems {
 }
 
 /**
- * A task is what its files say, on every machine alike, so an image cannot name the workdir; but it would rarely be meant to differ from it. The root
- * directory cannot be written to, and is where an image works that does not say.
+ * Checks that an image names no other workdir than the task. A task's files alone decide its workdir, and a differing image is probably a mistake. An
+ * image that names none works in the root directory, which cannot be written to.
  *
  * @throws InputError `image.workdir`
  */

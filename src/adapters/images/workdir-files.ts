@@ -9,7 +9,7 @@ import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
 /** Files of a root file system that are in the workdir at the beginning. */
 const WORKDIR_BOUNDS = SUBMISSION_BOUNDS;
-/** As many links as Linux follows in one path. */
+/** The number of links that Linux follows in one path. */
 const MOST_LINKS = 40;
 const TOO_MUCH = 'is more than a workdir may have';
 

@@ -5,12 +5,15 @@ import { UnusableAnswerError } from './model-server.ts';
 
 /** The fields of a chat completion that Muster reads; servers add more. Token ids are where vLLM and SGLang put them. */
 
-/** As long as a conversation, and read in each turn: zod's own arrays check and copy number by number, which costs most of reading an answer. */
+/**
+ * The token ids of a conversation, which are read in each turn. zod's own arrays check and copy each number, which would be most of the
+ * cost of reading an answer.
+ */
 const ids = z
   .custom<readonly number[]>((value) => Array.isArray(value) && value.every(isTokenId), 'expected whole numbers from 0 on')
   .nullish();
 
-/** As many as the answer has tokens. */
+/** One number for each token of the answer. */
 const logprobs = z
   .custom<readonly { readonly logprob: number }[]>((value) => Array.isArray(value) && value.every(hasLogprob), 'expected log-probabilities')
   .nullish();

@@ -13,11 +13,11 @@ import type { ModelServer } from './model-server.ts';
 
 const SHOWN = 100;
 
-/** The model of one agent, for one evaluation: it has to stay the same model. */
+/** The model of one agent in one evaluation, which must not change. */
 export class ChatEndpoint implements ModelEndpoint {
   readonly #agent: ServedModel;
   readonly #server: ModelServer;
-  /** The server's first name for it. */
+  /** The name that the server's first answer gave. */
   #model: string | undefined;
 
   constructor(agent: ServedModel, server: ModelServer) {
@@ -51,7 +51,7 @@ function format(model: string): string {
   return JSON.stringify(model.slice(0, SHOWN));
 }
 
-/** The JSON of messages and tools. Each is in all later requests of its conversation, and is written once. */
+/** The JSON of messages and tools. Each recurs in all later requests of its conversation, and is formatted once. */
 const texts = new WeakMap<object, string>();
 
 /** The body of a request for a chat completion, as OpenAI, vLLM and SGLang take it. */
@@ -94,7 +94,7 @@ function writeMessage(message: ChatMessage): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Templates parse the arguments of earlier calls: what the model wrote amiss is handed back as a text in an object, or the server fails. */
+/** Servers parse the arguments of earlier calls, and fail if they are invalid. So invalid ones are sent as a text in an object. */
 function parseReadable(text: string): string {
   try {
     const value: unknown = JSON.parse(text);

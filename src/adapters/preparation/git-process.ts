@@ -38,9 +38,9 @@ const NOT_FOUND = 127;
 export interface GitBounds {
   /** Processor time of each process: a busy machine refuses no repository. */
   readonly seconds: number;
-  /** Of its output. */
+  /** The largest output in bytes. */
   readonly bytes: number;
-  /** Of the largest file that it writes, in bytes: a clone has its objects in one. Unlimited when left out. */
+  /** The largest file that it may write, in bytes: a clone has its objects in one file. Unlimited by default. */
   readonly fileBytes?: number;
 }
 

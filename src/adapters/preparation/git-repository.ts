@@ -9,7 +9,7 @@ import { formatExactBytes } from '../../kernel/text/figures.ts';
 import { runGit } from './git-process.ts';
 
 const QUICK = { seconds: 120, bytes: 256 * 2 ** 20 };
-/** Of a clone: its objects are one file. */
+/** The largest clone in bytes: its objects are one file. */
 const MOST_CLONED = 2 * 2 ** 30;
 const CLONE = { seconds: 900, bytes: 2 ** 20 };
 /** A blob that is larger is fetched only when it is read, where the other side can do that. */

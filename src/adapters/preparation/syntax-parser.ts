@@ -6,7 +6,7 @@ import type { Grammar } from '../../agents/preparation/languages/language-adapte
 import { mutateSyntax } from '../../agents/preparation/syntax-mutations.ts';
 
 const GRAMMARS = dirname(createRequire(import.meta.url).resolve('@vscode/tree-sitter-wasm'));
-/** Of a file, in characters. Longer ones were not written by a person. */
+/** The largest file in characters. No person writes a longer one. */
 const MOST_CHARACTERS = 400_000;
 const MOST_MUTATIONS = 2000;
 

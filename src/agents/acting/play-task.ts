@@ -139,7 +139,7 @@ function getSolution({ id, oracle }: Task): KnownSubmission {
   throw new InputError('task.no-oracle', `task ${id} has no solution/ for the agent "oracle"; play it with another agent`);
 }
 
-/** As long as a seed that is drawn for a single verdict. */
+/** Derives a seed that is as long as one that is drawn for a single verdict. */
 function deriveVerdictSeed(environmentSeed: number): string {
   return createHash('sha256').update(`muster episode ${environmentSeed}`).digest('hex').slice(0, 32);
 }
@@ -204,7 +204,7 @@ function combineMetrics(task: Task, verdicts: readonly Verdict[]): Readonly<Reco
   );
 }
 
-/** Of a program that has not ended by itself. */
+/** Describes the output of a program that has not ended by itself. */
 function describePrinted({ stopReason, printed = '' }: PlayedStep['acted']): readonly string[] {
   if (stopReason === 'submitted' || printed === '') return [];
   return [`the program ended with "${stopReason}", and had printed: ${printed.slice(-PRINTED)}`];

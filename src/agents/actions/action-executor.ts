@@ -36,7 +36,7 @@ interface Done {
 
 export interface Performed {
   readonly observation: Observation;
-  /** By the action itself; the sandbox bounds what a command writes. */
+  /** Bytes that the action itself has written. The sandbox bounds what a command writes. */
   readonly bytesWritten: number;
   readonly effect: Effect;
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** Most bytes of a file that an action reads or writes whole. */
 export const FILE_BYTES = 4 * 2 ** 20;
 
-/** Of any action: an absurd number of an agent is refused before anything is done. */
+/** Bounds of every action: an agent's absurd number is refused before anything is done. */
 const PATH_LENGTH = 4096;
 const COMMAND_LENGTH = 64 * 1024;
 const TEXT_LENGTH = FILE_BYTES;

@@ -1,7 +1,7 @@
 import { applyPatch, parsePatch, type StructuredPatch } from 'diff';
 import { getMessage } from '../../kernel/errors.ts';
 
-/** Of one patch. */
+/** The largest number of files in one patch. */
 const MOST_FILES = 100;
 /** Lines of a file times lines of its part of the patch: a hunk is tried at every line. */
 const MOST_COMPARISONS = 20_000_000;

@@ -44,7 +44,7 @@ export type EpisodeOutcome = (typeof OUTCOMES)[number];
 export interface Spent {
   readonly seconds: number;
   readonly bytesWritten: number;
-  /** Of observations, in characters. */
+  /** Characters of observations. */
   readonly output: number;
 }
 
@@ -87,7 +87,7 @@ export type EpisodeAction =
   | { readonly kind: 'perform'; readonly number: number; readonly seconds: number }
   /** The stored answer of a step. */
   | { readonly kind: 'repeat'; readonly number: number }
-  /** The same step is being carried out for another request, whose answer this request gets, too. */
+  /** Another request carries out the same step. This request gets its answer, too. */
   | { readonly kind: 'wait' }
   | { readonly kind: 'refuse'; readonly reason: 'conflict' | 'gap' | 'over'; readonly expected: number }
   /** @param cause undefined while the episode goes on. */

@@ -25,7 +25,7 @@ export interface JudgedTask {
 
 /** The resources of a submission. */
 export interface Effort {
-  /** Of the verifier's programs, measured outside of the sandbox. */
+  /** Processor time of the verifier's programs, measured outside of the sandbox. */
   readonly cpuSeconds: number;
   readonly steps: number;
 }
@@ -33,7 +33,7 @@ export interface Effort {
 /** The measurements of the task's own solution, with which submissions are compared. */
 export interface Baseline extends Effort {
   readonly reward: number | null;
-  /** Of the verdict, so that it can be repeated. */
+  /** The verdict's seed, with which it can be repeated. */
   readonly seed: string;
 }
 

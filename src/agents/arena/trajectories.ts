@@ -31,9 +31,9 @@ export interface NewAgentEpisode {
 
 /** The origin of a fork. It shares its first steps with earlier episodes, which are stored once. */
 export interface EpisodeOrigin {
-  /** From the first episode on, each with the last step that the fork shares with it; the numbers grow. */
+  /** The ancestors from the first episode on, each with the last step that the fork shares with it. The numbers grow. */
   readonly lineage: readonly SharedSteps[];
-  /** Of the shared steps. */
+  /** What the shared steps have spent. */
   readonly spent: Spent;
 }
 
@@ -64,11 +64,11 @@ export interface ClosedEpisode {
 
 /** A step that was answered. Never changed. */
 export interface StoredStep {
-  /** From 1. */
+  /** The number of the step, from 1. */
   readonly number: number;
   /** Digest of the request's body. */
   readonly digest: string;
-  /** As it was sent. */
+  /** The action as it was sent. */
   readonly action: unknown;
   /** The answer, byte for byte. */
   readonly answer: string;
@@ -78,7 +78,7 @@ export interface StoredStep {
 }
 
 export type NewStep = Omit<StoredStep, 'at'> & {
-  /** Of the whole episode, including this step. */
+  /** What the whole episode has spent, including this step. */
   readonly spent: Spent;
   readonly endedBy: EndCause | undefined;
 };

@@ -14,7 +14,7 @@ export interface CaseRuns {
   readonly trusted: readonly WorkspaceFile[];
   /** Files of a candidate's. */
   readonly files: readonly WorkspaceFile[];
-  /** In which a case's files are. */
+  /** The directory of a case's files. */
   readonly workdir: string;
   /** The file that is the output; undefined where it is printed. */
   readonly output: Series['taken'];

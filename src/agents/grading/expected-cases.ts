@@ -16,7 +16,7 @@ export interface ExpectedCase {
  */
 export class ComputedCases {
   readonly #most: number;
-  /** In order of last use. */
+  /** Computed cases in the order of their last use. */
   readonly #computed = new Map<string, { readonly cases: readonly ExpectedCase[]; readonly bytes: number }>();
   /** What a verdict computes now. */
   readonly #underWay = new Map<string, Promise<readonly ExpectedCase[]>>();

@@ -37,7 +37,7 @@ function isMeasured({ constraints, score }: StagedVerifier): boolean {
   return score.speed !== undefined || score.efficiency !== undefined || constraints.some(({ measure }) => OF_RUNS.has(measure));
 }
 
-/** From the import statements at the beginning of a line. */
+/** Lists the modules that import statements at the beginning of a line name. */
 function findImports(source: string): readonly string[] {
   const named = [...source.matchAll(MODULES)].flatMap(({ groups }) =>
     groups?.['from'] === undefined

@@ -31,7 +31,7 @@ export async function layWorkdir(
   return files;
 }
 
-/** The same as a list of files, for a sandbox whose workdir is made again before each run. */
+/** Lists the files of a workdir, for a sandbox that makes its workdir again before each run. */
 export async function listLaidFiles(
   { task, step, content, submission }: Pick<Grading, 'task' | 'step' | 'content'> & Partial<Pick<Grading, 'submission'>>,
   { sandboxes }: Pick<GradingContext, 'sandboxes'>,

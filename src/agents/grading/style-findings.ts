@@ -39,7 +39,7 @@ export function readFindings(printed: string, workdir: string): readonly Finding
   });
 }
 
-/** From -1 to 1: above 0 when the changed lines have fewer findings than before. */
+/** Returns a number from -1 to 1, above 0 when the changed lines have fewer findings than before. */
 export function computeStyle(before: number, after: number): number {
   return (before - after) / Math.max(1, before + after);
 }

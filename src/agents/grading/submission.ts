@@ -5,7 +5,7 @@ import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 
 /** What an agent has left behind, as the host exported it. */
 export interface Submission {
-  /** By their paths in the workspace. */
+  /** Files by their paths in the workspace. */
   readonly files: readonly WorkspaceFile[];
   /** Directories that were taken with all that was in them. None where a submission only holds what is new or changed. */
   readonly whole?: readonly WholeDirectory[];

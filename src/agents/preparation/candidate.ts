@@ -24,7 +24,7 @@ export interface FileChange {
 /** A place in covered code that is broken on purpose. */
 export interface Mutation {
   readonly path: string;
-  /** Of the function, as the language writes it; empty when unknown. */
+  /** The function's name in the language's form; empty when unknown. */
   readonly function: string;
   readonly kind: 'operator' | 'constant' | 'branch' | 'call';
   readonly line: number;

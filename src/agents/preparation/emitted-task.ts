@@ -32,7 +32,7 @@ export interface TaskParts {
   readonly hidden: readonly string[];
   /** Files that the framework names, whatever their paths. */
   readonly testFiles: readonly string[];
-  /** By their paths in the workdir. */
+  /** Dependencies by their paths in the workdir. */
   readonly dependencies: SourceFiles;
   readonly pinned: PinnedTests;
   readonly tripwires: readonly Tripwire[];
@@ -41,7 +41,7 @@ export interface TaskParts {
   readonly suite: SuiteCommand;
   readonly environment: Readonly<Record<string, string>>;
   readonly cheats: readonly Cheat[];
-  /** Of one run of the tests. */
+  /** Seconds of one run of the tests. */
   readonly measuredSeconds: number;
 }
 

@@ -7,7 +7,7 @@ export interface FilterTerms {
   readonly licence: string | undefined;
   /** SPDX identifiers; `any`: every licence. */
   readonly allowed: readonly string[];
-  /** Of all source code that a fix changes. */
+  /** The largest number of lines of source code that a fix changes. */
   readonly mostLines: number;
   readonly mostFiles: number;
   /** Seconds since 1970; commits before are refused. */

@@ -14,7 +14,7 @@ const TRAILER = /^(signed-off-by|co-authored-by|reviewed-by|acked-by|tested-by|r
 const MERGED = /^merge (pull request|branch|remote-tracking branch)\b.*\n+(?=\S)/i;
 const SAYS_NOTHING = /^(fix(e[sd])?|wip|update|changes?|cleanup|misc|bug ?fix|test(s)?|review|merge.*|release.*|bump.*|v?\d[\d.]*)\W*$/i;
 const LEAST_WORDS = 3;
-/** Of one issue, in characters. */
+/** The largest issue in characters. */
 const MOST_ISSUE = 8000;
 const END = '\n\nHidden tests judge the change.\n';
 

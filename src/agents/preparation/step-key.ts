@@ -12,7 +12,7 @@ export function nameStep(step: string, inputs: unknown): string {
     .digest('hex');
 }
 
-/** Of names, modes and contents. */
+/** Returns the digest of names, modes and contents. */
 export function digestFiles(files: SourceFiles): string {
   const hash = createHash('sha256');
   for (const [path, { content, executable }] of [...files].sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -21,7 +21,7 @@ export const DEFAULT_TERMS: RewardTerms = { base: 1, style: 0.05, time: 0.05, er
 
 const { base, style, time, errors, shaping } = rewardTermsSchema.shape;
 
-/** The same with optional parts, which have the usual values. */
+/** Weights with optional parts, which have the usual values. */
 export const weightsSchema = z
   .strictObject({
     base: base.default(DEFAULT_TERMS.base),

@@ -6,7 +6,7 @@ export interface TaskDirectory {
   readonly where: string;
   /** Its own name, which is the task's where `task.toml` gives none. */
   readonly name: string;
-  /** In the order of their paths. */
+  /** Files in the order of their paths. */
   readonly files: readonly TaskFile[];
   /** The bytes of files that `isReadWhole` selects. */
   readonly contents: ReadonlyMap<string, Uint8Array>;
@@ -16,7 +16,7 @@ export interface TaskDirectory {
 export const TASK_BOUNDS = {
   files: 100_000,
   bytes: 4 * 1024 ** 3,
-  /** Of a file that is read whole. */
+  /** The size of a file that is read whole. */
   readBytes: 4 * 1024 * 1024,
   depth: 32,
 } as const;

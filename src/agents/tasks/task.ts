@@ -16,7 +16,7 @@ export interface Task {
   readonly files: readonly TaskFile[];
   readonly workspace: Workspace;
   readonly limits: Limits;
-  /** In order; a task without steps in Harbor has one, whose directory is the task's own. */
+  /** Steps in order. A task without steps in Harbor has one, whose directory is the task's own. */
   readonly steps: readonly [TaskStep, ...TaskStep[]];
   readonly arena: ArenaRules;
   /** How the steps' rewards are combined. */
@@ -44,7 +44,7 @@ export interface Workspace {
   readonly root: RootFileSystem;
   /** The agent's working directory and the base of relative artifacts: absolute. */
   readonly workdir: string;
-  /** As it is written: `${VARIABLE:-default}` refers to a variable of the host. */
+  /** Variables as they are written: `${VARIABLE:-default}` refers to a variable of the host. */
   readonly environment: Readonly<Record<string, string>>;
   readonly network: Network;
 }
@@ -79,7 +79,7 @@ export interface TaskStep {
   readonly name: string;
   /** Relative to the task's directory: '' or `steps/NAME/`. */
   readonly directory: string;
-  /** As the agent reads it, without the lines that mark the task for filters of training data. */
+  /** The text that the agent reads, without the lines that mark the task for filters of training data. */
   readonly instruction: string;
   readonly agent: {
     /** None: the task sets no limit. */
@@ -87,20 +87,20 @@ export interface TaskStep {
     readonly user: string | undefined;
     readonly network: Network;
   };
-  /** Of the submission; at least one. */
+  /** The artifacts of the submission; at least one. */
   readonly artifacts: readonly Artifact[];
   readonly verifier: Verifier;
   /** The task ends behind this step when its reward is below; −∞ where the author gives none. */
   readonly leastReward: number;
-  /** Those of the task's files that are in /tests when this step is graded: the path there, and the file's. */
+  /** Files of the task that are in /tests when this step is graded: the path there, and the file. */
   readonly tests: readonly { readonly path: string; readonly file: string }[];
 }
 
 /** What the host exports of the workspace. */
 export interface Artifact {
-  /** In the workspace: absolute. */
+  /** An absolute path in the workspace. */
   readonly source: string;
-  /** In the submission's directory: relative, or `.` for all of it. */
+  /** A relative path in the submission's directory, or `.` for all of it. */
   readonly destination: string;
   /** Patterns of paths below the source that stay out. */
   readonly exclude: readonly string[];
@@ -135,7 +135,7 @@ export interface ScriptVerifier {
 /** Stages as `muster.toml` has them. */
 export interface StagedVerifier {
   readonly kind: 'staged';
-  /** Of the whole verdict. */
+  /** The time limit of the whole verdict. */
   readonly timeoutSeconds: number;
   readonly environment: Readonly<Record<string, string>>;
   readonly compile: CompileStage | undefined;

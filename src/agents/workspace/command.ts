@@ -56,7 +56,7 @@ export function toCommandFields(command: Command, base: Command['environment']):
   };
 }
 
-/** In bytes. What a command prints between its beginning and its end is left out. */
+/** Bounds in bytes. What a command prints between its beginning and its end is left out. */
 export interface OutputBounds {
   readonly head: number;
   readonly tail: number;
@@ -92,7 +92,7 @@ export interface CommandResult {
   readonly seconds: number;
   /** Processor time of its whole tree. */
   readonly cpuSeconds: number;
-  /** Which of the watched system calls were attempted. */
+  /** The watched system calls that were attempted. */
   readonly called: readonly number[];
   /** Memory of its whole tree, sampled every 10 ms, of a forked program more rarely the longer it runs; at least that of its largest process. */
   readonly peakBytes: number;

@@ -17,7 +17,7 @@ export interface ListedEntry {
 
 export interface FoundLine {
   readonly path: string;
-  /** From 1. */
+  /** The number of the line, from 1. */
   readonly line: number;
   /** The surroundings of the match, where the line is long. */
   readonly text: string;

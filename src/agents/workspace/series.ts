@@ -47,7 +47,7 @@ export interface SeriesResult {
 export interface SeriesResults {
   /** The runs that were carried out, in order. */
   readonly runs: readonly SeriesResult[];
-  /** Which of the files for each run could not be placed. Then nothing was run. */
+  /** The file of all runs that could not be placed. Then nothing was run. */
   readonly unlaid: FileRefusal | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { tryParseJson } from '../../kernel/json-bounds.ts';
 
-/** Of a line in either direction, without its line feed. */
+/** The largest line in either direction, without its line feed. */
 export const MAX_FRAME_BYTES = 1 << 20;
 /** Data of one frame, before it is encoded. */
 export const DATA_BYTES = 384 * 1024;

@@ -5,9 +5,9 @@ import { Moments } from '../intervals/moments.ts';
 export interface EstimatedTask {
   /** Its share of the suite; all shares sum to 1. */
   readonly weight: number;
-  /** Of its returns. */
+  /** The mean of its returns. */
   readonly mean: number;
-  /** Of its returns. Positive where returns have bounds. */
+  /** The variance of its returns. It is positive if the returns have bounds. */
   readonly variance: number;
 }
 

@@ -2,7 +2,7 @@ import { InputError } from '../../kernel/errors.ts';
 import { assertBounds, type Bounds } from '../intervals/bounds.ts';
 import { findConfidenceProblem } from '../intervals/confidence.ts';
 import { assertFailureScores, type FailureScores } from '../folding/scoring.ts';
-/** As a share of the range. A smaller margin would take some 10⁶ pairs. */
+/** The smallest margin as a share of the range. A smaller one would take some 10⁶ pairs. */
 const NARROWEST_MARGIN = 1e-3;
 
 export interface ComparisonQuestion {

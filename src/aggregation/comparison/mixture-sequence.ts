@@ -134,14 +134,14 @@ function computeMeanAt(position: number): number {
   return position > 0 ? position / (1 - position) : position;
 }
 
-/** From −1 to 1, at most `SPACING` apart, with 0, ±margin and the points where bets begin to be limited. */
+/** Lists means from −1 to 1, at most `SPACING` apart, with 0, ±margin and the points where bets begin to be limited. */
 function listTestedMeans(margin: number): number[] {
   const marks = [...new Set([0, margin, ...LIMITING_MEANS, 1])].toSorted((a, b) => a - b);
   const positive = marks.slice(1).flatMap((mark, i) => spaceEvenly(marks[i] ?? 0, mark));
   return [...positive.map((mean) => -mean).toReversed(), 0, ...positive];
 }
 
-/** At most `SPACING` apart, `low` excluded. */
+/** Lists numbers that are at most `SPACING` apart, without `low`. */
 function spaceEvenly(low: number, high: number): number[] {
   const count = Math.ceil((high - low) / SPACING);
   return Array.from({ length: count }, (_, step) => low + (high - low) * ((step + 1) / count));

@@ -12,7 +12,7 @@ export class PairedSample {
   readonly candidate = new Moments();
   /** Candidate minus baseline. */
   readonly differences = new Moments();
-  /** Of the differences. */
+  /** The dependence of the differences. */
   readonly dependence = new SerialDependence();
   readonly kept = new RetainedPairs();
   #unresolved = 0;

@@ -3,7 +3,7 @@
  * constant time.
  */
 export class ReorderBuffer<Item extends object> {
-  /** As long as the largest number of items held so far, so that an unused wide window costs nothing; a power of two. */
+  /** Its length is a power of two and fits the largest number of items so far, so that an unused wide window costs nothing. */
   #ring: (Item | undefined)[] = createSlots(1024);
   readonly #capacity: number;
   #next = 0;

@@ -4,7 +4,7 @@ import { Moments } from '../intervals/moments.ts';
 /** Returns that a simulation draws in place of playing episodes, in units of the return. */
 export interface SimulatedReturns {
   readonly mean: number;
-  /** Of a draw; finite, not negative. */
+  /** The variance of a draw; finite, not negative. */
   readonly variance: number;
   /** How many recorded returns the distribution is based on; undefined when it is assumed, not observed. */
   readonly observed: number | undefined;
@@ -118,7 +118,7 @@ function mixMoments(parts: readonly Part[]): { readonly mean: number; readonly v
   return { mean, variance: squares / total };
 }
 
-/** Of a draw. */
+/** Computes the moments of a draw. */
 function computeMoments(values: readonly number[]): { readonly mean: number; readonly variance: number } {
   const moments = new Moments();
   for (const value of values) moments.add(value);

@@ -9,7 +9,10 @@ export interface Bounds {
 /** Squares and cubes of values in such a range, and sums of a billion of them, stay well within floating point. */
 const SMALLEST_RANGE = 1e-60;
 const LARGEST_RANGE = 1e60;
-/** As a share of the bound that is further from 0: returns in a smaller range keep fewer than 22 bits, and so does an interval. */
+/**
+ * The narrowest range as a share of the bound that is further from 0. Returns in a narrower one, and their interval, keep fewer than 22
+ * bits.
+ */
 const FINEST_RANGE = 1e-9;
 
 /** @throws InputError when the bounds are not finite or not in order, or when floating point cannot hold squared deviations of returns between them. */

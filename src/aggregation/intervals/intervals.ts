@@ -98,7 +98,7 @@ export function computeAdjustedInterval(moments: Moments, bounds: Bounds, confid
 
 export interface Proportion {
   readonly successes: number;
-  /** At least 1. */
+  /** The number of trials, at least 1. */
   readonly trials: number;
 }
 

@@ -72,7 +72,7 @@ export class Moments {
     return variance === undefined ? undefined : Math.sqrt(variance);
   }
 
-  /** Of the mean: s/√n; undefined where the variance is. */
+  /** The standard error of the mean, s/√n; undefined when the variance is. */
   get standardError(): number | undefined {
     const variance = this.variance;
     return variance === undefined ? undefined : Math.sqrt(variance / this.#count);

@@ -1,4 +1,4 @@
-/** From here on Φ cannot be told from 0 or 1 in floating point. */
+/** Beyond this distance, Φ cannot be told from 0 or 1 in floating point. */
 const FARTHEST = 8.5;
 
 /**

@@ -8,7 +8,7 @@ import { computeNormalProbability } from '../intervals/normal-probability.ts';
 /** With more values its correction, which falls with 1/√n, is smaller than the replicates can show. */
 export const MOST_BCA_VALUES = LARGEST_RESAMPLE;
 
-/** Of the range of the replicates: closer ones count as equal. */
+/** A share of the range of the replicates. Replicates that are closer count as equal. */
 const ROUNDING = 1e-9;
 
 /**

@@ -17,7 +17,7 @@ export function countReplicates(draws: number, mostDraws = MOST_DRAWS): number {
 
 /** How a bootstrap resamples values that come in strata. */
 export interface ResamplingPlan {
-  /** From each stratum, in the order given. */
+  /** The number of draws from each stratum, in the order given. */
   readonly draws: readonly number[];
   /** m/n, all draws of a resample over all values. */
   readonly share: number;

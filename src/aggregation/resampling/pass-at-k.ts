@@ -12,7 +12,7 @@ export interface Attempts {
 
 export interface TaskMean {
   readonly value: number;
-  /** Of the percentile interval of a bootstrap that resamples tasks; null for one task. */
+  /** The percentile interval of a bootstrap that resamples tasks; null for one task. */
   readonly low: number | null;
   readonly high: number | null;
 }

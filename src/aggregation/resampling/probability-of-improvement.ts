@@ -13,7 +13,7 @@ export interface TaskReturns {
 export interface ImprovementQuestion {
   readonly tasks: readonly PairedReturns[];
   readonly confidence: number;
-  /** Of the bootstrap. */
+  /** The seed of the bootstrap. */
   readonly seed: number;
 }
 

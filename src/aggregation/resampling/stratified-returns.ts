@@ -4,7 +4,10 @@ import { findCells, findDistinctValues } from './counted-resample.ts';
 import { computeMiddleMean, poolTasks, type InterquartileMean } from './interquartile-mean.ts';
 import { createInterval } from '../intervals/intervals.ts';
 
-/** Of probabilities. A task with constant returns often ends exactly at a quantile, and rounding must not decide on which side. */
+/**
+ * The tolerance of probabilities. A task with constant returns often ends exactly at a quantile, and rounding must not decide on which
+ * side.
+ */
 const ROUNDING = 1e-9;
 
 /** Returns of one task, at least one, and the task's weight. */
@@ -43,7 +46,7 @@ export class StratifiedReturns {
     return this.#values[cell] ?? Number.NaN;
   }
 
-  /** As `computeInterquartileMean`: the mean between the quartiles of the distribution, and a bootstrap that resamples within each task. */
+  /** Computes the mean between the quartiles of the distribution, with a bootstrap that resamples within each task. */
   computeInterquartileMean(confidence: number): InterquartileMean | undefined {
     const value = computeMiddleMean(this.#values, this.#probabilities, 0.25, 0.75);
     if (!Number.isFinite(value)) return undefined;

@@ -36,7 +36,7 @@ function listFewDistinct(sorted: readonly number[]): readonly number[] | undefin
   return distinct;
 }
 
-/** Of width one, or as much wider as floating point needs to distinguish the edges. */
+/** Makes a bin of width one, or as much wider as floating point needs to distinguish the edges. */
 function createOnlyBin([value = 0]: readonly number[]): number[] {
   const reach = Math.max(0.5, Math.abs(value) * ROUNDING);
   return [value - reach, value + reach];
@@ -83,7 +83,7 @@ function computeSharedBins(sorted: readonly number[]): number[] {
   return sortAscending(Array.from({ length: bins + 1 }, (_, bin) => (bin === bins ? highest : lowest + (range * bin) / bins)));
 }
 
-/** At most this many bins, with equally many whole numbers in each. */
+/** Makes at most this many bins, each with the same number of whole numbers. */
 function computeWholeBins(lowest: number, highest: number, most: number): number[] {
   const width = Math.ceil((highest - lowest + 1) / most);
   return Array.from({ length: Math.ceil((highest - lowest + 1) / width) + 1 }, (_, bin) => lowest - 0.5 + bin * width);

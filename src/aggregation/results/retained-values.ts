@@ -55,7 +55,7 @@ export class RetainedValues {
     return this.groupByPosition().filter((values) => values.length > 0);
   }
 
-  /** The same with an empty array for each task without values, up to the last one with some. */
+  /** Returns the values of each task by its position, with an empty array for each task without values before the last one with some. */
   groupByPosition(): readonly Float64Array[] {
     const tasks = this.#tasks.subarray(0, this.#count);
     const sizes = new Uint32Array(tasks.reduce((most, task) => Math.max(most, task + 1), 0));

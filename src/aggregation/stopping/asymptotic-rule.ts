@@ -11,7 +11,7 @@ const PRICE_OF_SPREAD = 2.4;
 const JUST_NARROW = 0.98;
 
 export interface AsymptoticRuleOptions {
-  /** In units of the return. */
+  /** The half-width in units of the return. */
   readonly halfWidth: number;
   readonly confidence: number;
   readonly tightestAt: number;
@@ -90,7 +90,7 @@ export class AsymptoticRule implements StoppingRule {
     return this.#sample.moments.count >= FEWEST_VALUES && this.#offMode.count >= FEWEST_OFF_MODE;
   }
 
-  /** At the rate so far. */
+  /** Estimates the number at the rate so far. */
   #countUntilOffMode(): number {
     const { count } = this.#offMode;
     return Math.ceil((Math.max(0, FEWEST_OFF_MODE - count) * this.#sample.episodes) / Math.max(1, count));

@@ -30,7 +30,7 @@ export function createCapital(grid: number): Capital {
   };
 }
 
-/** At the worst value itself any bet is safe, so it is treated like its neighbour to keep bets finite. */
+/** Limits a bet. At the worst value itself any bet is safe, so it is treated like its neighbour to keep bets finite. */
 export function limitBet({ distances, caps }: Capital, point: number, distance: number, grid: number): void {
   distances[point] = distance;
   caps[point] = BET_CAP / Math.max(distance, 1 / grid);

@@ -18,7 +18,7 @@ export class CertifiedRule implements StoppingRule {
   readonly confidence: number;
   readonly #bounds: Bounds;
   readonly #sequence: ConfidenceSequence;
-  /** Of the resolved episodes. */
+  /** The moments of the resolved episodes. */
   readonly #returns = new Moments();
   #episodes = 0;
 

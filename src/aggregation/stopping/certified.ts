@@ -12,7 +12,7 @@ const UNSEEN = 0.17;
 const SUPPOSED_LOSSES = 1;
 /** Pseudo-value in the sum of squares where the mean is the worst value: constant worst values do not vary, and yet every bet on them is lost. */
 const WORST_SO_FAR = 0.4;
-/** In multiples of what bets are made for: a mean at this distance from the worst value gets half of that pseudo-value. */
+/** A mean at this distance from the worst value, in multiples of the distance for which bets are made, gets half of that pseudo-value. */
 const NEAR_WORST = 0.8;
 /** Pseudo-value in the sum of squares, divided by the number of values: two or three of them say little about their spread. */
 const FIRST_VALUES = 0.1;

@@ -6,7 +6,9 @@ import { computeAdjustedInterval, computeHalfWidth } from '../intervals/interval
 import { Moments } from '../intervals/moments.ts';
 import type { Stop } from './stopping-rule.ts';
 
-/** As a share of the range. Narrower ones need some 10⁸ episodes, and a grid that no longer fits a processor's cache. */
+/**
+ * The narrowest half-width as a share of the range. Narrower ones need some 10⁸ episodes, and a grid that does not fit a processor's cache.
+ */
 const NARROWEST = 1e-4;
 
 /** Why an evaluation cannot have this half-width with these bounds: what is wrong, what was expected, the remedy. Returns undefined when it can. */

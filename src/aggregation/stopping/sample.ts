@@ -79,7 +79,7 @@ export class Sample {
     return this.#unresolved;
   }
 
-  /** Of the resolved episodes. */
+  /** The moments of the resolved episodes. */
   get moments(): Moments {
     return this.#resolved.moments;
   }

@@ -28,7 +28,7 @@ export interface StoppingRule {
   fold(score: Score): void;
   /** Whether the folded prefix satisfies the rule. */
   isSatisfied(): boolean;
-  /** Of the mean over the folded prefix; undefined while there is none. */
+  /** The interval of the mean over the folded prefix; undefined while there is none. */
   interval(): Interval | undefined;
   /** The interval as of now, whatever is folded later; a slow one is computed only when the function is called. */
   intervalLater(): () => Interval | undefined;

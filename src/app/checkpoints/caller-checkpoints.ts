@@ -16,7 +16,7 @@ import { Uploads } from '../../policy-distribution/uploads/uploads.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** By URI. */
+/** Makes the source for checkpoints that callers name by a URI. */
 export function createSourceForCallers({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
   const requests = new CheckedRequests({ egress: new Egress(sources, 'sources'), clock });
   const stores = createBucketStores(sources);
@@ -28,7 +28,7 @@ export function createSourceForCallers({ sources }: Pick<Config, 'sources'>, clo
   });
 }
 
-/** By upload. @throws InfrastructureError `store.unusable` */
+/** Opens the uploads of callers. @throws InfrastructureError `store.unusable` */
 export function openUploads(
   { stateDir, checkpoints: { maxBytes, unfinishedHours } }: Pick<Config, 'stateDir' | 'checkpoints'>,
   store: CheckpointStore,

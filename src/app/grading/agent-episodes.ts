@@ -28,7 +28,7 @@ import type { OpenTask } from './task-grader.ts';
 /** The part of an agent's digest after "sha256:" that tells its trajectories from another's begins here. */
 const DIGEST_BEGIN = 7;
 const DIGEST_SHOWN = 12;
-/** Of files of tasks, for all episodes of a suite. Larger files are read again for each. */
+/** The bounds of the cache of tasks' files, for all episodes of a suite. Larger files are read again for each. */
 const KEPT = { maxSize: 32 * 2 ** 20, maxEntrySize: 2 ** 20, sizeCalculation: ({ length }: Buffer) => length + 1 };
 
 interface OpenAgent {

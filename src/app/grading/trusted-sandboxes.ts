@@ -17,7 +17,7 @@ interface Kept {
 export class TrustedSandboxes implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #most: number;
-  /** In order of last use. */
+  /** Kept sandboxes in the order of their last use. */
   readonly #kept = new Set<Kept>();
   #isClosed = false;
 

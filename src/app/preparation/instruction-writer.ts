@@ -15,7 +15,7 @@ import type { PreparationContext } from './preparation-context.ts';
 const SYSTEM = `You write issues for software projects. A programmer who has the code before a change, and neither the change nor its tests, works by what you write, and hidden tests judge the result.
 
 Say what is wrong or missing and how the code has to behave. Say the names, arguments and results that users of the code see. Show no code of the change, and name no test and no file of tests. Answer with the text of the issue alone.`;
-/** Of a patch, in characters. */
+/** The largest patch in characters. */
 const MOST_PATCH = 60_000;
 const MOST_TEXT = 8000;
 

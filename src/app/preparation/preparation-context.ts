@@ -9,7 +9,7 @@ import type { TestRuns } from './test-runs.ts';
 
 /** What a repository's tests need besides the repository, installed once and pinned. */
 export interface InstalledDependencies {
-  /** At their paths in the workdir. */
+  /** Files by their paths in the workdir. */
   readonly files: SourceFiles;
   /** With their versions. */
   readonly pinned: readonly string[];

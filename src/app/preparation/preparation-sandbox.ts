@@ -22,9 +22,9 @@ export interface PreparationPaths {
 
 export interface PreparationWorkspace {
   readonly files: SourceFiles;
-  /** At their paths in the workdir. */
+  /** Dependencies by their paths in the workdir. */
   readonly dependencies: SourceFiles;
-  /** At /tests. */
+  /** Files by their paths in /tests. */
   readonly tests: Readonly<Record<string, string>>;
   readonly tools?: readonly GradingTool[];
   readonly limits?: GradingTemplate['limits'];

@@ -7,7 +7,7 @@ const EXPECTED = [
   ['oracle', 1],
   ['nop', 0],
 ] as const;
-/** Of each task, on average. */
+/** The average number of episodes of each task. */
 const EPISODES = 2;
 
 /** Plays every task of the suite as an evaluation does: with the solutions of the tasks, and with nothing done. */

@@ -36,7 +36,7 @@ export interface ReadSuite {
   readonly ignores?: ((path: string) => boolean) | undefined;
 }
 
-/** The same for a person on this machine, with the nearest existing path when there is no such file. @throws InputError */
+/** Reads a suite of a person on this machine. Names the nearest existing path when there is no such file. @throws InputError */
 export function readOwnSuite(input: SuiteInput): Promise<ReadSuite> {
   const { suite } = input;
   return typeof suite === 'string' ? suggestNearest(suite, () => readSuite(input)) : readSuite(input);

@@ -10,7 +10,7 @@ export interface StopFlags {
   readonly rule?: (typeof RULES)[number];
   /** For `fixed`, which it also selects. */
   readonly episodes?: number;
-  /** In units of the return. For the other rules; alone, it selects `certified`. */
+  /** The half-width in units of the return, for the other rules. Alone, it selects `certified`. */
   readonly halfWidth?: number;
 }
 

@@ -21,7 +21,7 @@ export interface Fitting {
   readonly least: number;
 }
 
-/** The same for a narrow terminal. */
+/** Formats columns for a narrow terminal. */
 export function fitColumns(rows: readonly (readonly string[])[], { width, omitted, cut, least }: Fitting): readonly string[] {
   for (let left = 0; ; left += 1) {
     const without = new Set(omitted.slice(0, left));

@@ -21,10 +21,10 @@ export interface TopView {
 const HEADINGS = ['state', 'checkpoint', 'suite', 'answer so far', 'episodes', 'rate', 'time', 'by'] as const;
 /** On narrow terminals the principal, the suite, the rate and the episodes are omitted, in this order. */
 const FITTING = { omitted: [7, 2, 5, 4], cut: 1, least: 20 } as const;
-/** Of ended evaluations; the others get the remaining room. */
+/** The largest number of ended evaluations. The others get the remaining room. */
 const MOST_ENDED = 5;
 const BAR_CELLS = 32;
-/** In the order of a bar's cells. */
+/** States in the order of a bar's cells. */
 const POOL_STATES = ['leased', 'idle', 'warming', 'creating', 'destroying'] as const;
 type PoolState = (typeof POOL_STATES)[number];
 const WORDS: Readonly<Record<PoolState, string>> = {

@@ -82,7 +82,7 @@ function formatSandboxes(count: number): string {
   return count === 1 ? '1 sandbox' : `${formatCount(count)} sandboxes`;
 }
 
-/** As a suite has it, without what it may omit. */
+/** Formats the setting in the form of a suite, without the parts that it may omit. */
 function formatPlay(play: PlayDeclaration): string {
   return play.mode === 'single' ? 'single' : `{ mode: ${play.mode}, width: ${play.width} }`;
 }

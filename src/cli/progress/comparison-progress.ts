@@ -13,7 +13,7 @@ export interface ComparisonTitle {
   /** The file's name: the suite's own is known later. */
   readonly suite: string;
   readonly baseline: string;
-  /** In order of the candidates. */
+  /** Names in the order of the candidates. */
   readonly candidates: readonly string[];
 }
 

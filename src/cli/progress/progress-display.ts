@@ -26,7 +26,7 @@ const [WRAP_OFF, WRAP_ON] = ['\x1b[?7l', '\x1b[?7h'];
 /** The part of a stream that the display needs. */
 export interface DisplayStream {
   readonly isTTY: boolean;
-  /** Of a terminal. */
+  /** The number of rows of the terminal. */
   readonly rows: number;
   write(text: string): unknown;
 }

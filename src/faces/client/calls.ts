@@ -20,7 +20,7 @@ export interface CallsOptions extends PatienceOptions {
 
 export interface Call {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** From the root of the server, with the query. */
+  /** The path from the root of the server, with the query. */
   readonly path: string;
   /** Sent as JSON, bytes as they are. */
   readonly body?: object | Uint8Array | undefined;
@@ -71,12 +71,12 @@ export class Calls {
     }
   }
 
-  /** As `send`, with the answer read by a schema. */
+  /** Sends a request as `send` does, and reads the answer by a schema. */
   async ask<Schema extends z.ZodType>(schema: Schema, call: Call): Promise<z.infer<Schema>> {
     return this.read(schema, await this.send(call), call);
   }
 
-  /** As `ask`, for requests that must not be repeated. */
+  /** Sends a request as `ask` does, for requests that must not be repeated. */
   async askOnce<Schema extends z.ZodType>(schema: Schema, call: Call): Promise<z.infer<Schema>> {
     return this.read(schema, await this.tryOnce(call), call);
   }

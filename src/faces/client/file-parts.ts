@@ -23,7 +23,7 @@ export class FileParts implements AsyncDisposable {
     this.#signal = signal;
   }
 
-  /** From the offset on: at most `partBytes`; nothing at the file's end. @throws as the source does. */
+  /** Reads at most `partBytes` from the offset on; nothing at the file's end. @throws as the source does. */
   async readFrom(offset: number): Promise<Uint8Array> {
     if (offset < this.#start) await this.#rewind();
     // A part that is returned again from its middle is shorter than it could be.

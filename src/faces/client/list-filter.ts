@@ -3,7 +3,7 @@ import type { EvaluationResource } from '../http/schemas/evaluation-schemas.ts';
 
 type State = EvaluationResource['state'];
 
-/** Which evaluations to list. */
+/** The filter of a list of evaluations. */
 export interface Filter {
   readonly run?: string | undefined;
   readonly suite?: string | undefined;

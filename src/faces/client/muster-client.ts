@@ -71,7 +71,7 @@ export class MusterClient {
     return new McpRelay(this.#calls);
   }
 
-  /** Of the server, without a slash at the end. */
+  /** The server's address, without a slash at the end. */
   get url(): string {
     return this.#calls.options.url;
   }
@@ -111,12 +111,12 @@ export class MusterClient {
     throw new InfrastructureError('server.answer', 'the server answered a comparison with the summary of an evaluation');
   }
 
-  /** As `evaluate`, without waiting: the accepted evaluation is played even if this process ends. */
+  /** Submits an evaluation as `evaluate` does, without waiting. It is played even if this process ends. */
   submit(checkpoint: CheckpointLike, suite: SuiteLike, options: SubmitOptions = {}): Promise<EvaluationResource> {
     return this.#submissions.evaluate(checkpoint, suite, options);
   }
 
-  /** As `compare`, without waiting. */
+  /** Submits a comparison as `compare` does, without waiting. */
   submitComparison(
     baseline: CheckpointLike,
     candidates: CheckpointLike | readonly CheckpointLike[],

@@ -24,7 +24,10 @@ export interface UploadOptions {
   readonly base?: string | undefined;
 }
 
-/** In memory while it is sent. Smaller parts would wait for more answers, larger ones repeat more when a connection breaks early. */
+/**
+ * The bytes of a part, which is in memory while it is sent. Smaller parts would wait for more answers; larger ones would repeat more after
+ * a broken connection.
+ */
 const PART_BYTES = 16 * 2 ** 20;
 
 /** The header with the number of received bytes. */

@@ -31,9 +31,9 @@ export interface Measured {
 }
 
 export interface Delivered {
-  /** Of everything that they were sent. */
+  /** All bytes that were sent. */
   readonly bytes: number;
-  /** Of these bytes, those of files that were sent as deltas. */
+  /** The part of these bytes that belongs to files sent as deltas. */
   readonly deltaBytes: number;
 }
 

@@ -46,7 +46,7 @@ export interface HttpServerOptions {
   readonly maxWaitSeconds: number;
   /** When left out, everyone on this machine is an operator. */
   readonly identify?: Identify;
-  /** Of one principal; undefined for any number. */
+  /** The requests of one principal; undefined for any number. */
   readonly requestsPerMinute?: number | undefined;
   /** Any number when left out. */
   readonly streams?: StreamLimits;
@@ -62,7 +62,7 @@ export interface HttpServerOptions {
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Of a path parameter as it is sent: the id of a task has up to 260 characters, of up to twelve each. Each route checks its own. */
+/** The longest path parameter: the id of a task has up to 260 characters, of up to twelve bytes each. Each route checks its own. */
 const MAX_PARAMETER_LENGTH = 8 * 1024;
 /** Time for a request's headers to arrive; the route decides the time for the body. */
 const HEADERS_MILLISECONDS = 60_000;

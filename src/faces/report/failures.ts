@@ -11,7 +11,7 @@ export function hasFailed({ failures, unresolved }: Official): boolean {
   return unresolved > 0 || FAILURE_CAUSES.some((cause) => failures[cause] > 0);
 }
 
-/** Which episodes failed, and how much the missing ones could change at most. */
+/** Lists the failed episodes, and how much the missing ones could change at most. */
 export function renderFailures(official: Official, run: Summary['run'], source: string): Markup {
   return markup`<section class="card"><h3>Failed and unresolved episodes</h3>
 ${renderFailureTable(official, source)}

@@ -8,7 +8,7 @@ import type { Scale } from './charts/plot.ts';
 
 export interface Ranked {
   readonly summary: Summary;
-  /** In the document. */
+  /** The position in the document. */
   readonly position: number;
   readonly name: string;
 }

@@ -9,7 +9,7 @@ export interface Layer {
 }
 
 export interface Flag {
-  /** As users type it: `--sandboxes`. */
+  /** The name as users type it: `--sandboxes`. */
   readonly name: string;
   readonly value: unknown;
   readonly path: readonly string[];

@@ -1,7 +1,7 @@
 /** Path of a setting: keys of mappings, positions in lists. */
 export type SettingPath = readonly (string | number)[];
 
-/** As people write it: `templates.local.mounts[0].source`. */
+/** Formats a path as people write it: `templates.local.mounts[0].source`. */
 export function formatPath(path: SettingPath): string {
   return path.map((part, at) => (typeof part === 'number' ? `[${part}]` : at === 0 ? part : `.${part}`)).join('');
 }

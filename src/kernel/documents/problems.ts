@@ -36,7 +36,7 @@ export function formatProblemLine(where: string, { path, text }: Problem): strin
   return path.length === 0 ? `${where}: ${text}` : `${where}: ${formatPath(path)}: ${text}`;
 }
 
-/** Of a value that has none of several forms. */
+/** The message for a value that has none of several forms. */
 const NO_FORM = 'not valid';
 
 type Issues = readonly z.core.$ZodIssue[];
@@ -108,7 +108,7 @@ function createUnknownKeyProblem(path: SettingPath, key: string, value: unknown,
   };
 }
 
-/** Of a key that other forms of the same object have: those keys whose values are texts may have decided on the form. */
+/** Describes a key that only other forms of the same object have. The keys whose values are texts may have decided on the form. */
 function describeMisfit(key: string, beside: unknown): string {
   const texts = Object.entries(isMapping(beside) ? beside : {}).filter(([name, value]) => name !== key && typeof value === 'string');
   const form = texts

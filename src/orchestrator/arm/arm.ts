@@ -128,7 +128,7 @@ export class Arm {
     return this.#dispatcher.take({ now, horizon: this.#computeHorizon(sandboxes), sandboxes, outstanding, capacity });
   }
 
-  /** As `take`, but a second copy of a straggler. */
+  /** Takes a second copy of a straggler. */
   takeStraggler(now: number): readonly PlannedEpisode[] {
     return this.isOver ? [] : this.#dispatcher.takeStraggler(now);
   }

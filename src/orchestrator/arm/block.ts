@@ -12,7 +12,7 @@ export class Block {
   readonly episodes: readonly PlannedEpisode[];
   attempts: LostAttempts = NO_ATTEMPTS;
   #unsettled: number;
-  /** By position; used only for blocks of several episodes. */
+  /** Flags by position, used only for blocks of several episodes. */
   readonly #settled: boolean[] = [];
 
   constructor(number: number, episodes: readonly PlannedEpisode[]) {

@@ -140,7 +140,7 @@ function toPoolFacts({ provider, template, sandboxesMax, pool, poolBefore }: Run
   };
 }
 
-/** From this share of the time on, a warning recommends batching forward passes. */
+/** A larger share of the time leads to a warning that recommends batching forward passes. */
 const MUCH_FORWARD = 0.5;
 
 /** Warnings that a reader of the result needs, each a sentence. */

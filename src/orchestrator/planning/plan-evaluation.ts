@@ -14,7 +14,7 @@ import type { StopDeclaration, SuiteDefinition } from '../suite/suite-definition
 export interface PlanRequest {
   readonly suite: SuiteDefinition;
   readonly baseline: PlanBaseline | undefined;
-  /** At a time. */
+  /** The number of sandboxes at a time. */
   readonly sandboxes: number;
   readonly costPerSandboxHour: number | undefined;
 }

@@ -26,11 +26,14 @@ export interface ComparisonFacts extends RunFacts {
 
 /** How an earlier run in a results directory relates to the requested one. */
 export type EarlierRunKind<Document> =
-  /** The same run, complete. */
+  /** The directory has the same run, complete. */
   | { readonly kind: 'complete'; readonly summary: Document }
-  /** The same run, interrupted: it can resume. */
+  /** The directory has the same run, interrupted. It can resume. */
   | { readonly kind: 'interrupted' }
-  /** The same run, in which every episode failed. The cause may have been corrected outside of suite and checkpoint, so it starts again. */
+  /**
+   * The directory has the same run, in which every episode failed. The cause may have been corrected outside of suite and checkpoint, so it
+   * starts again.
+   */
   | { readonly kind: 'all-failed' }
   /** Another run. @param difference completes the sentence "it holds …". */
   | { readonly kind: 'other'; readonly difference: string };

@@ -11,7 +11,7 @@ import type { Duty, Players, Replay, ReplayOrder } from './players.ts';
 
 /** Plays the tasks of a suite as an agent, and has each submission graded. */
 export interface AgentStage {
-  /** Of the workspaces and the grading sandboxes. */
+  /** The state of the workspaces and the grading sandboxes. */
   state(): PoolState;
   /**
    * Plays one episode, from an untouched workspace to the verdict. `lost` when there is no verdict and the agent did not cause that.

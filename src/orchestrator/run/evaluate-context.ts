@@ -19,11 +19,11 @@ export interface EvaluateContext {
   readonly maxSandboxes: number;
   /** The study's share of the sandboxes while others play, too. */
   readonly share?: SlotShare | undefined;
-  /** In the currency of the budgets; undefined when the template has no price. */
+  /** The cost in the currency of the budgets; undefined when the template has no price. */
   readonly costPerSandboxHour?: number | undefined;
   /** Computes figures outside of the event loop; in it when left out. */
   readonly workOut?: WorkOut | undefined;
-  /** The same for candidates of comparisons. */
+  /** Works out the improvement of candidates of comparisons. */
   readonly workOutImprovement?: WorkOutImprovement | undefined;
   /** For a process that answers requests while it plays. */
   readonly turns?: Turns | undefined;

@@ -28,7 +28,7 @@ export function assertOnePolicy({ digest, files }: Pick<Checkpoint, 'digest' | '
 }
 
 interface Named {
-  /** As the caller wrote it. */
+  /** The URI as the caller wrote it. */
   readonly uri: string;
   /** Replaces the URI in messages. */
   readonly name?: string | undefined;

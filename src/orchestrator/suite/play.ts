@@ -38,7 +38,7 @@ const writtenVector = vector
   })
   .transform(({ mode, width: rows }) => ({ mode, width: rows }));
 
-/** As people write it. */
+/** The setting as people write it. */
 export const playSchema = z
   .union(
     [

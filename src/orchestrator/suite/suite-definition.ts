@@ -78,7 +78,7 @@ export function overrideStop(layer: Layer, stop: StopOverride): Layer {
 export interface SuiteChanges {
   readonly seed?: number | undefined;
   readonly actions?: SuiteDefinition['actions'] | undefined;
-  /** Of the stopping rule. */
+  /** The confidence of the stopping rule. */
   readonly confidence?: number | undefined;
 }
 
@@ -116,7 +116,10 @@ export function parseWrittenSuite(layer: Layer): WrittenSuite {
   return assertSound(layer, withKnownRewards(parsed.data));
 }
 
-/** As `parseWrittenSuite`, for a suite without tasks from a directory. @throws InputError `suite.tasks` also, when it has some. */
+/**
+ * Parses a suite as `parseWrittenSuite` does, for a suite without tasks from a directory. @throws InputError, also `suite.tasks` when it
+ * has some.
+ */
 export function parseSuite(layer: Layer): ParsedSuite {
   const written = parseWrittenSuite(layer);
   const { tasks, ...rest } = written;

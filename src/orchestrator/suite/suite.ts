@@ -202,7 +202,7 @@ export const suiteSchema = z
   })
   .describe('Muster suite');
 
-/** As written, with its defaults filled in. */
+/** The suite as it is written, with its defaults filled in. */
 export type WrittenSuite = z.infer<typeof suiteSchema>;
 export type TaskSource = z.infer<typeof taskSourceSchema>;
 export type ListedTask = z.infer<typeof taskSchema>;

@@ -13,7 +13,7 @@ export interface TuningRequest {
   readonly suite: SuiteDefinition;
   readonly suiteFiles: StoredCheckpoint | undefined;
   readonly checkpoint: StoredCheckpoint;
-  /** As the caller wrote it. */
+  /** The URI as the caller wrote it. */
   readonly checkpointUri: string;
   /** Processors of this machine. */
   readonly processors: number;
@@ -25,7 +25,7 @@ export interface TuningRequest {
 export interface TuningProgress {
   readonly seconds: number;
   readonly way: Way;
-  /** From 1 on. */
+  /** The number of the trial, from 1. */
   readonly trial: number;
   /** Planned so far. */
   readonly trials: number;

@@ -65,7 +65,7 @@ export class TuningTrial implements Study<RunningFigures>, Goal {
     return this.#failed;
   }
 
-  /** As measured by the watch; undefined before it has seen a block of each sandbox. */
+  /** The rate that the watch has measured; undefined before it has seen a block of each sandbox. */
   get episodesPerSecond(): number | undefined {
     if (this.#start === undefined) return undefined;
     const outcomes = this.#outcomes - this.#start.outcomes;

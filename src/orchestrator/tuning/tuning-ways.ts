@@ -3,7 +3,7 @@ import { getBlockSize, getDefaultBlockSize, type PlayDeclaration } from '../suit
 /** A way of playing a suite that may be the fastest. */
 export interface Way {
   readonly play: PlayDeclaration;
-  /** At a time. */
+  /** The number of sandboxes at a time. */
   readonly sandboxes: number;
 }
 
@@ -23,7 +23,7 @@ export const MOST_TRIALS = 1 + LOCKSTEP_WIDTHS.length + VECTOR_WIDTHS.length + 2
 
 /** What limits the ways that are worth a trial. */
 export interface TuningBounds {
-  /** Of this machine. */
+  /** The number of processors of this machine. */
   readonly processors: number;
   /** Most sandboxes of the pool. */
   readonly sandboxes: number;

@@ -1,6 +1,6 @@
 import type { FetchWay } from '../../kernel/fetching.ts';
 
-/** As a template states it. */
+/** The values of the template's setting. */
 export const DELIVERIES = ['auto', 'upload', 'pull', 'node-cache'] as const;
 export type Delivery = (typeof DELIVERIES)[number];
 

@@ -15,7 +15,7 @@ export interface DeltaEncodedContent {
   readonly digest: Digest;
   /** The base of its delta. */
   readonly base: Digest;
-  /** Of the delta. */
+  /** Bytes of the delta. */
   readonly bytes: number;
   readonly path: string;
 }
@@ -38,7 +38,7 @@ const MOST_KEPT = 8;
  */
 export class DeltaEncodedContents implements AsyncDisposable {
   readonly #options: DeltaEncodedContentsOptions;
-  /** By file and base, in order of their last use; undefined for a delta that is not worth sending. */
+  /** Deltas by file and base, in the order of their last use; undefined for a delta that is not worth sending. */
   readonly #deltas = new Map<string, Promise<DeltaEncodedContent | undefined>>();
   readonly #closing = new AbortController();
   #directory: Promise<string> | undefined;

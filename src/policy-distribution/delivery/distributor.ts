@@ -13,7 +13,7 @@ export interface Inbox {
 }
 
 export interface DistributorOptions {
-  /** As the template has it. */
+  /** The template's setting. */
   readonly delivery?: Delivery;
   /** Undefined: sandboxes have nowhere to fetch from. */
   readonly origin?: ContentOrigin | undefined;

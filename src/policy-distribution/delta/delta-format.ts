@@ -36,7 +36,7 @@ export const indexSchema = z.strictObject({
   format: z.literal('muster-delta/1'),
   file: z.strictObject(sized),
   base: z.strictObject(sized),
-  /** In the file's order, without gaps: for example a tensor each. */
+  /** Segments in the file's order, without gaps, such as one for each tensor. */
   segments: z.array(
     z.strictObject({
       name: z.string(),

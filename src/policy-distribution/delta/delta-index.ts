@@ -8,9 +8,9 @@ import type { ReadAt } from '../formats/read-at.ts';
 export interface DeltaIndexOrder {
   /** For people. */
   readonly address: string;
-  /** Of the index, unpacked. */
+  /** Bytes of the unpacked index. */
   readonly size: number;
-  /** Of all blocks together, in the delta. */
+  /** Bytes of all blocks together, in the delta. */
   readonly payloadBytes: number;
 }
 

@@ -14,7 +14,7 @@ const LONG_BYTES = 2 ** 18;
 
 interface Window {
   readonly begin: number;
-  /** As many as the file has. */
+  /** The bytes that the file has there; there may be fewer than requested. */
   readonly bytes: Uint8Array;
 }
 

@@ -1,4 +1,4 @@
 import type { Digest } from '../../kernel/ids.ts';
 
-/** Which of the stored files an uploader may build on: all others are invisible to it, whatever the store has. */
+/** Returns the stored files on which an uploader may build. All others are invisible to it. */
 export type UsableFiles = (digests: readonly Digest[]) => Promise<ReadonlySet<Digest>>;

@@ -16,14 +16,17 @@ export type FileContents =
   | {
       readonly format: 'keras';
       readonly entries: readonly ZipEntry[];
-      /** As its configuration describes it, without building it; undefined, with a reason, when that is impossible. */
+      /** The model that its configuration describes, which is not built; undefined, with a reason, when that is impossible. */
       readonly model?: KerasModel | undefined;
       readonly unknown?: string | undefined;
     }
   | {
       readonly format: 'torch.save' | 'torchscript';
       readonly entries: readonly ZipEntry[];
-      /** As its pickle describes them, without running it; undefined, with a reason, when it holds more than tensors and plain values. */
+      /**
+       * The tensors that its pickle describes, which is not run; undefined, with a reason, when it contains more than tensors and plain
+       * values.
+       */
       readonly tensors?: readonly PickledTensor[] | undefined;
       readonly unknown?: string | undefined;
     }

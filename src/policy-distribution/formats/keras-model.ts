@@ -5,7 +5,7 @@ import { JsonProblem, parseJson, type JsonBounds } from '../../kernel/json-bound
 export interface KerasModel {
   /** The model's class, as Keras calls it: `Sequential`, `Functional`, or a user's own class. */
   readonly kind: string;
-  /** In the order of the file; empty where the model's own code makes them. */
+  /** Layers in the order of the file; empty if the model's own code makes them. */
   readonly layers: readonly KerasLayer[];
 }
 

@@ -15,7 +15,7 @@ export interface OnnxTensor {
   readonly name: string;
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** In the file; 0 where the data is in another file. */
+  /** Bytes in the file; 0 if the data is in another file. */
   readonly bytes: number;
 }
 
@@ -34,7 +34,7 @@ const TENSOR = { dims: 1, type: 2, name: 8 };
 const ENTRY = { key: 1, value: 2 };
 /** Most fields and dimensions of all messages that are read: a tensor has some ten. */
 const MOST_FIELDS = 1_000_000;
-/** Of names and metadata together. */
+/** The size of names and metadata together. */
 const MOST_TEXT_BYTES = 32 * 2 ** 20;
 const MOST_DIMENSIONS = 64;
 const MOST_NAME_BYTES = 4096;

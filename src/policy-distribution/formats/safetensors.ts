@@ -12,7 +12,7 @@ import { isMapping } from '../../kernel/documents/path.ts';
  * Nothing in it is trusted: all of it is checked against the size of the file first.
  */
 export interface SafetensorsHeader {
-  /** In the order of their bytes in the file. */
+  /** Tensors in the order of their bytes in the file. */
   readonly tensors: readonly Tensor[];
   readonly metadata: Readonly<Record<string, string>>;
   /** Position of the first tensor's bytes in the file. */

@@ -17,7 +17,7 @@ export interface ZipEntry {
 
 /** An entry that can be read. */
 export interface LocatedEntry extends ZipEntry {
-  /** Of the header before its bytes. */
+  /** The position of the header before its bytes. */
   readonly offset: number;
   readonly method: number;
 }

@@ -22,7 +22,7 @@ const BYTES_BETWEEN_TOUCHES = 2 ** 30;
  */
 export type Syncing = 'before' | 'behind';
 
-/** In bytes. Smaller files are on the disk as soon as a note about them would be, so they never have one. */
+/** In bytes. A smaller file is on the disk as soon as a note about it would be, so it never has a note. */
 const WORTH_NOTING_BYTES = 2 ** 24;
 
 /**

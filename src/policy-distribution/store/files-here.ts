@@ -53,7 +53,7 @@ export async function listRestoredFiles(
 
 type Find = (digest: Digest) => Promise<StoredObject | undefined>;
 
-/** In the order of the files. */
+/** Returns objects in the order of the files. */
 function findObjects(files: readonly CheckpointFile[], find: Find): Promise<readonly (StoredObject | undefined)[]> {
   const queue = new PQueue({ concurrency: LOOKED_FOR_AT_A_TIME });
   return queue.addAll(

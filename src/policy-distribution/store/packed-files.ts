@@ -17,7 +17,7 @@ export interface PackedFile {
   readonly digest: Digest;
   /** The base of its delta. */
   readonly base: Digest;
-  /** Of the delta. */
+  /** Bytes of the delta. */
   readonly bytes: number;
   readonly path: string;
 }
@@ -129,7 +129,7 @@ export class PackedFiles {
 
 export interface ReadFile extends AsyncDisposable {
   readonly bytes: Stretches;
-  /** From the first byte to the last. Each piece is valid until the next one is requested. @throws MalformedDelta */
+  /** Yields pieces from the first byte to the last. Each is valid until the next one is requested. @throws MalformedDelta */
   pieces(): AsyncIterable<Uint8Array>;
 }
 

@@ -22,7 +22,10 @@ export function parsePinnedUri(written: string): PinnedUri {
   throw new InputError('checkpoint.uri', `checkpoint: #sha256=${hex.slice(0, 80)} is not a digest; expected 64 hexadecimal digits`);
 }
 
-/** As `CheckpointStore.add`, for a URI that may be pinned. @throws InputError `checkpoint.digest` when the content has another digest. */
+/**
+ * Adds a checkpoint as `CheckpointStore.add` does, for a URI that may be pinned. @throws InputError `checkpoint.digest` when the content
+ * has another digest.
+ */
 export async function addPinned(
   store: CheckpointStore,
   source: CheckpointSource,

@@ -8,7 +8,7 @@ export interface RetainedCheckpoint {
   readonly files: readonly { readonly path: string; readonly digest: Digest; readonly size: number }[];
   /** Milliseconds since 1970. */
   readonly usedMs: number;
-  /** In use, or about to be. */
+  /** Whether it is in use, or about to be. */
   readonly isNeeded: boolean;
 }
 

@@ -14,7 +14,7 @@ import type { UsableFiles } from '../files/usable-files.ts';
 export interface SentDelta {
   /** Its path. No other writer is left. */
   readonly path: string;
-  /** Of the file that the delta encodes. */
+  /** The name of the file that the delta encodes. */
   readonly name: string;
   readonly expected: Digest;
   /** For that file. */

@@ -17,7 +17,7 @@ export interface Damage {
 export interface VerifiedStore {
   /** Files whose content matches their names. */
   readonly intact: number;
-  /** Of all files that were looked at, on the disk. */
+  /** Bytes on the disk of all files that were checked. */
   readonly bytes: number;
   readonly damaged: readonly Damage[];
   /** Checkpoints of which files are missing. A caller that wants one sends it again. */

@@ -1,11 +1,11 @@
 import { InputError } from '../../kernel/errors.ts';
 
-/** Which bytes of a whole a request carries. */
+/** The bytes of a whole that a request carries. */
 export interface CarriedBytes {
   readonly offset: number;
   /** How many come. */
   readonly length: number;
-  /** Of the whole. */
+  /** The size of the whole. */
   readonly size: number;
 }
 

@@ -8,7 +8,7 @@ import { IncomingNames } from '../files/incoming-names.ts';
 import { readFacts, translateErrors, type FileFacts } from '../files/store-files.ts';
 import { ignoreMissing } from '../../kernel/errno.ts';
 
-/** Which upload: the digest, who sends it, and whether as a delta. */
+/** Names an upload by its digest, its sender, and whether it is a delta. */
 export type UploadKey = string;
 
 /** A delta's bytes are not the file's: who gives one up and sends the whole file does not go on with it. */

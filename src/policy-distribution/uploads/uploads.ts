@@ -16,7 +16,7 @@ export type UploadContent = { readonly kind: 'file' | 'delta'; readonly name: st
 
 /** A stretch of an upload. */
 export interface UploadPart {
-  /** Of the whole: what it will be named by. */
+  /** The digest of the whole, which will name it. */
   readonly digest: Digest;
   /** The principal that began it. No other may continue it. */
   readonly uploader: string;
@@ -25,14 +25,14 @@ export interface UploadPart {
   readonly usable: UsableFiles;
   /** Where in the whole these bytes begin; 0 starts anew, whatever had come before. */
   readonly offset: number;
-  /** Of the whole, in bytes. */
+  /** The size of the whole, in bytes. */
   readonly size: number;
   /** Not more than what is missing. Read as they are written: the sender is held back to the speed of the disk. */
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
 export type Uploaded =
-  /** So many bytes have come; the next part begins there. */
+  /** This many bytes have arrived. The next part begins there. */
   { readonly kind: 'partial'; readonly received: number } | { readonly kind: 'stored'; readonly checkpoint: StoredCheckpoint };
 
 export interface UploadLimits {

@@ -11,7 +11,7 @@ export interface Returns<Resident extends Occupant> {
   onDiscarded(member: Member<Resident>, reason: string): void;
 }
 
-/** As in the pool's configuration. */
+/** The terms of the pool's configuration. */
 export type LeaseTerms = Pick<PoolConfig, 'leaseSeconds' | 'episodesPerSandbox'>;
 
 /** Grants leases and checks at every use that the lease is still in force. */

@@ -5,7 +5,7 @@ import type { SandboxId } from '../../kernel/ids.ts';
 export interface LostSandbox {
   readonly id: SandboxId;
   readonly at: Date;
-  /** As the provider or the program inside described it. */
+  /** The description by the provider or by the program inside. */
   readonly detail: string;
 }
 

@@ -9,7 +9,7 @@ export interface PoolState {
   readonly phase: PoolPhase;
   /** Sandboxes now, by state. */
   readonly sandboxes: SandboxCounts;
-  /** Those that were lost within the last minute, at most the latest fifty. */
+  /** The sandboxes that were lost within the last minute, at most the latest fifty. */
   readonly lost?: readonly LostSandbox[];
   /** Requests for a lease that are waiting. */
   readonly waiting: number;

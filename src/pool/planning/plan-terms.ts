@@ -45,7 +45,7 @@ export interface PoolObservation {
 export type PoolAction =
   /** The lease ends without its holder's consent, and its sandbox with it. */
   | { readonly kind: 'revoke'; readonly sandbox: SandboxId; readonly lease: LeaseId; readonly loss: 'expired' | 'pool-disposed' }
-  /** Of a sandbox that is being created: abandon the creation. */
+  /** Destroys a sandbox, or abandons its creation. */
   | { readonly kind: 'destroy'; readonly sandbox: SandboxId; readonly why: DestroyReason }
   | { readonly kind: 'grant'; readonly waiter: number; readonly sandbox: SandboxId }
   | { readonly kind: 'refuse'; readonly waiter: number; readonly why: 'closed' | 'creation-failed' }

@@ -14,7 +14,7 @@ export interface PoolConfig extends PoolSize {
   readonly creationConcurrency: number;
   /** Creations a second on average; at most one second's worth, and no more than `creationConcurrency`, starts at once. */
   readonly creationsPerSecond: number;
-  /** From the call that creates a sandbox to its occupant being ready. */
+  /** The time from the call that creates a sandbox until its occupant is ready. */
   readonly readySeconds: number;
   /** Rounds of creation that fail in a row before waiters are refused. Creations that are under way together are one round. */
   readonly maxCreationFailures: number;

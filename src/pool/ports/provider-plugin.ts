@@ -38,7 +38,7 @@ export interface Refusal {
 export const NO_SETTINGS = z.undefined();
 
 interface ProviderFacts {
-  /** As `provider` in a template names it; its settings stand in the template under the same name. */
+  /** The value of `provider` in a template. The template has the provider's settings under this name. */
   readonly name: string;
   /** How it makes its sandboxes, in a few words, for the configuration's schema. */
   readonly summary: string;

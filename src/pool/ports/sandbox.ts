@@ -91,7 +91,7 @@ export interface Obstacle {
   readonly kind: string;
   /** How many sandboxes it keeps from becoming ready. */
   readonly sandboxes: number;
-  /** As the refusing system described it. */
+  /** The description by the refusing system. */
   readonly detail: string;
 }
 

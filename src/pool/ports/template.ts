@@ -70,7 +70,7 @@ export interface SandboxLimits {
   readonly cpus: number;
   /** All that the sandbox can write to files, in /tmp and /dev/shm together. */
   readonly diskBytes: number;
-  /** From the sandbox's creation to its destruction. */
+  /** The time from the sandbox's creation to its destruction. */
   readonly lifetimeSeconds: number;
 }
 

@@ -9,7 +9,7 @@ import { runSideBySide } from './side-by-side.ts';
 /** A caller's submission, as it was sent. */
 export interface Submission {
   readonly suite: SuiteReference;
-  /** In place of the suite's own rule. */
+  /** Replaces the suite's own rule. */
   readonly stop?: StopOverride | undefined;
   readonly question:
     | { readonly kind: 'evaluation'; readonly checkpoint: CheckpointReference }

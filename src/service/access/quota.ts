@@ -26,7 +26,7 @@ export type QuotaRequest =
     }
   | {
       readonly kind: 'upload';
-      /** Of the checkpoint. */
+      /** Bytes of the checkpoint. */
       readonly bytes: number;
       /** Charged to the principal already, or in unfinished uploads. */
       readonly kept: number;
@@ -113,7 +113,7 @@ function countSecondsLeftInDay(now: Date): number {
   return Math.ceil((findStartOfDay(now).getTime() + DAY_MS - now.getTime()) / 1000);
 }
 
-/** As in the configuration. */
+/** A quota in the configuration's form. */
 export type WrittenQuota = { readonly [Setting in keyof Quota]: number | 'unlimited' };
 
 /** The quota of a principal: its own, or the default. */

@@ -10,7 +10,7 @@ import { isPrincipalName, PRINCIPAL_EXPECTED } from './caller.ts';
 export interface TokenRequest {
   readonly principal: string;
   readonly role: Role;
-  /** From now; undefined for a token that does not expire. */
+  /** The lifetime from now; undefined for a token that does not expire. */
   readonly lifetimeMs: number | undefined;
 }
 

@@ -25,7 +25,7 @@ import type { BroughtFiles } from './brought-files.ts';
 import type { PlayableTask } from './playable-task.ts';
 
 export interface WorkspaceParts {
-  /** In which a task is played. */
+  /** Returns the sandboxes in which a task is played. */
   readonly getSandboxes: (open: PlayableTask) => GradingSandboxes;
   readonly contents: FileContents;
   readonly brought: BroughtFiles;

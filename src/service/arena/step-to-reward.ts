@@ -5,7 +5,7 @@ import type { EpisodeCalls } from './episode-service.ts';
 
 /** The result of a step, for callers that expect the reward with the last step. */
 export interface StepToReward {
-  /** Of the last step when the episode had ended before; undefined when it ended without a step. */
+  /** The answer of the last step if the episode had ended before; undefined when it ended without a step. */
   readonly answer: StepAnswer | undefined;
   /** Undefined while the episode takes steps. grading: the verdict takes longer than the caller waits. */
   readonly reward: RewardAnswer | 'grading' | undefined;

@@ -53,7 +53,7 @@ export class CheckpointUse {
     return ({ digest, kind }) => usable.get(digest)?.kind === kind || isGranted(principal, digest);
   }
 
-  /** Those of the digests that the principal may use as files. */
+  /** Returns the digests that the principal may use as files. */
   async findUsableFiles(principal: string, digests: readonly Digest[]): Promise<ReadonlySet<Digest>> {
     const isUsable = await this.findUsable(principal, digests);
     return new Set(digests.filter((digest) => isUsable({ digest, kind: 'file' })));

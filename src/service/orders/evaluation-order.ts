@@ -16,7 +16,7 @@ export const digestSchema = z
   .transform(parseDigest);
 
 export const contentSchema = z.strictObject({
-  /** As the caller wrote it. */
+  /** The URI as the caller wrote it. */
   uri: z.string(),
   /** The caller's own name for it, for people. */
   name: z.string().exactOptional(),
@@ -30,7 +30,7 @@ const common = {
   schema: z.literal('muster.order/1'),
   /** Version of the code that computes the figures; see `STATISTICS_VERSION`. */
   statistics: z.int().default(1),
-  /** As parsed, with its defaults: the request's rule replaces the suite's own. */
+  /** The parsed suite, with its defaults. The request's rule replaces the suite's own. */
   suite: z.looseObject({ name: z.string(), template: z.string() }),
   /** Digest of the suite's definition. A Muster that would derive another one does not play it. */
   suiteDigest: digestSchema,

@@ -14,7 +14,7 @@ export type CheckpointReference = ({ readonly uri: string } | { readonly sha256:
 export type SuiteReference = string | Readonly<Record<string, unknown>>;
 
 export interface OrderedSuite {
-  /** As parsed, with its defaults. */
+  /** The parsed suite, with its defaults. */
   readonly written: { readonly name: string; readonly template: string };
   readonly digest: Digest;
   readonly files: OrderedContent | undefined;

@@ -6,7 +6,7 @@ export interface ClaimsState {
   readonly slots: number;
   /** Evaluations that it plays now. */
   readonly active: readonly Urgency[];
-  /** By principal: by falling priority, then by age. */
+  /** Claimable evaluations by principal, in order of falling priority, then of age. */
   readonly claimable: readonly Claimable[];
 }
 

@@ -11,7 +11,7 @@ export interface Competitor<Id> {
 export interface SharesState<Id> {
   /** Sandboxes that there may be. */
   readonly slots: number;
-  /** In the order they came. */
+  /** Competitors in the order of their arrival. */
   readonly competitors: readonly Competitor<Id>[];
   /** What each principal has had recently, in any unit; 0 when left out. */
   readonly served: ReadonlyMap<string, number>;

@@ -35,7 +35,7 @@ const WAIT_MS = 1000;
 /** The trajectories of a stream that this process plays. */
 export class MemberPlays implements AsyncDisposable {
   readonly #options: MemberPlaysOptions;
-  /** Of agents that act. */
+  /** Permits for agents that act. */
   readonly #permits: Permits;
   readonly #groups = new Map<number, PlayedGroup>();
   readonly #underWay = new Set<Promise<void>>();

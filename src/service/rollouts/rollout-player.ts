@@ -33,7 +33,7 @@ export interface PlayTerms {
 }
 
 export interface OpenRollout extends AsyncDisposable {
-  /** As its server names it. */
+  /** The name that its server uses. */
   readonly model: string;
 
   group(number: number): Promise<GroupTask>;

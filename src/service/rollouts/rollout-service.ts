@@ -27,7 +27,7 @@ export interface RolloutServiceOptions extends Omit<StreamRunParts, 'changes'> {
   /** @throws InputError `agent.endpoint` when the configuration names none so. */
   readonly assertEndpoint: (name: string) => void;
   readonly newId: () => StreamId;
-  /** Of members that are being played. */
+  /** The turns of members that are being played. */
   readonly turns: Pick<StoredTurns, 'forgetOld'>;
   /** How long streams are kept after their end, and continue while no trainer requests groups. */
   readonly retentionDays: () => number;
@@ -173,7 +173,7 @@ export class RolloutService {
     }
   }
 
-  /** In the order in which they were given. */
+  /** Acknowledges groups in the order in which they were given. */
   async acknowledge(id: string, caller: Caller, given: readonly GivenAcknowledgement[]): Promise<readonly Acknowledgement[]> {
     const stream = await this.find(id, caller);
     const answers: Acknowledgement[] = [];

@@ -18,7 +18,7 @@ export interface LiveFeedOptions {
 export interface LiveChanges {
   /** New ones, and ones that began or ended. */
   readonly evaluations: readonly StoredEvaluation[];
-  /** Of evaluations without other changes. */
+  /** The figures of evaluations without other changes. */
   readonly running: ReadonlyMap<EvaluationId, RunningFigures>;
   /** More has changed than is kept for one reader: it has to read the list again. */
   readonly isIncomplete: boolean;

@@ -9,7 +9,7 @@ import { chooseFollowing, planWatch, type StalePolicy } from './watch-plan.ts';
 import { addSettled, isSettled, judgeStanding, omitPassing, type Score, type WatchMemory, type WatchRecord } from './watch-record.ts';
 
 export interface WatchTerms {
-  /** Of the run's directory: an absolute path, gs:// or s3://. */
+  /** The URI of the run's directory: an absolute path, gs:// or s3://. */
   readonly uri: string;
   /** File with which writers say that they are done; undefined: a checkpoint is complete when it has not changed for `everyMs`. */
   readonly marker: string | undefined;
@@ -45,7 +45,7 @@ class Overtaken extends DOMException {
   }
 }
 
-/** In a row: an outage of some hours, at the usual pace, is survived. */
+/** The number of failed looks in a row after which it ends. It survives an outage of some hours at the usual pace. */
 const MOST_FAILED_LOOKS = 240;
 const MOST_FAILED_EVALUATIONS = 3;
 
@@ -62,7 +62,7 @@ export class RunWatch {
   #record: WatchRecord;
   #failedLooks = 0;
   #hasReportedMissing = false;
-  /** In a row. */
+  /** The number of failed evaluations in a row. */
   #failedEvaluations = 0;
   #pointedTo: string | undefined;
 

@@ -191,7 +191,7 @@ export class FirestoreClient {
   }
 }
 
-/** Of a database, not of a document. */
+/** Returns whether the database is missing, and not a document. */
 function isDatabaseMissing({ message }: GoogleApiError): boolean {
   return /database .* does not exist/i.test(message);
 }

@@ -17,7 +17,7 @@ const REMOVED_AT_ONCE = 200;
 const PART_BYTES = 900_000;
 /** A commit holds 10 MiB, and bytes travel as base64. */
 const MOST_PARTS = 7;
-/** From a step's documents; another Muster may have stored and divided a text. */
+/** The largest text that is read from a step's documents, which another Muster may have stored and divided. */
 const MOST_BYTES = 64 * 2 ** 20;
 
 const textsSchema = z.object({ action: z.string(), answer: z.string(), delta: z.string().nullable() });

@@ -137,7 +137,7 @@ export class OfferServer implements EpisodeOffers, AsyncDisposable {
   }
 }
 
-/** As the arena describes a started episode. */
+/** Describes an episode in the arena's form of a started episode. */
 function describeOffer({ id, agent, episode: { opening, steps } }: Offer): object {
   const self = `/v1/episodes/${id}`;
   return { episode: id, agent, steps, ...opening, links: { self, steps: `${self}/steps` } };

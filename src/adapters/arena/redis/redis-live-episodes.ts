@@ -17,7 +17,7 @@ const RECONNECT_MS = 500;
 /** An episode whose server has gone is forgotten after this long; what is read again is then made of the stored steps. */
 const KEPT_MS = 24 * 3600 * 1000;
 
-/** As `isNewer` decides. */
+/** Stores a state if `isNewer` would say that it is newer. */
 const PUT_IF_NEWER = `
 local known = redis.call('HMGET', KEYS[1], 'fence', 'steps')
 local fence, steps = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -41,7 +41,7 @@ export async function signUrl(auth: GoogleAuth, { endpoint, place, query, second
   return `${endpoint}${path}?${canonicalQuery}&X-Goog-Signature=${signature}`;
 }
 
-/** As in RFC 3986: all but letters, digits and `-._~`. */
+/** Encodes all characters but letters, digits and `-._~`, as RFC 3986 requires. */
 function encode(text: string): string {
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
 }

@@ -53,7 +53,7 @@ export interface ObjectLocation {
 
 export interface ObjectPage {
   readonly objects: readonly FoundObject[];
-  /** Of the next page; undefined after the last. */
+  /** The token of the next page; undefined after the last. */
   readonly next: string | undefined;
 }
 

@@ -9,7 +9,7 @@ import { ObjectStoreError, type FoundObject, type ObjectPage, type ObjectLocatio
 export interface S3Settings {
   /** URL of a server with this protocol; Amazon's own when left out. */
   readonly endpoint?: string;
-  /** From the environment or the profile when left out. */
+  /** By default the environment or the profile names it. */
   readonly region?: string;
   /** Whether the bucket is in the path instead of the host's name. */
   readonly pathStyle: boolean;

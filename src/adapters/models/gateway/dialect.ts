@@ -5,7 +5,7 @@ import type { Refusal } from '../../../agents/acting/program/gateway.ts';
 export type ReadRequest =
   | {
       readonly kind: 'request';
-      /** Of a chat completion. */
+      /** The body of a chat completion. */
       readonly body: Readonly<Record<string, unknown>>;
       readonly isStreamed: boolean;
       readonly write: AnswerWriter;
@@ -15,7 +15,7 @@ export type ReadRequest =
 /** Writes the answer to one request. */
 export interface AnswerWriter {
   document(completion: Completion): object;
-  /** The same answer as events, in their order. */
+  /** Formats the same answer as events, in their order. */
   events(completion: Completion): Iterable<ServerEvent>;
 }
 
@@ -32,7 +32,7 @@ export interface Dialect {
 }
 
 export interface DialectTerms {
-  /** Of the answer, without a prefix. */
+  /** The id of the answer, without a prefix. */
   readonly id: string;
   /** Seconds since 1970. */
   readonly created: number;
@@ -43,7 +43,7 @@ export interface DialectTerms {
 /** Why there is no answer. */
 export interface Problem {
   readonly status: number;
-  /** As OpenAI and Anthropic name them. */
+  /** The type as OpenAI and Anthropic name it. */
   readonly type:
     'invalid_request_error' | 'authentication_error' | 'not_found_error' | 'rate_limit_error' | 'permission_error' | 'api_error';
   readonly code: string;

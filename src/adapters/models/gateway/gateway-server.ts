@@ -32,7 +32,7 @@ interface OpenSession {
 export class GatewayServer implements Gateway, Disposable {
   readonly #clock: Clock;
   readonly #server: http.Server;
-  /** By the digests of their keys. */
+  /** Sessions by the digests of their keys. */
   readonly #sessions = new Map<string, OpenSession>();
 
   constructor(clock: Clock) {

@@ -122,7 +122,7 @@ async function tryBubblewrap(
   return runTrial('/bin/sh', ['-c', script, 'muster-trial', getPath(namespace), found, ...argv], trialMs);
 }
 
-/** As a warden does it: namespaces within its own, with a fresh /proc and mounted file systems. */
+/** Makes namespaces within its own, with a fresh /proc and mounted file systems, as a warden does. */
 const FORKING_TRIAL = 'exec unshare --mount --ipc --uts --net --cgroup --pid --fork --mount-proc mount -t tmpfs tmpfs /tmp';
 
 async function probeForking(options: ProbeOptions, { own }: TrialUser): Promise<Tried> {

@@ -73,7 +73,7 @@ export class BuildService {
     }
   }
 
-  /** Those with the tag that have not ended. */
+  /** Lists the builds with the tag that have not ended. */
   async listRunning(tag: string, signal: AbortSignal): Promise<readonly Build[]> {
     const found: Build[] = [];
     for (const status of RUNNING) {

@@ -37,7 +37,7 @@ class CloudBuildProvider implements SandboxProvider {
   readonly owner: OwnerId;
   readonly #clock: Clock;
   readonly #log: (message: string) => void;
-  /** By endpoint, project and region. */
+  /** Services by endpoint, project and region. */
   readonly #services = new Map<string, BuildService>();
   readonly #gates: DialBackGates;
   readonly #sandboxes = new ProviderSandboxes();

@@ -15,7 +15,7 @@ export interface CloudBuildSandboxParts {
   readonly isolation: Isolation;
   readonly build: RunningBuild;
   readonly line: BuildLine;
-  /** Of its program. */
+  /** The channel of its program. */
   readonly channel: ProgramChannel;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;

@@ -39,7 +39,7 @@ export class AttachedStreams {
   readonly complete: Promise<void>;
   readonly #connection: Duplex;
   #header = Buffer.alloc(0);
-  /** Of the piece that is arriving. */
+  /** The stream of the piece that is arriving. */
   #current: ContainerOutput;
   #left = 0;
   #isDraining = false;

@@ -25,7 +25,7 @@ export function nameContainer(owner: OwnerId, id: SandboxId): string {
   return `${owner}-${id}`;
 }
 
-/** As in the Docker Engine API. */
+/** Options in the form of the Docker Engine API. */
 export type ContainerOptions = Readonly<Record<string, unknown>>;
 
 /** The request to the daemon: only what the template says, on top of the image. */

@@ -42,7 +42,7 @@ export class Daemon {
     return (await this.#read(z.object({ Version: z.string() }), { method: 'GET', path: '/version' })).Version;
   }
 
-  /** Those that have a label, or a label with a value (`name=value`), including stopped ones. */
+  /** Lists the containers that have a label, or a label with a value (`name=value`), including stopped ones. */
   containers(label: string): Promise<readonly FoundContainer[]> {
     const query = { all: 'true', filters: JSON.stringify({ label: [label] }) };
     return this.#read(listSchema, { method: 'GET', path: '/containers/json', query });

@@ -54,7 +54,7 @@ class DockerProvider implements SandboxProvider {
   readonly #clock: Clock;
   readonly #log: (message: string) => void;
   readonly #stateDir: string;
-  /** By socket. */
+  /** Daemons by their socket. */
   readonly #daemons = new Map<string, Daemon>();
   readonly #sandboxes = new ProviderSandboxes();
   /** The record is written before anything that a sweep would have to find. */

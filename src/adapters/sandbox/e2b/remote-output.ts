@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 
-/** As much as a pipe holds: unread output is here, and then in the sandbox. */
+/** The bytes of unread output that are kept here, as many as a pipe holds. More output waits in the sandbox. */
 const HELD_BYTES = 65_536;
 
 /** One output stream of a program in a sandbox, filled piece by piece. */

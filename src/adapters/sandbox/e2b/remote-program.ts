@@ -21,7 +21,7 @@ export type RemoteEnd = { readonly kind: 'exited'; readonly code: number } | { r
 
 /** The program's surroundings as every sandbox has them, wherever it is. */
 const SURROUNDINGS = { HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
-/** From the request to the program's start. */
+/** The time from the request to the program's start. */
 const START_MS = 30_000;
 
 /**

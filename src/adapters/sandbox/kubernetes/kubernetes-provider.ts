@@ -39,7 +39,7 @@ class KubernetesProvider implements SandboxProvider {
   readonly owner: OwnerId;
   readonly #clock: Clock;
   readonly #log: (message: string) => void;
-  /** By cluster and namespace. */
+  /** Sites by cluster and namespace. */
   readonly #sites = new Map<string, NamespaceSite>();
   readonly #gates: DialBackGates;
   readonly #sandboxes = new ProviderSandboxes();

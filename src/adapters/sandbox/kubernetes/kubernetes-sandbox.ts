@@ -21,7 +21,7 @@ export interface KubernetesSandboxParts {
   readonly isolation: Isolation;
   readonly pod: FollowedPod;
   readonly line: PodLine;
-  /** Of its program. */
+  /** The channel of its program. */
   readonly channel: ProgramChannel;
   readonly fetching?: PodFetchingSettings | undefined;
   readonly caches: NodeCaches;

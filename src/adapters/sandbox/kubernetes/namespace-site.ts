@@ -37,7 +37,7 @@ export class NamespaceSite implements AsyncDisposable {
   readonly #options: SiteOptions;
   readonly #heartbeats: Heartbeats;
   readonly #claims: Claims;
-  /** By what they make pods of. */
+  /** Supplies by the description of their pods. */
   readonly #supplies = new Map<string, PodSupply>();
   readonly #closing = new AbortController();
   #usesClaims = false;

@@ -16,7 +16,7 @@ type Labels = Readonly<Record<string, string>>;
 
 /** Objects of one kind with their owner's name. */
 export interface Orphans {
-  /** As in "the pods of x". */
+  /** The noun for messages, such as "pods" in "the pods of x". */
   readonly what: string;
   readonly list: (labelSelector: string, signal: AbortSignal) => Promise<readonly Labels[]>;
   readonly deleteAll: (labelSelector: string, signal: AbortSignal) => Promise<void>;

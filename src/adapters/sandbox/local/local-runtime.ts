@@ -67,7 +67,7 @@ export interface StartedProgram {
 /** A template whose sandboxes have two programs. */
 export type ApartTemplate = SandboxTemplate & { readonly policy: NonNullable<SandboxTemplate['policy']> };
 
-/** Of a sandbox with two programs. Each has a site of its own. */
+/** The two sites of a sandbox with two programs. */
 export interface PairedSites {
   readonly environment: SandboxSite;
   readonly policy: SandboxSite;

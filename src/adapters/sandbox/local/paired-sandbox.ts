@@ -92,7 +92,7 @@ export class PairedSandbox implements Sandbox {
   }
 }
 
-/** Which of the two ends caused the other. */
+/** Decides which of the two ends caused the other. */
 function decideVerdict(environment: SandboxExit, policy: SandboxExit): SandboxExit {
   const isPolicys = environment.kind === 'exited' && environment.code === EXIT_POLICY_LINE;
   // It did not end by itself: it may not have noticed yet.

@@ -4,7 +4,7 @@ import type { Inbox } from '../local/inbox.ts';
 
 /** The right to find a content's files where they are. */
 export interface SharedPath extends Disposable {
-  /** As zygotes see it, and sandboxes that have been given the content themselves. */
+  /** The path for zygotes, and for sandboxes that have been given the content themselves. */
   readonly path: string;
 }
 

@@ -49,7 +49,7 @@ export const NOTHING: ImageChoice = { image: BASE_IMAGE, shares: new Set(), hasR
  * image with unwanted policies stays in use, as they cost nothing. Unwanted code could disturb other code by what it did when it was imported.
  */
 export class SharedImages {
-  /** By digest, once for each caller that wants it. */
+  /** Contents by digest, once for each caller that wants them. */
   readonly #wanted = new Map<string, PlacedContent[]>();
   /** Digests of what could not be loaded. */
   readonly #unfit = new Set<string>();

@@ -71,7 +71,7 @@ export function computeGroupLimits({ limits, workspace }: ForkableTemplate): San
   return workspace ? { ...limits, processes: limits.processes + 1 } : limits;
 }
 
-/** Those that each sandbox's own /tmp and /dev/shm would hide. */
+/** Lists the mounts that each sandbox's own /tmp and /dev/shm would hide. */
 function listMountsWithin(mounts: SandboxTemplate['mounts']): readonly string[] {
   const targets = mounts.map(({ target }) => target);
   return targets.filter((target) => ['/tmp/', '/dev/shm/'].some((own) => target.startsWith(own))).toSorted();

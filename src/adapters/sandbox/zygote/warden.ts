@@ -130,7 +130,7 @@ export class Warden implements AsyncDisposable {
     return await this.#waitForStart(fork, signal);
   }
 
-  /** The same for two that are joined by a socket pair. Either both begin, or neither is left. */
+  /** Forks two programs that are joined by a socket pair. Either both begin, or neither is left. */
   async forkPair(one: WantedProgram, other: WantedProgram, signal: AbortSignal): Promise<readonly [ForkedProgram, ForkedProgram]> {
     using first = this.#expect(one);
     using second = this.#expect(other);

@@ -26,7 +26,7 @@ import {
 /** A sandbox that is being made, and its principal. */
 type ForkSite = Pick<SandboxSite, 'id' | 'audience'>;
 
-/** As the runner restarts itself: with the same hashes in every sandbox, and nothing of the user's or the environment's. */
+/** The flags with which the runner restarts itself: the same hashes in every sandbox, and nothing of the user or the environment. */
 const INTERPRETER_FLAGS = ['-s', '-P'];
 /** Wardens of workspaces that are kept while they hold none. Each takes about 12 MB. */
 const IDLE_MAX = 8;
@@ -45,7 +45,7 @@ export class Wardens implements AsyncDisposable {
   readonly #context: WardenContext;
   readonly #log: (message: string) => void;
   readonly #opened: Promise<{ readonly gate: StreamGate; readonly inbox: Inbox; readonly places: SharedFiles }>;
-  /** In order of last use. */
+  /** Wardens in the order of their last use. */
   readonly #wardens = new Map<string, Entry>();
   readonly #images = new Map<string, PrincipalImages>();
   readonly #ending = new Set<Promise<void>>();

@@ -16,7 +16,7 @@ import { readEvaluationRow } from './evaluation-row.ts';
 import { joinSql, toPlainSql, sql, type Sql } from './schema/statement.ts';
 import { SqlAdapter } from './schema/sql-adapter.ts';
 
-/** Of evaluations, by their ids. */
+/** The largest number of evaluations that one query names by their ids. */
 const ASKED_AT_ONCE = 500;
 
 export class SqlCatalogue extends SqlAdapter implements EvaluationCatalogue {

@@ -124,7 +124,7 @@ function planTranscripts(key: number, { arm }: Leg, episodes: readonly NewEpisod
   return rows.length === 0 ? [] : [{ kind: 'bulk', insert: { table: 'transcripts', columns: TRANSCRIPT_COLUMNS, rows } }];
 }
 
-/** Of the adopted plays: another donor may have another play of the same index, with other times. */
+/** Adopts the transcripts of the adopted plays. Another donor may have another play of the same index, with other times. */
 function adoptTranscripts(key: number, arm: number, cacheKey: string, from: number, to: number): Sql {
   return sql`
     INSERT INTO transcripts (evaluation, arm, episode, document)

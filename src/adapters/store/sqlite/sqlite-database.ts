@@ -44,7 +44,7 @@ export class SqliteDatabase implements Database {
   readonly #path: string;
   readonly #clock: Clock;
   readonly #thread: Thread;
-  /** By the program's texts, which are the same objects each time. */
+  /** Rendered queries by the program's texts, which are the same objects each time. */
   readonly #rendered = new WeakMap<Sql['texts'], string>();
   readonly #waiting = new Map<number, Waiting>();
   /** Not sent yet. */

@@ -23,7 +23,7 @@ export type Order = Request | { readonly kind: 'close' };
 export type Orders = readonly Order[];
 
 export type Reply =
-  /** Of a query: its rows alone. */
+  /** The answer to a query has its rows alone. */
   | { readonly kind: 'done'; readonly id: number; readonly rows: readonly (readonly Row[])[] }
   | { readonly kind: 'refused'; readonly id: number }
   | { readonly kind: 'failed'; readonly id: number; readonly message: string };

@@ -26,7 +26,7 @@ export interface ChangesTerms {
 const MOST_FILE_BYTES = 512 * 1024;
 /** Most bytes of contents that are held for one workspace, besides the task's own files. */
 const MOST_HELD_BYTES = 32 * 2 ** 20;
-/** Of one scan: reading more of what a program has written is not worth the time. */
+/** The bounds of one scan: reading more of what a program has written is not worth the time. */
 const SHOWN_BOUNDS = { files: SNAPSHOT_BOUNDS.files, bytes: 4 * 2 ** 20 };
 const NOTHING: WorkspaceDelta = { entries: [], removed: [] };
 

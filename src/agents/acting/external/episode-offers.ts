@@ -13,7 +13,7 @@ export interface EpisodeOpening {
 }
 
 export type StepReply =
-  /** The same bytes each time the step is sent. */
+  /** The text has the same bytes each time the step is sent. */
   | { readonly kind: 'answered'; readonly text: string }
   | { readonly kind: 'refused'; readonly reason: 'conflict' | 'gap' | 'over'; readonly expected: number };
 

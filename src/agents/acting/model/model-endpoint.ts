@@ -25,7 +25,7 @@ export interface Completion {
   readonly content: string;
   readonly reasoning: string | null;
   readonly toolCalls: readonly ToolCall[];
-  /** As the server states it: `stop`, `tool_calls`, `length`, … */
+  /** The reason that the server states: `stop`, `tool_calls`, `length`, … */
   readonly finishReason: string;
   readonly usage: Usage;
   /** The server's name for it. */

@@ -18,7 +18,7 @@ export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
   readonly #conversation = new ConversationDigest();
   #known: Promise<Map<string, Completion>> | undefined;
   #stored: Promise<unknown> = Promise.resolve();
-  /** Of all answers but the last. */
+  /** Resolves when all answers but the last are stored. */
   #storedBefore: Promise<unknown> = Promise.resolve();
 
   /** @param episode its name, unique in the store. */

@@ -14,7 +14,7 @@ export interface StoredTurn {
  * end of a Muster. Each method throws InfrastructureError when the store fails or is too slow.
  */
 export interface EpisodeTurns {
-  /** Of one episode, in any order. */
+  /** Reads the turns of one episode, in any order. */
   read(episode: string): Promise<readonly StoredTurn[]>;
 
   /** The first answer to a request stays. */
@@ -49,7 +49,7 @@ const storedAnswerSchema = z.strictObject({
     .nullable(),
 });
 
-/** As JSON. */
+/** A stored answer in JSON. */
 export type StoredAnswer = z.infer<typeof storedAnswerSchema>;
 
 export function formatStoredAnswer({ tokens, toolCalls, ...rest }: Completion): StoredAnswer {

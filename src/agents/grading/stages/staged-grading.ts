@@ -18,7 +18,7 @@ import { putSubmission } from '../submission.ts';
 import { gradeProxiedSuite } from '../suites/grade-proxied-suite.ts';
 import { gradeSharedSuite } from '../suites/grade-suite.ts';
 
-/** Of what a compile step leaves in the workdir. */
+/** The bounds of what a compile step leaves in the workdir. */
 const BUILT_BOUNDS = { files: 20_000, bytes: 512 * 2 ** 20 };
 
 /** The stages of one attempt at a verdict, in order: each can use what earlier ones made. */

@@ -83,7 +83,7 @@ function withCandidate(output: string, used: CommandResult): string {
   return printed === '' ? output : shortenEvidence(`${output}\nthe candidate printed:\n${printed}`);
 }
 
-/** Of one message, with its length; the two sides take turns. */
+/** The largest message with its length. The two sides take turns. */
 const TURN_BYTES = 16 * 2 ** 20 + 4;
 /** For the candidate to end by itself, so that what it printed is not cut off. */
 const LAST_SECONDS = 1;

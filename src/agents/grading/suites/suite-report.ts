@@ -9,7 +9,7 @@ import { formatExactBytes } from '../../../kernel/text/figures.ts';
 
 type Ran = SuiteEvidence['runs'][number];
 
-/** Of a report, in bytes. */
+/** The largest report in bytes. */
 const REPORT_BYTES = 32 * 2 ** 20;
 /** Runners whose report is what they print. */
 const PRINTED: Readonly<Partial<Record<SuiteStage['runner'], 'stdout' | 'stderr'>>> = { unittest: 'stderr', go: 'stdout', cargo: 'stdout' };

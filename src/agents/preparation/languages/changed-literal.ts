@@ -1,7 +1,7 @@
 const LITERAL =
   /(?<number>(?<![\w.])\d{1,9}(?![\w.]))|(?<word>(?<![\w.])(?:true|false|True|False|undefined)(?![\w.(]))|(?<quote>["'])(?<text>[A-Za-z0-9 ]{1,40})\k<quote>/g;
 
-/** Of the same type where a compiler checks types. */
+/** Replacements of the same type, because a compiler may check types. */
 const OTHER_WORDS = new Map([
   ['true', 'false'],
   ['false', 'true'],

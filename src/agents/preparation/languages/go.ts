@@ -59,7 +59,7 @@ function isTestFile(path: string): boolean {
   return path.endsWith('_test.go') && !/(^|\/)(vendor|testdata|[._][^/]*)\//.test(path);
 }
 
-/** As `go test` accepts it. */
+/** Names a directory in the form that `go test` accepts. */
 function nameDirectory(path: string): string {
   return `./${posix.dirname(path)}`;
 }

@@ -2,14 +2,14 @@ import type { RunnerKind, Tripwire } from '../../tasks/muster-schema.ts';
 import type { WrittenFile } from '../../tasks/written-task.ts';
 import type { SourceFiles } from '../source/source-files.ts';
 
-/** Which tests to run: whole files, to learn what is in them, or these tests. */
+/** The tests to run: whole files, to learn their tests, or these tests. */
 export type TestSelection =
   { readonly kind: 'files'; readonly files: readonly string[] } | { readonly kind: 'ids'; readonly ids: readonly string[] };
 
 /** How to have a framework run tests. */
 export interface SuiteCommand {
   readonly runner: RunnerKind;
-  /** As `execute.command` of muster.toml. */
+  /** The command in the form of `execute.command` of muster.toml. */
   readonly command: readonly string[];
   /** Files in /tests that the command reads, by their paths there. */
   readonly files: Readonly<Record<string, string>>;
@@ -44,7 +44,7 @@ export interface TripwireDraft {
   /** The test that it is a copy of, which passes with the fix. */
   readonly of: string;
   readonly wire: TestBlock;
-  /** The same with the literal restored, under another name. */
+  /** The test with the literal restored, under another name. */
   readonly restored: TestBlock;
 }
 
@@ -54,7 +54,7 @@ export interface DependencyPlan {
   declares(path: string): boolean;
   /** Whether such a file may name something that is to be installed. */
   mayName(path: string, text: string): boolean;
-  /** In runner/muster_preparation. */
+  /** A program in runner/muster_preparation. */
   readonly program: string;
   /** Below the directory that is placed in the workdir; empty: the program lays files there itself. */
   readonly directory: string;
@@ -84,7 +84,7 @@ export interface Cheat {
 /** A language with its frameworks. One that is added here and in the table can be prepared. */
 export interface LanguageAdapter {
   readonly name: string;
-  /** By the repository's files; undefined where they name no known framework. */
+  /** Returns the framework that the repository's files name; undefined when they name no known one. */
   detect(files: SourceFiles): Framework | undefined;
   /** Name of the smallest part that can be run: the test itself, or what holds it. Every test of a part that runs has to be pinned. */
   getPart(id: string): string;

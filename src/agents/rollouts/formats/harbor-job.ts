@@ -11,11 +11,11 @@ const NEVER = '1970-01-01T00:00:00.000Z';
 
 /** The files of a trial that Harbor's tools read: `result.json`, which includes `config.json`, and the reward. */
 export interface HarborTrial {
-  /** Of its directory. */
+  /** The name of its directory. */
   readonly name: string;
   readonly config: object;
   readonly result: object;
-  /** As `verifier/reward.json` has it; null when there is no verdict. */
+  /** The content of `verifier/reward.json`; null when there is no verdict. */
   readonly rewards: Readonly<Record<string, number>> | null;
 }
 
@@ -65,7 +65,7 @@ export class HarborJob {
     return { name, config, result, rewards };
   }
 
-  /** Of all added trials. */
+  /** The result of all added trials. */
   get result(): object {
     const evals = Object.fromEntries([...this.#evals].map(([key, evaluated]) => [key, describeEvaluated(evaluated)]));
     const errored = [...this.#evals.values()].reduce((sum, { errors }) => sum + errors, 0);

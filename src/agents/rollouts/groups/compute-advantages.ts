@@ -22,7 +22,7 @@ export interface GroupAdvantages {
   readonly advantages: readonly (number | null)[];
   /** Members that have a part in it: the n of the formulas. */
   readonly size: number;
-  /** Of their rewards; null when there is none. */
+  /** The mean of their rewards; null when there is none. */
   readonly mean: number | null;
   /**
    * Why nothing can be learned from it. no-reward: no member counts. zero-variance: the core rewards are all equal; shaping then only adds noise,

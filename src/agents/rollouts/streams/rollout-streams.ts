@@ -12,7 +12,7 @@ export type StreamState = (typeof STREAM_STATES)[number];
 export interface NewStream {
   readonly id: StreamId;
   readonly principal: string;
-  /** Of its principal; the trainer reports its versions. */
+  /** The name of its principal's policy. The trainer reports its versions. */
   readonly policy: string;
   readonly terms: GroupTerms;
   /** Suite and agent, as a document. */

@@ -27,7 +27,7 @@ export type GroupTerms = z.infer<typeof groupTermsSchema>;
 
 const given = groupTermsSchema.shape;
 
-/** As a caller gives them. */
+/** The terms that a caller gives. */
 export const givenTermsSchema = z.strictObject({
   groupSize: given.groupSize.describe('trajectories of a group: of one task with one task seed, each with a sampling seed of its own'),
   growTo: given.growTo

@@ -9,7 +9,7 @@ import { findPinnedProblem, listOracleFiles, type RepositoryTask, writeRepositor
 /** A field that is JSON in a text, or that JSON itself. */
 const written = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((given) => (typeof given === 'string' ? tryParseJson(given) : given), schema);
-/** Of a file before or behind the commit; null where it is no text. */
+/** The content of a file before or after the commit; null for a file that is not text. */
 const content = z.string().nullish();
 
 const rowSchema = z.looseObject({
@@ -157,7 +157,7 @@ function findPinnedTests({ expected_output_json: expected, execution_result_cont
 
 interface Summarised {
   readonly id: string;
-  /** As statuses of the row have it. */
+  /** The name of a test in the row's statuses. */
   readonly name: string;
   readonly status: string;
 }

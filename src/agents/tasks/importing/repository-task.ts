@@ -11,7 +11,7 @@ export interface RepositoryTask {
   readonly repository: string;
   /** Where the image has the repository. */
   readonly workdir: string;
-  /** Of task.toml's table `environment`. */
+  /** The table `environment` of task.toml. */
   readonly environment: Readonly<Record<string, string>>;
   readonly instruction: string;
   /** Runs the tests. */

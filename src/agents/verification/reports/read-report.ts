@@ -8,7 +8,7 @@ import { ReportProblem } from './report-problem.ts';
 import { readUnittestResults } from './unittest-report.ts';
 import { formatExactBytes } from '../../../kernel/text/figures.ts';
 
-/** Of a report, in bytes: far more than the tests of any repository write. */
+/** The largest report in bytes, far larger than that of any repository's tests. */
 const MOST_BYTES = 64 * 1024 * 1024;
 const MOST_RESULTS = 100_000;
 const MOST_ID = 2048;

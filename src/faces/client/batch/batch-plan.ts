@@ -13,7 +13,7 @@ export interface BatchContext {
   match(pattern: string): Promise<readonly string[]>;
   /** @throws InputError when the suite cannot be sent. */
   readSuite(path: string): Promise<NewEvaluation['suite']>;
-  /** As the checkpoint source takes it. */
+  /** Returns the absolute form that the checkpoint source takes. */
   absolute(path: string): string;
 }
 

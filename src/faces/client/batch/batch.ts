@@ -27,7 +27,7 @@ export interface BatchOptions {
   readonly file: BatchFile;
   readonly checkpoints: readonly PlannedCheckpoint[];
   readonly suites: readonly PlannedSuite[];
-  /** As in `nameCheckpoint`, with an absolute path. */
+  /** The name in the form of `nameCheckpoint`, with an absolute path. */
   readonly baseline: string | undefined;
   /** Called with all items whenever one of them has changed. */
   readonly onChange: (items: readonly BatchItem[]) => void;

@@ -22,7 +22,7 @@ import { answerRpc, listEnvironmentTools, readToolCall, type ToolCall, toToolRes
 export interface SessionParts {
   readonly arena: EpisodeCalls;
   readonly caller: Caller;
-  /** Of its task. */
+  /** The name of its task. */
   readonly task: string;
   /** For a verdict to be taken, in milliseconds. */
   readonly patience: () => number;
@@ -35,7 +35,7 @@ export interface SessionParts {
 export type SessionAnswer = { readonly frame: Frame | undefined; readonly closes: boolean };
 
 interface Play {
-  /** In the arena. */
+  /** The id in the arena. */
   readonly id: string;
   /** The caller's name for it. */
   readonly alias: string;

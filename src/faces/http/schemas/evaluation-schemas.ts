@@ -107,7 +107,7 @@ export const newComparisonSchema = z
 
 const timestamp = z.iso.datetime();
 
-/** In place of copying what was stored through a schema, which would change its order; see schema-compilers.ts. */
+/** Describes the summary without validating it: copying it through a schema would change its order (schema-compilers.ts). */
 const summary = z.unknown().meta({
   description: 'the answer, perhaps a partial one; null before the end, and after one that left no answer',
   anyOf: [{ $ref: '#/components/schemas/Summary' }, { $ref: '#/components/schemas/ComparisonSummary' }, { type: 'null' }],

@@ -16,7 +16,7 @@ const RETRY_MILLISECONDS = [1000, 3000] as const;
 let live: EventSource | undefined;
 let events: EventSource | undefined;
 
-/** Of the present view. */
+/** Ends following for the present view. */
 export function unfollow(): void {
   events?.close();
 }

@@ -5,7 +5,7 @@ export interface Store {
   /** The present state. */
   readonly state: PageState;
   readonly update: (change: Partial<PageState>) => void;
-  /** The same for updates from a stream: drawn a little later, together with further ones. */
+  /** Takes an update from a stream, which is drawn a little later, together with further ones. */
   readonly receive: (change: Partial<PageState>) => void;
   /** Shows the reader what goes wrong in it; without a good token, the form. */
   readonly run: (work: () => Promise<void>) => void;

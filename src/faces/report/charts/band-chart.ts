@@ -118,7 +118,7 @@ function endMark({ at, value }: BandPoint, x: Scale, y: Scale): Markup | undefin
   return isPresent(value) ? markup`<circle class="end" cx="${formatPercent(x, at)}" cy="${round(y(value))}" r="4"/>` : undefined;
 }
 
-/** The same points as rows of a table: at, value, low, high. */
+/** Formats the same points as rows of a table: at, value, low, high. */
 export function renderBandRows(points: readonly BandPoint[]): Markup[] {
   return points.map((point) => {
     const spread = getSpreadAt(point);

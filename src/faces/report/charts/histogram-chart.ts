@@ -20,10 +20,10 @@ interface Bin {
 /** The top of the picture is reserved for the quantiles. */
 const [BARS_TOP, BOX_MIDDLE, BOX_HALF] = [32, 14, 7];
 
-/** In units of the picture: a bar for equal returns needs a width, too. */
+/** The width in units of the picture of a bar for equal returns. */
 const ONLY_BAR = 40;
 
-/** In pixels: a few episodes beside many must not vanish. */
+/** The lowest bar in pixels: a few episodes beside many must not vanish. */
 const LOWEST_BAR = 2;
 
 /** How often which return came, with mean and quantiles. @param spread how uncertain the mean is. */
@@ -68,7 +68,7 @@ function listBins({ histogram, min, max }: Official, source: string): readonly B
   });
 }
 
-/** As a share of the widest bin: rounding of floating point. */
+/** The tolerance of widths, as a share of the widest bin, because of rounding. */
 const SAME_WIDTH = 1e-6;
 
 /** The height of a bar is its number of episodes; where bins are not equally wide, what it would be if the bin were as wide as the widest. */

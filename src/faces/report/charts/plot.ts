@@ -28,7 +28,7 @@ export interface Plot {
   readonly y: Axis;
   /** A description of the chart, for readers who do not see it. */
   readonly alternative: string;
-  /** In units of the inner picture, clipped at its edges; strokes keep their width. */
+  /** Marks in units of the inner picture, clipped at its edges. Strokes keep their width. */
   readonly marks: Markup;
   /** Drawn over them, not clipped, with x in percent (`across`). */
   readonly above?: Markup | undefined;

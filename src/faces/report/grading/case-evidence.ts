@@ -8,7 +8,7 @@ import { formatCommandEnding, renderEqualityBadge } from './outcome-badge.ts';
 type Case = CasesEvidence['cases'][number];
 type Run = Case['runs'][number];
 
-/** Of one verdict; further ones are in the document. */
+/** The largest number of rows of one verdict. Further ones are in the document. */
 const MOST_ROWS = 500;
 const MOST_DIFFERENCES = 20;
 

@@ -11,6 +11,6 @@ export interface GradedSubmission {
 /** A task that was checked, with a verdict of each of its own submissions. */
 export interface CheckedTask {
   readonly soundness: Soundness;
-  /** In the order of the trials: the first that was not as expected, or else the first. */
+  /** Submissions in the order of the trials: of each the first that was not as expected, or else the first. */
   readonly submissions: readonly (GradedSubmission | undefined)[];
 }

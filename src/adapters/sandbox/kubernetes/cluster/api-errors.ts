@@ -26,7 +26,7 @@ export function readRefusal(error: unknown): Refusal | undefined {
   return { code: error.code, message, reason, retryAfterMs };
 }
 
-/** The same for a refusal over another connection than the client's. */
+/** Reads the text of a refusal that did not come over the client's own connection. */
 export function readStatusText(body: string): string {
   return parseBody(body, body.slice(0, 500)).message;
 }

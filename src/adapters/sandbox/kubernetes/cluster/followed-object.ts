@@ -28,7 +28,7 @@ export class FollowedObject<View extends WatchedView, State> implements Disposab
     this.#following = options.watch.follow(name, (view) => this.#onView(view));
   }
 
-  /** As it was seen last, though it may be gone since. */
+  /** The latest view. The object may be gone since. */
   get seen(): View | undefined {
     return this.#seen;
   }

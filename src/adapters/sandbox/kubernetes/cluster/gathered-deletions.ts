@@ -10,7 +10,7 @@ const BATCH = 80;
 
 /** How objects of one kind are deleted. */
 export interface Deleter {
-  /** As in "3 pods". */
+  /** The plural for messages, such as "pods" in "3 pods". */
   readonly what: string;
   readonly deleteOne: (name: string, signal: AbortSignal) => Promise<void>;
   readonly deleteMany: (labelSelector: string, signal: AbortSignal) => Promise<void>;

@@ -46,7 +46,7 @@ export class OwnedObjects<View extends WatchedView & LabelledView, State> implem
     return this.#followed.size > 0;
   }
 
-  /** From before it is made until it is released. */
+  /** Follows an object from before it is made until it is released. */
   follow(name: string): FollowedObject<View, State> {
     this.#watch.start();
     const { readState, get } = this.#kind;

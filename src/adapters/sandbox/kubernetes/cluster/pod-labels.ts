@@ -20,12 +20,12 @@ const MANIFEST_GENERATION = '1';
 const DIGEST_CHARACTERS = 16;
 const NAME_MAX = 253;
 
-/** Of a sandbox's own objects: its pod, its claim. */
+/** Labels of a sandbox's own objects: its pod, its claim. */
 export function createPodLabels(owner: OwnerId, sandbox: SandboxId, template: SandboxTemplate): Record<string, string> {
   return { ...createOwnerLabels(owner, template), [SANDBOX]: sandbox, [NETWORK]: buildNetworkLabel(template) };
 }
 
-/** Of an owner's objects for all sandboxes of a template. */
+/** Labels of an owner's objects that serve all sandboxes of a template. */
 export function createOwnerLabels(owner: OwnerId, template: SandboxTemplate): Record<string, string> {
   return {
     [MANAGED_BY]: 'muster',
@@ -36,12 +36,12 @@ export function createOwnerLabels(owner: OwnerId, template: SandboxTemplate): Re
   };
 }
 
-/** Of pods that are made before their sandbox, and what will run in it, is known. */
+/** Labels of pods that are made before their sandbox and its program are known. */
 export function createSharedPodLabels(template: SandboxTemplate): Record<string, string> {
   return { [MANAGED_BY]: 'muster', [NETWORK]: buildNetworkLabel(template), [POOL]: template.name, [GENERATION]: MANIFEST_GENERATION };
 }
 
-/** Which NetworkPolicy applies to a pod: pods that dial back reach Muster, if nothing else. */
+/** The label that selects a pod's NetworkPolicy. Pods that dial back can connect to Muster, if to nothing else. */
 function buildNetworkLabel(template: SandboxTemplate): string {
   const pod = getPodPart(template);
   const network = pod?.network ?? 'none';

@@ -4,7 +4,7 @@ import type { V1HostAlias } from '@kubernetes/client-node';
 import { InputError, getMessage } from '../../../../kernel/errors.ts';
 import type { DialBackSettings } from '../settings/pod-template.ts';
 
-/** In a URL, IPv6 is in brackets. */
+/** Loopback hosts of a URL, in which an IPv6 address is in brackets. */
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
 
 /**

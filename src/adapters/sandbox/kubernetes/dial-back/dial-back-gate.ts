@@ -13,7 +13,7 @@ import type { DialledContainer } from './dialled-container.ts';
 import { PROTOCOL } from './messages.ts';
 import { UnidentifiedConnections } from './unidentified-connections.ts';
 
-/** From a connection to its complete request, TLS included. */
+/** The time from a connection to its complete request, TLS included. */
 const HANDSHAKE_MS = 10_000;
 const HEADERS_MAX_BYTES = 8 * 1024;
 /** A piece of output and its stream's number: a dialler sends 32 KiB at most. */

@@ -11,7 +11,7 @@ import { CHANNEL, encodeCredit, orderMessage, parseInputCredit, parseStatus } fr
 const WINDOW_BYTES = 256 * 1024;
 /** A dialler shares its container's processors with the program, and may have to wait for its turn: this many questions may go unanswered. */
 const UNANSWERED_MAX = 3;
-/** From the status to the end of the connection, which the dialler closes. */
+/** The time from the status to the end of the connection, which the dialler closes. */
 const CLOSE_MS = 5_000;
 
 /** An output, and what its sender knows of it. */

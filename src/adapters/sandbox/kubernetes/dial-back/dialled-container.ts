@@ -103,7 +103,7 @@ function createToken(): string {
   return randomBytes(TOKEN_BYTES).toString('base64url');
 }
 
-/** Of equal length for all, so that comparing takes equally long for all. */
+/** Hashes a token. All hashes have the same length, so that every comparison takes the same time. */
 function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

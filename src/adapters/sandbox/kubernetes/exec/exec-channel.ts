@@ -12,7 +12,7 @@ import type { ProgramChannel, ProgramEnd } from './program-channel.ts';
 const STDOUT = 1;
 const STDERR = 2;
 const STATUS = 3;
-/** From the status to the end of the connection: output may still arrive after the status, and a server closes at once. */
+/** The time from the status to the end of the connection. Output may still arrive after the status, and a server closes at once. */
 const CLOSE_MS = 2_000;
 
 const statusSchema = z.object({

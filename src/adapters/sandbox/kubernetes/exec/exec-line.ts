@@ -44,7 +44,7 @@ export class ExecLine implements PodLine {
     return await this.execIn(this.#cluster.namespace, pod, container, undefined, signal);
   }
 
-  /** The same in any namespace. */
+  /** Runs a command in a pod of any namespace. */
   async execIn(
     namespace: string,
     pod: string,

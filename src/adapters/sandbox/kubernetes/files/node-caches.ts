@@ -51,7 +51,7 @@ interface CachedFile {
  */
 export class NodeCaches implements Disposable {
   readonly #options: NodeCachesOptions;
-  /** By node and digest. */
+  /** Cached files by node and digest. */
   readonly #kept = new Map<string, Map<string, CachedFile>>();
   readonly #pods = new Map<string, string>();
   readonly #closing = new AbortController();

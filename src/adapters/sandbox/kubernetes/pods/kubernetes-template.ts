@@ -17,7 +17,7 @@ import { createPullCommand } from '../../remote/pull-order.ts';
 import { createRemoteTemplate } from '../../remote/remote-template.ts';
 import { createRemoteWorkspace } from '../../remote/remote-workspace.ts';
 
-/** As configured: the image is required, the rest has defaults. */
+/** The configured settings: the image is required, the others have defaults. */
 export interface PodSettings extends Omit<PodTemplate, 'image' | 'transport' | 'fetching'> {
   readonly nodeCache?: NodeCacheTemplate | undefined;
   readonly image?: string | undefined;

@@ -52,7 +52,7 @@ export function createPodManifest(owner: OwnerId, { id, template }: SandboxSpec,
   };
 }
 
-/** The same for a template of pods that others make. */
+/** Builds the spec of a template whose pods Muster does not make itself. */
 export function createPodSpec(template: SandboxTemplate, pod: PodTemplate, hold = EXEC_HOLD): V1PodSpec {
   return {
     restartPolicy: 'Never',

@@ -4,7 +4,9 @@ import { InfrastructureError } from '../../../../kernel/errors.ts';
 
 /** A node that has not reported by then that the pod is gone counts as lost, and Muster removes the pod's record itself. */
 const FORCE_MS = 20_000;
-/** By then a request that removes the record has had all of its attempts, also where a hundred pods end together on a busy cluster. */
+/**
+ * After this time, a request that removes the record has had all of its attempts, even if a hundred pods end together on a busy cluster.
+ */
 const FORCED_MS = 60_000;
 
 /** The latest known state of an object that is being deleted. */

@@ -88,11 +88,11 @@ export interface PodFetching {
   readonly nodeCache?: NodeCacheTemplate | undefined;
 }
 
-/** As deploy/kubernetes/node-cache sets it up. */
+/** The caches of nodes, as deploy/kubernetes/node-cache sets them up. */
 export interface NodeCacheTemplate {
-  /** Of the pods with the caches. */
+  /** The namespace of the pods with the caches. */
   readonly namespace: string;
-  /** In the sandboxes' namespace: a volume that is, on each node, its cache. */
+  /** The claim, in the sandboxes' namespace, of a volume that is the node's cache on each node. */
   readonly claim: string;
 }
 

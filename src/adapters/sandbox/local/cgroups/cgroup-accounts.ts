@@ -6,11 +6,11 @@ import type { CgroupFiles } from './cgroup-files.ts';
 interface Figure {
   readonly file: string;
   readonly pattern: RegExp;
-  /** How many of it are one second, byte or process. */
+  /** The count that is one second, byte or process. */
   readonly perUnit: number;
 }
 
-/** Of v2 first, then of v1; the peak of processes is newer than their number. */
+/** For each figure, the files in order of preference: those of v2, then of v1. Only newer kernels have pids.peak. */
 const FIGURES: Readonly<Record<keyof SandboxUsage, readonly Figure[]>> = {
   cpuSeconds: [
     { file: 'cpu.stat', pattern: /^usage_usec (\d+)$/m, perUnit: 1e6 },
@@ -28,7 +28,7 @@ const FIGURES: Readonly<Record<keyof SandboxUsage, readonly Figure[]>> = {
 
 interface FigureSource {
   readonly figure: Figure;
-  /** In which of a sandbox's directories. */
+  /** The position of its directory in those of a sandbox. */
   readonly hierarchy: number;
 }
 

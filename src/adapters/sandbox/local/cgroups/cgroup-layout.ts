@@ -11,7 +11,7 @@ export interface CgroupLayout {
   readonly version: 'cgroup-v1' | 'cgroup-v2';
   /** For each limit that can be enforced, the directory with Muster's groups: one for all in v2, one each in v1. */
   readonly bases: ReadonlyMap<CgroupLimit, string>;
-  /** In v1, the directory of a hierarchy that counts processor time, where there is one; in v2 every group counts it. */
+  /** The directory of a v1 hierarchy that counts processor time, if there is one. In v2 every group counts it. */
   readonly accounting?: string;
 }
 

@@ -15,7 +15,7 @@ const OPEN_ATTEMPTS = 5;
 export interface HierarchyLimits {
   /** Holds the groups of all sandboxes. */
   readonly directory: string;
-  /** In this order, in the group. */
+  /** The files to write in the group, in this order. */
   readonly files: readonly LimitFile[];
 }
 

@@ -44,7 +44,7 @@ export class SandboxCgroup {
     return this.#group.directories.map((directory) => path.join(directory, 'cgroup.procs'));
   }
 
-  /** Makes it, with its limits set, which count all that is in it. */
+  /** Makes the group and sets its limits, which apply to all of its processes together. */
   async make(limits: SandboxLimits): Promise<void> {
     await awaitAll(this.#group.directories.map((directory) => this.#files.makeDirectory(directory)));
     await awaitAll(limitSettings(this.#group.version, limits).map((each) => this.#set(each)));
@@ -62,7 +62,7 @@ export class SandboxCgroup {
     }
   }
 
-  /** How many processes the memory limit has ended. */
+  /** Counts the processes that the memory limit has killed. */
   async countMemoryKills(): Promise<number> {
     const { of, version } = this.#group;
     const directory = of.get('memory');
@@ -72,7 +72,7 @@ export class SandboxCgroup {
     return Number(count ?? 0);
   }
 
-  /** The kernel's counts so far. */
+  /** Returns the kernel's counts so far. */
   usage(): Promise<SandboxUsage> {
     return this.#accounts.measureUsage(this.#group.directories);
   }
@@ -81,7 +81,7 @@ export class SandboxCgroup {
     await Promise.all(this.#group.directories.map((directory) => killMembers(this.#files, directory)));
   }
 
-  /** Kills what is left in it and removes it. @throws InfrastructureError when that takes longer than ten seconds. */
+  /** Kills the remaining processes, and removes the group. @throws InfrastructureError when that takes longer than ten seconds. */
   async remove(clock: Clock): Promise<void> {
     // In v1 its processes are in all of the directories: once they have left the first, the others are mostly removed at once.
     const [first, ...others] = this.#group.directories;
@@ -157,7 +157,7 @@ export async function removeGroup(files: CgroupFiles, directory: string, clock: 
         throw new InfrastructureError('sandbox.cgroup', detail, { cause: error });
       }
     }
-    // Mostly its processes are dying already, and are not listed any more.
+    // Most of its processes are already ending, and are no longer listed.
     if ((await files.read(path.join(directory, 'cgroup.procs'))) !== '') await killMembers(files, directory);
     await sleep(clock, pause);
   }

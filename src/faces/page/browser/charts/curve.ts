@@ -50,7 +50,7 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   }
 });
 
-/** The same canvas is kept while the curve grows. */
+/** Draws the curve on a canvas that stays the same while the curve grows. */
 export function renderCurve(curve: Curve): TemplateResult {
   return html`<figure class="curve">
     <figcaption><bdi>${curve.title}</bdi></figcaption>
@@ -194,7 +194,7 @@ function drawMark(plot: uPlot, { x, kind }: Mark): void {
 /** Colours of further curves, which are dashed, too. */
 const FURTHER = ['--bad', '--good', '--target', '--muted'] as const;
 
-/** In the present colour scheme. */
+/** Reads a colour of the present colour scheme. */
 function readColour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name);
 }

@@ -74,7 +74,7 @@ export interface EpisodesQuery {
   readonly limit?: number;
 }
 
-/** By index, or in the order of a ranking. */
+/** Lists episodes by index, or in the order of a ranking. */
 export async function listEpisodes(
   id: string,
   { arm, from, ranking = '', limit = EPISODES_A_PAGE }: EpisodesQuery,

@@ -27,7 +27,7 @@ export type Route =
   | { readonly view: 'access' }
   | { readonly view: 'unknown'; readonly path: string };
 
-/** In which order episodes are listed. An empty text is the order of their indices. */
+/** The order in which episodes are listed. An empty text is the order of their indices. */
 export type Ranking = EpisodeRanking | '';
 
 /** Filter of evaluations. An empty text selects all. */
@@ -37,7 +37,7 @@ export interface Filter {
   readonly state: string;
 }
 
-/** As many as colours can distinguish. */
+/** The number that colours can distinguish. */
 export const MOST_BESIDE = 4;
 
 export const NO_FILTER: Filter = { run: '', suite: '', state: '' };

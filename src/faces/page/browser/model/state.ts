@@ -51,9 +51,9 @@ export interface Detail {
   readonly evaluation: EvaluationResource | null | undefined;
   /** How the interval has narrowed so far. */
   readonly course: readonly CoursePoint[];
-  /** Of a comparison, so far. */
+  /** The courses of a comparison so far. */
   readonly differences: DifferenceCourses;
-  /** Of the selected candidate: the pairs that disagree most. */
+  /** The pairs of the selected candidate that disagree most. */
   readonly pairs: readonly Pair[];
   readonly episodes: readonly EpisodeLine[];
   /** How it is played, as last read; undefined before that. */
@@ -67,7 +67,7 @@ export interface EpisodeDetail {
   /** Null when there is no such episode, undefined while it is read. */
   readonly line: EpisodeLine | null | undefined;
   readonly evaluation: EvaluationResource | null | undefined;
-  /** Of an agent; without steps where a policy has played. */
+  /** The transcript of an agent. It has no steps if a policy has played. */
   readonly acted: ActedTranscript | undefined;
   readonly replay: ReplayDocument | 'playing' | undefined;
   /** Why it could not be played again. */
@@ -100,7 +100,7 @@ export interface Access {
   readonly tokens: readonly ListedToken[];
 }
 
-/** As many evaluations as a busy server plays at a time. */
+/** The number of evaluations that a busy server plays at a time. */
 export const ROWS_AT_FIRST = 200;
 
 export function createInitialState(route: Route, now: number): PageState {

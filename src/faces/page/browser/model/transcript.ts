@@ -9,7 +9,7 @@ export type AgentEpisode = z.infer<typeof agentEpisodeSchema>;
 export type EpisodeDiff = z.infer<typeof diffSchema>;
 
 export interface StoredStep {
-  /** As it was received. */
+  /** The action as it was received. */
   readonly action: unknown;
   readonly answer: StepAnswer;
   readonly at: string;
@@ -41,7 +41,7 @@ export function readToolCall(action: unknown): { readonly name: string; readonly
   };
 }
 
-/** The same for text that a model wrote: JSON, unless it made a mistake. */
+/** Reads arguments that a model wrote: JSON, unless the model made a mistake. */
 export function readArguments(text: string): readonly (readonly [string, string])[] {
   try {
     const given: unknown = JSON.parse(text);

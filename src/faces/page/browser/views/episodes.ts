@@ -14,7 +14,7 @@ export interface EpisodePage {
   /** First index of the page, or first position in the ranking. */
   readonly from: number;
   readonly ranking: Ranking;
-  /** Of a comparison: 0 for the baseline, 1, 2, … for the candidates. */
+  /** The arm of a comparison: 0 for the baseline, 1, 2, … for the candidates. */
   readonly arm: number;
   /** Ids of evaluations that stay beside it. */
   readonly beside: readonly string[];

@@ -115,7 +115,7 @@ export function renderRows<Item>(
   return html`${list(items.map((item) => ({ key: getKey(item), draw: () => draw(item) })))}`;
 }
 
-/** In a template of its own: a list disconnects directives in its items' templates only. */
+/** Draws in a template of its own, because a list disconnects directives only in its items' templates. */
 export function renderWhenDue(drawing: Drawing): TemplateResult {
   return html`${place(drawing)}`;
 }

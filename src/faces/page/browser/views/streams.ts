@@ -60,7 +60,7 @@ export function renderStreamState(state: RolloutsResource['state']): TemplateRes
   return html`<span class="state ${KINDS[state]}">${state}</span>`;
 }
 
-/** Of the finished groups, how many taught nothing: `12 (40 %)`. */
+/** Formats the share of finished groups that taught nothing: `12 (40 %)`. */
 export function formatFilteredShare({ filtered, ready, acknowledged, stale }: RolloutsResource['groups']): string {
   const settled = filtered + ready + acknowledged + stale;
   return settled === 0 ? formatCount(filtered) : `${formatCount(filtered)} (${Math.round((100 * filtered) / settled)} %)`;
