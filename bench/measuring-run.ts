@@ -1,5 +1,6 @@
 import type { Benchmark, Report } from './benchmark.ts';
 import { showFigures } from './figures-text.ts';
+import { tellStillRunning } from '../scripts/still-running.ts';
 import { RecordedMeasurements, type StoredMeasurement } from './recorded-measurements.ts';
 import { KnownSeconds } from './known-seconds.ts';
 import type { Machine } from './machine.ts';
@@ -36,6 +37,8 @@ export class MeasuringRun {
   readonly #kept: ReadonlyMap<string, RecordedMeasurements>;
   readonly #known: KnownSeconds;
   readonly #made: number[] = [];
+  /** Of the measurement that is being made. */
+  #beats: Disposable | undefined;
 
   private constructor(options: RunOptions, kept: ReadonlyMap<string, RecordedMeasurements>, known: KnownSeconds) {
     this.#options = options;
@@ -58,10 +61,14 @@ export class MeasuringRun {
     const { quick, signal, results, say } = this.#options;
     const kept = this.#keptOf(name);
     const already = kept.all;
-    say(`\n${name}: ${measurements(quick).length} measurements, ${this.#timeLeft()}`);
+    say(`\n${name}: ${countMeasurements(measurements(quick).length)}, ${this.#timeLeft()}`);
     for (const { name: what, value, date } of already) say(`${name}: ${what}: ${showFigures(value)}; kept from ${date}`);
     const order = { kept: Object.fromEntries(already.map(({ name: what, value }) => [what, value])) };
-    await inOwnProcess({ name, quick, order, signal }, (message) => this.#handle(name, message));
+    try {
+      await inOwnProcess({ name, quick, order, signal }, (message) => this.#handle(name, message));
+    } finally {
+      this.#beats?.[Symbol.dispose]();
+    }
     const report = results.reports[name];
     if (!report) throw new Error(`benchmark ${name} ended without a report`);
     results.measurements[name] = kept.all.map(({ value: _value, ...rest }) => rest);
@@ -72,7 +79,7 @@ export class MeasuringRun {
   whatIsKept(): string {
     const all = [...this.#kept.values()].filter(({ all: { length } }) => length > 0);
     if (all.length === 0) return 'nothing was measured yet';
-    const lines = all.map(({ path, all: { length } }) => `  ${path}: ${length} measurements`);
+    const lines = all.map(({ path, all: { length } }) => `  ${path}: ${countMeasurements(length)}`);
     return `the same command goes on from what is kept (--afresh measures anew):\n${lines.join('\n')}`;
   }
 
@@ -84,8 +91,17 @@ export class MeasuringRun {
   async #handle(benchmark: string, message: BenchmarkMessage): Promise<void> {
     const { results, say } = this.#options;
     switch (message.kind) {
+      case 'started': {
+        const { name } = message;
+        const before = this.#known.get(`${benchmark}/${name}`);
+        const known = before === undefined ? '' : ` of about ${showSeconds(before)}`;
+        say(`${benchmark}: ${name} …`);
+        this.#beats = tellStillRunning((seconds) => say(`${benchmark}: ${name}: ${showSeconds(seconds)}${known} so far`));
+        return;
+      }
       case 'measured': {
         const { name, seconds, value } = message;
+        this.#beats?.[Symbol.dispose]();
         await this.#keptOf(benchmark).add({ name, seconds, date: new Date().toISOString(), value: JSON.parse(JSON.stringify(value)) });
         this.#made.push(seconds);
         await this.#known.set(`${benchmark}/${name}`, seconds);
@@ -112,4 +128,8 @@ export class MeasuringRun {
     if (!kept) throw new Error(`${benchmark} is none of this run's benchmarks`);
     return kept;
   }
+}
+
+function countMeasurements(count: number): string {
+  return count === 1 ? '1 measurement' : `${count} measurements`;
 }

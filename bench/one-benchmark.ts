@@ -11,6 +11,7 @@ export interface Order {
 }
 
 export type BenchmarkMessage =
+  | { readonly kind: 'started'; readonly name: string }
   | { readonly kind: 'measured'; readonly name: string; readonly seconds: number; readonly value: unknown }
   | { readonly kind: 'report'; readonly report: Report };
 
@@ -29,7 +30,7 @@ const report = await benchmark.run({
   measured: async (what, measure) => {
     if (!left.delete(what)) throw new Error(`"${what}" is none of the measurements of ${benchmark.name}, or was made already`);
     if (Object.hasOwn(kept, what)) return JSON.parse(JSON.stringify(kept[what]));
-    process.stderr.write(`${benchmark.name}: ${what} …\n`);
+    send({ kind: 'started', name: what });
     const start = performance.now();
     const value = JSON.stringify(await measure(), assertKeeps);
     send({ kind: 'measured', name: what, seconds: (performance.now() - start) / 1000, value: JSON.parse(value) });

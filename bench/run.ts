@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { getMessage } from '../src/kernel/errors.ts';
+import { endOnClosedOutput } from '../src/cli/terminal/output.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { BENCHMARKS } from './all-benchmarks.ts';
 import type { Benchmark } from './benchmark.ts';
@@ -38,7 +39,7 @@ ${benchmarks}
 
 Each figure is shown, and kept, as soon as it is measured, with the time that is left. Ctrl-C ends a run cleanly; the same command goes on
 from what it has measured, as long as code, machine and MUSTER_ variables are the same.
-All of it takes an hour or more; each with --quick a minute. Other work on the machine spoils the figures.
+All of it takes an hour or more; each with --quick within a minute on a quiet machine. Other work on the machine spoils the figures.
 `;
 
 interface Options {
@@ -73,6 +74,7 @@ async function measureAll({ benchmarks: names, quick, afresh, json, keep }: Opti
   const results: Results = { machine, quick, reports: {}, measurements: {} };
   const say = (text: string): void => void process.stdout.write(`${text}\n`);
   say(showMachine(machine));
+  if (quick) say('--quick: shows that everything works, not how fast it is');
   const settings = settingsDigest({ machine, quick });
   const run = await MeasuringRun.open({ benchmarks, quick, afresh, settings, keep, results, say, signal });
   try {
@@ -119,4 +121,5 @@ function readOptions(): Options | string {
   }
 }
 
+endOnClosedOutput(process);
 process.exitCode = await main();

@@ -6,8 +6,10 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { endOnClosedOutput } from '../src/cli/terminal/output.ts';
 import { publishedSchemas } from './published-schemas.ts';
 
+endOnClosedOutput(process);
 const root = join(import.meta.dirname, '..');
 for (const { path, text } of await publishedSchemas()) {
   mkdirSync(dirname(join(root, path)), { recursive: true });

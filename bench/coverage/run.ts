@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { endOnClosedOutput } from '../../src/cli/terminal/output.ts';
 import type { Check } from '../benchmark.ts';
 import { showReport } from '../table-text.ts';
 import { HELP, readOptions } from './options.ts';
@@ -57,4 +58,5 @@ async function keep(file: string, rows: readonly Row[], checks: readonly Check[]
   await writeFile(file, `${JSON.stringify({ cpuSeconds, rows: figures, checks }, null, 2)}\n`);
 }
 
+endOnClosedOutput(process);
 process.exitCode = await main();

@@ -11,6 +11,7 @@ import { spawnSync } from 'node:child_process';
 import { cp, mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { endOnClosedOutput } from '../../src/cli/terminal/output.ts';
 import { bundlePage } from './page-bundle.ts';
 import { answerOptions } from '../script-options.ts';
 import { copyRunner, DIST, emptied, manifest, ROOT, run } from './package-files.ts';
@@ -22,6 +23,7 @@ const OPTIONS = {
   python: { type: 'string', default: '3.12' },
   'cloud-build': { type: 'boolean', default: false },
 } as const;
+endOnClosedOutput(process);
 answerOptions('npm run images -- [--node-image NAME] [--python-image NAME] [--python VERSION] [--cloud-build]\n', OPTIONS);
 const { values: options } = parseArgs({ options: OPTIONS });
 /** glibc versions up to that of Debian 12. */

@@ -4,13 +4,11 @@
 import module from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { describeOldNode } from './required-node.js';
 
-const OLDEST = [24, 12];
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
-  process.stderr.write(
-    `muster: this is Node ${process.versions.node}, and ${OLDEST.join('.')} or newer is needed; install it, or put it beside Muster: npm install node@24\n`,
-  );
+const oldNode = describeOldNode();
+if (oldNode !== undefined) {
+  process.stderr.write(`muster: ${oldNode}\n`);
   process.exit(3);
 }
 // Node keeps the compiled code for the next start, which halves the time of a short command.

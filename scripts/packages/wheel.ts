@@ -6,6 +6,7 @@
 import { cp, glob, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { rolldown } from 'rolldown';
+import { endOnClosedOutput } from '../../src/cli/terminal/output.ts';
 import { bundlePage } from './page-bundle.ts';
 import { copyRuntimeFiles, DIST, emptied, manifest, ROOT, run } from './package-files.ts';
 
@@ -18,6 +19,7 @@ const TREE_SITTER = '@vscode/tree-sitter-wasm';
 /** The parser and the grammars for preparing tasks (Grammar of language-adapter.ts). */
 const GRAMMARS = ['javascript', 'typescript', 'tsx', 'go', 'rust', 'cpp'];
 
+endOnClosedOutput(process);
 const staging = await emptied(join(DIST, 'wheel'));
 const { name, version } = await manifest();
 const python = join(ROOT, 'clients/python');

@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Page } from 'playwright-core';
+import { endOnClosedOutput } from '../../src/cli/terminal/output.ts';
 import { answerOptions } from '../script-options.ts';
 
 /**
@@ -24,6 +25,7 @@ const OPTIONS = {
   format: { type: 'string', default: 'webp' },
   only: { type: 'string' },
 } as const;
+endOnClosedOutput(process);
 answerOptions('npm run screenshots -- [--into DIRECTORY] [--format webp|png] [--only VIEW,…]\n', OPTIONS);
 const { values } = parseArgs({ options: OPTIONS });
 // These imports take a second, for which --help does not wait.

@@ -2,6 +2,8 @@ import { parseArgs } from 'node:util';
 import path from 'node:path';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { getMessage } from '../../src/kernel/errors.ts';
+import { tellStillRunning } from '../../scripts/still-running.ts';
+import { endOnClosedOutput } from '../../src/cli/terminal/output.ts';
 import { REPOSITORY } from '../end-to-end/stage.ts';
 import { PostgresServer } from '../support/postgres-server.ts';
 import { planChaos } from './chaos-plan.ts';
@@ -92,6 +94,8 @@ async function main(): Promise<number> {
   const say = (text: string): boolean =>
     process.stderr.write(`${((systemClock.now() - start) / 1000).toFixed(0).padStart(5)} s  ${text}\n`);
   await using postgres = options.postgres ? await PostgresServer.start() : undefined;
+  say(`playing ${evaluations} evaluations undisturbed, then again under kills`);
+  using _beats = tellStillRunning(() => say('still running'));
   const undisturbed = await answerUndisturbed(plan);
   say(`undisturbed: ${undisturbed.size} evaluations`);
   const report = await chaos({ plan, undisturbed, say, ...(postgres ? { shared: { postgres, musters } } : {}) });
@@ -99,4 +103,5 @@ async function main(): Promise<number> {
   return report.wrong.length === 0 ? 0 : 1;
 }
 
+endOnClosedOutput(process);
 process.exitCode = await main();

@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util';
+import { tellStillRunning } from '../../scripts/still-running.ts';
+import { endOnClosedOutput } from '../../src/cli/terminal/output.ts';
 import { getMessage } from '../../src/kernel/errors.ts';
 import { Stage } from '../end-to-end/stage.ts';
 import { fuzz } from './schemathesis.ts';
@@ -43,9 +45,12 @@ async function main(): Promise<number> {
   await using stage = await Stage.open();
   const phases = ['coverage', 'fuzzing', 'stateful'] as const;
   const { seed, examples, only } = options;
+  process.stderr.write(`schemathesis sends ${examples} requests of each call; what it finds comes at the end\n`);
+  using _beats = tellStillRunning((seconds) => process.stderr.write(`still running, for ${seconds} s\n`));
   const { isClean, text, defects } = await fuzz(stage, { seed, examples, only, phases });
   process.stdout.write([text, ...defects, ''].join('\n'));
   return isClean ? 0 : 1;
 }
 
+endOnClosedOutput(process);
 process.exitCode = await main();

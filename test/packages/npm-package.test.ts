@@ -21,6 +21,11 @@ const refused = await muster.evaluate({ ...request, checkpoint: 'absent.safetens
 const code = refused instanceof InputError ? refused.code : undefined;
 console.log(JSON.stringify({ mean, code, client: typeof connect }));
 `;
+const ENTRIES: Readonly<Record<string, string>> = {
+  'muster-eval': 'main.js',
+  'muster-eval/client': 'server-client.js',
+  'muster-eval/client/errors': 'client-errors.js',
+};
 const STRICT = {
   target: 'esnext',
   lib: ['esnext'],
@@ -110,6 +115,22 @@ describe('the npm package, installed where nothing of the repository is', () => 
     const printed = JSON.parse(await place.succeed('node', ['program.ts'], python));
     expect(printed).toEqual({ mean: expect.any(Number), code: 'checkpoint.missing', client: 'function' });
   });
+
+  it.each(['muster-eval', 'muster-eval/client', 'muster-eval/client/errors'])(
+    '%s tells an old Node which one is needed',
+    async (module) => {
+      const older = `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.20.2'})`;
+      await place.write('old.mjs', `await import('${module}');`);
+      const { status, stderr } = await place.run(process.execPath, ['--import', older, place.path('old.mjs')]);
+      expect(stderr).toContain(
+        'Error: muster-eval: this is Node 20.20.2, and 24.12 or newer is needed; install it, or put it beside Muster',
+      );
+      expect(status).toBe(1);
+      // What an old Node would read before that has no syntax that it does not know.
+      const entry = await readFile(place.path('node_modules/muster-eval/entries', ENTRIES[module] ?? ''), 'utf8');
+      expect(entry.match(/^import .*$/gm)).toEqual([`import { describeOldNode } from '../bin/required-node.js';`]);
+    },
+  );
 
   it('holds compiled files alone, and none of the tests', async () => {
     const packed = await place.succeed('tar', ['-tzf', archive]);

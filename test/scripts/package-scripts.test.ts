@@ -71,6 +71,27 @@ describe('a script of package.json in a fresh clone', () => {
   });
 });
 
+/** `npm run schemas | head`, and the like. */
+describe('a script whose output nobody reads any more', () => {
+  const programs = [...new Set(Object.values(scripts).flatMap((command) => /node (?<file>\S+\.ts)/.exec(command)?.groups?.['file'] ?? []))];
+
+  test.each(programs)('%s is prepared for it', async (program) => {
+    expect(await readFile(program, 'utf8')).toMatch(/^endOnClosedOutput\(process\);$/m);
+  });
+
+  test('ends without a stack trace', async () => {
+    const directory = await mkdtemp(path.join(tmpdir(), 'muster-unread-'));
+    try {
+      // The pipe is open for writing, and has no reader any more.
+      const unread = 'mkfifo pipe; exec 3<>pipe 4>pipe 3<&-; cd "$OLDPWD"; "$0" bench/coverage/run.ts --help >&4';
+      const { status, stderr } = spawnSync('sh', ['-c', `cd '${directory}'; ${unread}`, process.execPath], { encoding: 'utf8' });
+      expect({ status, stderr }).toEqual({ status: 130, stderr: '' });
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+});
+
 /** The scripts that take options, by what they run once everything is set up. */
 test.each(
   sampled(['bench', 'chaos', 'coverage-study', 'fuzz', 'images', 'screenshots'], (name) => name === 'images' || name === 'screenshots'),

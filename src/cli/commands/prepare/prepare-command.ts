@@ -155,10 +155,9 @@ function summarise({ candidates, refusedBy, notices, seconds, proof }: Preparati
   const tasks = candidates.flatMap(({ task }) => (task === null ? [] : [join(out, task.directory)]));
   const refusals = Object.entries(refusedBy).map(([step, count]) => `${count} by ${step}`);
   const voids = candidates.filter((each) => each.void !== null).length;
-  const hourly = Math.round((3600 * candidates.length) / Math.max(seconds, 1));
   return [
     ...tasks,
-    `${candidates.length} candidates, ${tasks.length} ${tasks.length === 1 ? 'task' : 'tasks'}${refusals.length > 0 ? `; refused: ${refusals.join(', ')}` : ''}${voids > 0 ? `; void: ${voids}, give the same command again` : ''} (${Math.round(seconds)} s, ${hourly} candidates an hour)`,
+    `${candidates.length} candidates, ${tasks.length} ${tasks.length === 1 ? 'task' : 'tasks'}${refusals.length > 0 ? `; refused: ${refusals.join(', ')}` : ''}${voids > 0 ? `; void: ${voids}, give the same command again` : ''} (${Math.round(seconds)} s)`,
     ...proof.map(describeProof),
     ...notices,
     `${join(out, 'report.html')} shows why.`,

@@ -74,7 +74,13 @@ function parseAction(text: string): Given {
 }
 
 function formatStep({ step: number, observation, done, truncated, remaining, notice }: StepAnswer): string {
-  const state = truncated ? 'a limit is reached: it is graded' : done ? 'submitted: it is graded' : `${remaining.steps} steps are left`;
+  const state = truncated
+    ? 'a limit is reached: it is graded'
+    : done
+      ? 'submitted: it is graded'
+      : remaining.steps === 1
+        ? '1 step is left'
+        : `${remaining.steps} steps are left`;
   return `${[...(notice === null ? [] : [notice]), escapeUnprintable(observation.text), `[step ${number}; ${state}]`].join('\n')}\n`;
 }
 
@@ -155,5 +161,5 @@ function cancel(connect: Connect): Command {
 
 function formatEpisode({ episode, task, agent, state, steps, outcome, reward: value }: AgentEpisode): string {
   const end = outcome === null ? state : value === null ? outcome : `${outcome} ${value}`;
-  return `${episode}  ${task}  ${escapeUnprintable(agent)}  ${steps} steps  ${end}`;
+  return `${episode}  ${task}  ${escapeUnprintable(agent)}  ${steps === 1 ? '1 step' : `${steps} steps`}  ${end}`;
 }
