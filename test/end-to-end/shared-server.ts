@@ -12,7 +12,7 @@ export interface SharedServerChanges {
   readonly templates?: object;
 }
 
-/** The server is ended after as long as the longest test of this kind may take on a busy machine, unless it is to be otherwise. */
+/** The server is ended after the longest time that a test of this kind may take on a busy machine. */
 const DEADLINE_MS = 600_000;
 
 /** A server with tokens and one real sandbox, and principals who know of each other's digests. */
@@ -47,7 +47,7 @@ export class SharedServer implements AsyncDisposable {
     return connect(this.server.url, { token: this.#tokens[principal] ?? '' });
   }
 
-  /** Every byte that a request is answered with. */
+  /** Returns every byte of the answer to a request. */
   async request(principal: string, way: string, method = 'GET', body?: object): Promise<string> {
     const answer = await fetch(`${this.server.url}${way}`, {
       method,
@@ -61,7 +61,7 @@ export class SharedServer implements AsyncDisposable {
     return this.stage.run([...args, '--server', this.server.url], { environment: { MUSTER_TOKEN: this.#tokens[principal] ?? '' } });
   }
 
-  /** Until it is over, whichever way. */
+  /** Waits until an evaluation is over in any way. */
   async ended(principal: string, id: string): Promise<EvaluationResource> {
     await this.client(principal)
       .wait(id)

@@ -8,10 +8,10 @@ import { FreshServer } from './fresh-server.ts';
 
 const MEBIBYTE = 2 ** 20;
 const MEBIBYTES = extent({ short: 128, full: 1024, variable: 'MUSTER_UPLOAD_MIB' });
-/** What is under way between the socket and the disk, and has been and is not collected yet: 40 MiB were seen, 66 with a gibibyte. Kept, it would be all. */
+/** A bound on memory between the socket and the disk, uncollected garbage included: 40 MiB were seen, 66 with a gibibyte. A server that kept the upload would need all of it. */
 const MOST_BYTES = 96 * MEBIBYTE;
 
-/** Made of one, no two are the same, and each is made when it is wanted. */
+/** Makes parts from one block. No two are equal, and each is made when it is read. */
 function* piecesOf(first: Buffer): Generator<Buffer> {
   for (let at = 0; at < MEBIBYTES; at += 1) {
     const piece = Buffer.from(first);

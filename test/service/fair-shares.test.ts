@@ -10,7 +10,7 @@ function limits(slots: number, competitors: readonly Competitor<string>[], serve
   return Object.fromEntries(plan({ slots, competitors, served: new Map(Object.entries(served)) }));
 }
 
-describe('the places of a pool', () => {
+describe('the slots of a pool', () => {
   it('all go to a single evaluation', () => {
     expect(limits(8, [wants('a', 'alice', 100)])).toEqual({ a: 8 });
   });

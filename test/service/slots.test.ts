@@ -4,7 +4,7 @@ import { EpisodeBounds } from '../../src/service/playing/episode-bounds.ts';
 import { Slots, type Competing } from '../../src/service/playing/slots.ts';
 import { ManualClock, settle } from '../support/manual-clock.ts';
 
-/** An evaluation that wants so many slots all the time, and gives back what is recalled. */
+/** An evaluation that always wants this many slots, and returns recalled ones. */
 class Player {
   held = 0;
   readonly #share: SlotShare & Disposable;
@@ -40,7 +40,7 @@ function ended(slot: Slot, over: AbortSignal): Promise<void> {
   return promise;
 }
 
-describe('the places of a pool, while evaluations come and go', () => {
+describe('the slots of a pool, while evaluations come and go', () => {
   it('are given up for a new evaluation, and return to the earlier ones', async () => {
     const clock = new ManualClock();
     const slots = new Slots(6, clock);
@@ -96,7 +96,7 @@ describe('the places of a pool, while evaluations come and go', () => {
     first?.[Symbol.dispose]();
     const next = new Player(slots, { principal: 'alice', priority: -1 }, 4);
     await settle();
-    // The third and the fourth have nothing to do either; the first has found something.
+    // The third and the fourth also have no work; the first has work again.
     expect(held.map(({ recalled }) => recalled.aborted)).toEqual([false, true, true, true]);
     second?.[Symbol.dispose]();
     for (const slot of held.slice(1)) slot[Symbol.dispose]();
@@ -132,7 +132,7 @@ describe('the places of a pool, while evaluations come and go', () => {
     const over = new AbortController();
     const waiting = share.take(over.signal);
     over.abort(new Error('no longer'));
-    // In the same moment the place is given to the one who gives up.
+    // At the same moment the slot goes to the caller that stops waiting.
     held[Symbol.dispose]();
     await expect(waiting).rejects.toThrow('no longer');
     using again = await share.take(new AbortController().signal);
@@ -155,7 +155,7 @@ describe('a bound on a principal’s concurrent episodes', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('holds over all pools, and a place returned in one can be used in another', async () => {
+  it('holds over all pools, and a slot returned in one can be used in another', async () => {
     const clock = new ManualClock();
     const bounds = new EpisodeBounds(() => ({ concurrentEpisodes: 3 }));
     const [small, large] = [new Slots(8, clock, bounds), new Slots(8, clock, bounds)];

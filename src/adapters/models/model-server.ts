@@ -11,14 +11,14 @@ import { readAnswerText } from '../http/answer-text.ts';
 import { tryParseJson } from '../../kernel/json-bounds.ts';
 
 export interface ModelServerTerms {
-  /** Ends before /chat/completions. */
+  /** The part of the URL before /chat/completions. */
   readonly url: string;
   readonly key: string | undefined;
-  /** Requests at a time. */
+  /** The largest number of requests at a time. */
   readonly concurrency: number;
-  /** For one answer. */
+  /** The time limit of one answer. */
   readonly answerSeconds: number;
-  /** For one answer with all waits and retries: a server that is away for longer fails the caller. */
+  /** The time limit of one answer with all waits and retries. If the server is gone for longer, the caller gets an error. */
   readonly patienceSeconds: number;
 }
 
@@ -32,10 +32,10 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
 /** Characters of an answer in a message. */
 const SHOWN = 500;
-/** How servers report that a conversation is too long: OpenAI and vLLM by the code or the sentence, SGLang by the sentence. */
+/** Matches reports that a conversation is too long: OpenAI and vLLM send the code or the sentence, SGLang the sentence. */
 const TOO_LONG = /context_length_exceeded|maximum context length|longer than the model's context|input is too long|exceeds the context/i;
 
-/** A conversation that the server does not take. */
+/** A conversation that the server refuses. */
 type Unfit = ContextExceeded | RequestRefused;
 
 type Tried<Value> =
@@ -60,13 +60,15 @@ export class ModelServer implements Disposable {
     this.#permits = new Permits(terms.concurrency);
   }
 
-  /** For people. */
+  /** The name in messages. */
   get name(): string {
     return `the model server ${new URL(this.#terms.url).host}`;
   }
 
   /**
-   * @param read reads the answer's JSON; throws UnusableAnswerError for one that has to be requested again. @throws InfrastructureError
+   * Sends a request until it is answered.
+   *
+   * @param read reads the answer's JSON; throws UnusableAnswerError for one that must be requested again. @throws InfrastructureError
    * `endpoint.unavailable`; InputError `endpoint.refused`; what `read` throws; the signal's reason.
    */
   async ask<Value>(body: string, read: (answer: unknown) => Value, signal: AbortSignal): Promise<Value | Unfit> {

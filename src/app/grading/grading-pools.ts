@@ -97,7 +97,7 @@ export class GradingPools implements AsyncDisposable {
     const opening = Promise.allSettled([this.#pool(task, template)]);
     const change = async (by: number): Promise<void> => {
       const [opened] = await opening;
-      // Of a pool that cannot be started, whoever opens a sandbox hears why.
+      // If the pool cannot be started, opening a sandbox reports the reason.
       if (opened.status === 'rejected') return;
       const { min, max, warm } = opened.value.size;
       opened.value.resize({ min, max, warm: warm + by });

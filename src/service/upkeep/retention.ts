@@ -5,7 +5,7 @@ import type { Log } from '../../kernel/log.ts';
 import { Chore } from '../../kernel/chore.ts';
 
 export interface RetentionConfig {
-  /** How long an evaluation is kept after its end. */
+  /** The time for which an evaluation is kept after its end. */
   readonly retentionMilliseconds: number;
 }
 
@@ -16,12 +16,12 @@ export interface RetentionOptions {
   readonly config: RetentionConfig;
 }
 
-/** Often enough that nothing is kept much longer than configured; no request waits for it. */
+/** The time between two runs. No request waits for them. */
 const EVERY_MILLISECONDS = 600_000;
-/** Few, so that other writes are not delayed. */
+/** The number of evaluations in one transaction, so small that other writes are not delayed. */
 const AT_A_TIME = 20;
 
-/** Forgets evaluations that have been over for long. */
+/** Removes evaluations whose retention has ended. */
 export function createRetention({ store, clock, log, config }: RetentionOptions): Chore {
   return new Chore(clock, async (closing) => {
     const before = clock.date();

@@ -3,23 +3,23 @@ import type { Answered } from '../model/model-endpoint.ts';
 
 /** The error that a program gets in place of an answer. */
 export type Refusal =
-  /** A limit of its agent is reached: it is about to be ended. */
+  /** A limit of its agent is reached, and the program will be ended. */
   | { readonly kind: 'over'; readonly detail: string }
   /** Too many of its requests are open. */
   | { readonly kind: 'busy'; readonly detail: string }
-  /** Through no fault of the program: its episode is lost. */
+  /** The infrastructure has failed, and the episode is lost. */
   | { readonly kind: 'lost'; readonly detail: string };
 
 /** The model of one episode, as its program uses it. */
 export interface ProgramSession {
   readonly model: string;
-  /** @param body of a chat completion, without what concerns streaming. Never throws but the signal's reason. */
+  /** Answers a request. @param body of a chat completion, without the fields of streaming. @throws only the signal's reason. */
   complete(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Answered | Refusal>;
 }
 
 /** The address at which one program reaches its model. Disposing it ends the key and the connections. */
 export interface GatewayEntrance extends Disposable {
-  /** Good for this session alone. */
+  /** The key, valid for this session only. */
   readonly key: string;
   /** Accepts a connection of the program, over which it uses HTTP. */
   connect(connection: Duplex): void;

@@ -30,7 +30,7 @@ export function stopReading(): void {
 export function show(store: Store, route: Route): void {
   const before = store.state.route;
   const isSame = formatRoute(route) === formatRoute(before);
-  // A replay is not thrown away because the connection broke meanwhile, or the tab was left.
+  // A replay stays when the connection breaks, or the user leaves the tab.
   if (isSame && route.view === 'episode' && store.state.episode?.line) return;
   reading.abort();
   reading = new AbortController();
@@ -84,7 +84,7 @@ async function showEvaluation(store: Store, place: Extract<Route, { view: 'evalu
   await Promise.all([readBeside(store, place, signal), store.state.detail?.evaluation ? readPlaying(store, id, signal) : undefined]);
 }
 
-/** The next page of the list. */
+/** Reads the next page of the list. */
 export async function readOn(store: Store): Promise<void> {
   const { state }: { readonly state: PageState } = store;
   switch (state.route.view) {

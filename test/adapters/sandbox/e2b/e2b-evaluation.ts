@@ -17,7 +17,7 @@ import { scriptedRunner } from '../../../support/in-memory-runner.ts';
 import { E2bPart } from '../../../../src/adapters/sandbox/e2b/e2b-machine.ts';
 
 const EPISODES = 60;
-/** Scripted runners look at nothing but its digest, and yet it is sent to each of them. */
+/** Scripted runners read only its digest, but it is sent to each of them. */
 const CHECKPOINT: StoredCheckpoint = {
   digest: digestBytes('paper'),
   kind: 'file',
@@ -47,9 +47,9 @@ export interface E2bRunOptions extends SimulatorOptions {
   readonly episodes?: number;
   readonly pool?: Partial<PoolConfig>;
   readonly evaluation?: Partial<EvaluationRunConfig>;
-  /** Begins only when all sandboxes are ready. */
+  /** Whether it begins only when all sandboxes are ready. */
   readonly whenReady?: () => void;
-  /** Muster's; the simulator has one of its own. */
+  /** Muster's clock. The simulator has its own. */
   readonly musterClock?: Clock;
 }
 

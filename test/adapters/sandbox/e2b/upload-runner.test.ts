@@ -15,12 +15,12 @@ import { HurriedClock } from '../../../support/hurried-clock.ts';
 useRealSockets();
 const NEVER = new AbortController().signal;
 const PLACE = { projectDirectory: PROJECT, python: 'python3' };
-/** Of the event loop, from the first request on: more than it takes to make a form of all files. */
+/** Turns of the event loop from the first request on: more than it takes to build a form of all files. */
 const TURNS = 150;
 /** Longer than any of these tests: a sandbox without such a setting lives for 15 s. */
 const LIFE_MS = 600_000;
 
-/** Uncaught errors, by which a server would end. */
+/** Uncaught errors, which would end a server. */
 const uncaught: unknown[] = [];
 const note = (error: unknown): void => void uncaught.push(error);
 beforeEach(() => void process.on('unhandledRejection', note));

@@ -11,17 +11,17 @@ export class ExecOutput extends Readable {
     this.#onWanted = onWanted;
   }
 
-  /** @returns whether more may come at once. A reader that went away takes nothing, and holds up no other. */
+  /** Takes bytes. @returns whether more may come at once. Bytes for a closed reader are discarded, so that it blocks no other stream. */
   accept(bytes: Buffer): boolean {
     return this.destroyed || this.push(bytes) || this.#isDraining;
   }
 
-  /** There will be no more. */
+  /** Ends the stream. */
   finish(): void {
     if (!this.destroyed) this.push(null);
   }
 
-  /** From now on everything is accepted, whether it is read or not. */
+  /** Accepts everything from now on, whether it is read or not. */
   drain(): void {
     this.#isDraining = true;
     this.#onWanted();

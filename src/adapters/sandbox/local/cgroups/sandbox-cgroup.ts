@@ -9,14 +9,14 @@ import type { CgroupLayout, CgroupLimit } from './cgroup-layout.ts';
 import { hasErrno } from '../../../../kernel/errno.ts';
 import { killProcess } from '../host/process-table.ts';
 
-/** Length of the window over which processor time is shared out, in microseconds: the kernel's default. */
+/** The period of the processor quota in microseconds: the kernel's default. */
 const CPU_PERIOD_US = 100_000;
-/** Shortest share of a period that the kernel takes. */
+/** The smallest quota that the kernel accepts. */
 const CPU_QUOTA_MIN_US = 1_000;
 
-/** How long the kernel may take to empty a group after its processes were killed, before that counts as a failure. */
+/** The time in which the kernel must empty a group after its processes were killed. */
 const REMOVAL_DEADLINE_MS = 10_000;
-/** First pause between two attempts, doubled up to the second: processes are mostly gone within a millisecond. */
+/** The first pause between two attempts, and the longest, up to which it doubles. Most processes are gone within a millisecond. */
 const REMOVAL_PAUSE_MS = [1, 64] as const;
 
 /** The location of a sandbox's control group. */
@@ -39,7 +39,7 @@ export class SandboxCgroup {
     this.#accounts = accounts;
   }
 
-  /** A process that writes its id into each of these is in the group, with everything that it starts from then on. */
+  /** The files into which a process writes its id to join the group. Processes that it starts later are in the group, too. */
   get memberFiles(): readonly string[] {
     return this.#group.directories.map((directory) => path.join(directory, 'cgroup.procs'));
   }
@@ -50,7 +50,7 @@ export class SandboxCgroup {
     await awaitAll(limitSettings(this.#group.version, limits).map((each) => this.#set(each)));
   }
 
-  /** One after the other: the limit of memory alone cannot exceed that of memory and swap together. */
+  /** Writes the files one after the other, because the limit of memory alone cannot exceed that of memory and swap together. */
   async #set({ limit, files }: LimitSetting): Promise<void> {
     const directory = this.#group.of.get(limit);
     if (directory === undefined) return;
@@ -83,7 +83,7 @@ export class SandboxCgroup {
 
   /** Kills the remaining processes, and removes the group. @throws InfrastructureError when that takes longer than ten seconds. */
   async remove(clock: Clock): Promise<void> {
-    // In v1 its processes are in all of the directories: once they have left the first, the others are mostly removed at once.
+    // In v1 its processes are in all of the directories. When they have left the first, the others can usually be removed at once.
     const [first, ...others] = this.#group.directories;
     if (first === undefined) return;
     const removed = removeGroup(this.#files, first, clock);
@@ -101,7 +101,7 @@ export interface LimitSetting {
 export interface LimitFile {
   readonly file: string;
   readonly value: string;
-  /** Some kernels do not have it. */
+  /** Whether some kernels lack the file. */
   readonly optional?: true;
 }
 
@@ -128,7 +128,7 @@ export function limitSettings(version: CgroupLayout['version'], limits: SandboxL
   }
 }
 
-/** Like Promise.all, but nothing is under way any more when it rejects. */
+/** Does the same as Promise.all, but rejects only when all promises have settled. */
 async function awaitAll(works: readonly Promise<void>[]): Promise<void> {
   const failure = (await Promise.allSettled(works)).find((end) => end.status === 'rejected');
   if (failure) throw failure.reason;

@@ -87,11 +87,11 @@ export async function listEpisodes(
   return lines.map((line): EpisodeLine => JSON.parse(line));
 }
 
-/** Plays an episode again: that takes until a sandbox is free and it has been played. */
+/** Plays an episode again. Resolves when a sandbox has been free and has played it. */
 export const replayEpisode = (id: string, { index, arm }: { readonly index: number; readonly arm: number }): Promise<ReplayDocument> =>
   ask('POST', `/v1/evaluations/${encodeURIComponent(id)}/replays`, { index, arm });
 
-/** What an agent did in an episode; without steps when no agent played. */
+/** Returns the transcript of an agent's episode; without steps when no agent played. */
 export const getTranscript = (id: string, { index, arm }: { readonly index: number; readonly arm: number }): Promise<Transcript> =>
   ask('GET', `/v1/evaluations/${encodeURIComponent(id)}/transcripts/${index}?arm=${arm}`);
 
