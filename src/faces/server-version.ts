@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { PACKAGE_VERSION } from '../kernel/package-root.ts';
 
-/** The header in which a server says its version. */
+/** The header with the server's version. */
 export const VERSION_HEADER = 'muster-version';
 
 interface Warned {
@@ -9,7 +9,7 @@ interface Warned {
   readonly warn: (message: string) => void;
 }
 
-/** For a client: warns once of each version of a server whose first two numbers are not the client's. What differs may still work. */
+/** Warns a client once of each server version whose first two numbers are not the client's. The two may still work together. */
 export class OtherVersions {
   readonly #options: Warned;
   readonly #warned = new Set<string>();

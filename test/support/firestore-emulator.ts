@@ -4,13 +4,13 @@ import { existsSync } from 'node:fs';
 import { eventually } from './eventually.ts';
 import { freePort } from './free-port.ts';
 
-/** Where Google's package of the emulator puts it. */
+/** The path in Google's package of the emulator. */
 const JAR = '/usr/lib/google-cloud-sdk/platform/cloud-firestore-emulator/cloud-firestore-emulator.jar';
 const MAIN = 'com.google.cloud.datastore.emulator.firestore.CloudFirestore';
-/** It lives for some seconds: a virtual machine that optimises little and has one collector starts sooner. */
+/** The emulator runs for some seconds only. A virtual machine that optimises little and has a simple collector starts sooner. */
 const FLAGS = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xmx512m', '-Duser.language=en'];
 
-/** Why Google's emulator cannot be used here; undefined where it can. */
+/** Explains why Google's emulator cannot be used here; returns undefined where it can. */
 export function explainMissingFirestore(): string | undefined {
   if (process.env['FIRESTORE_EMULATOR_HOST'] !== undefined) return undefined;
   if (!existsSync(JAR))

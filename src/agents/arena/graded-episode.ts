@@ -9,18 +9,16 @@ import type { Verdict } from '../verification/verdict.ts';
 
 type Ending = Omit<ClosedEpisode, 'at'>;
 
-/** What is known about a submission besides its verdict. */
+/** The measurements of a submission, besides its verdict. */
 export interface Measured {
-  /** Undefined where time and steps do not count. */
+  /** Undefined if time and steps do not count. */
   readonly baseline: Baseline | undefined;
-  /** Null where it does not count, or could not be measured. */
+  /** Null if it does not count, or could not be measured. */
   readonly style: number | null;
 }
 
 /**
- * The result of an episode whose submission was graded. A verdict without a reward makes it void.
- *
- * @param measured besides the verdict.
+ * Returns the result of an episode whose submission was graded. A verdict without a reward makes it void.
  */
 export function endGraded(
   episode: StoredAgentEpisode,
@@ -52,7 +50,7 @@ export function endGraded(
   return { outcome, reward: reward ?? undefined, document: JSON.stringify(answer) };
 }
 
-/** The result of an episode that was not graded. */
+/** Returns the result of an episode that was not graded. */
 export function endUngraded(episode: StoredAgentEpisode, outcome: 'failed' | 'void', cause: EndCause, problem: string): Ending {
   const reward = outcome === 'failed' ? 0 : null;
   const answer: RewardAnswer = {

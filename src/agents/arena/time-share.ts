@@ -2,14 +2,14 @@ import type { Evidence } from '../verification/evidence.ts';
 import type { Verdict } from '../verification/verdict.ts';
 import type { Effort } from './task-records.ts';
 
-/** Smaller times say nothing: starting a process takes some already. */
+/** Smaller times mean nothing, because starting a process takes some time. */
 const LEAST_CPU_SECONDS = 0.1;
-/** Sixteen times as much as the task's own solution takes, or more, is all of it. */
+/** The share is 1 from sixteen times the effort of the task's own solution on. */
 const MOST_DOUBLINGS = 4;
 
 /**
- * How much more a submission takes than the task's own solution, as a share: processor time and steps count the same. Less than twice as much is
- * nothing, and only whole doublings count: processor time differs from run to run, and a reward should not.
+ * Computes how much more a submission takes than the task's own solution, as a share from 0 to 1. Processor time and steps count the same. Only whole
+ * doublings count, because processor time differs from run to run, and a reward should not.
  */
 export function computeTimeShare(own: Effort, oracle: Effort): number {
   const cpu = countDoublings(own.cpuSeconds, Math.max(LEAST_CPU_SECONDS, oracle.cpuSeconds));
@@ -20,7 +20,7 @@ function countDoublings(own: number, reference: number): number {
   return own < 2 * reference ? 0 : Math.min(MOST_DOUBLINGS, Math.floor(Math.log2(own / reference)));
 }
 
-/** Processor time of all programs that have run or judged a submission. */
+/** Sums the processor time of all programs that have run or judged a submission. */
 export function sumCpuSeconds({ evidence }: Pick<Verdict, 'evidence'>): number {
   return evidence.flatMap(listRuns).reduce((sum, { cpuSeconds = 0 }) => sum + cpuSeconds, 0);
 }

@@ -23,8 +23,8 @@ export function scoreRatio(ratio: number, { r0, r1 }: { readonly r0: number; rea
 }
 
 /**
- * Correctness, speed and efficiency with their weights. What shapes the reward counts only for a submission that is correct throughout: it can
- * never make up for a case that fails.
+ * Returns correctness, speed and efficiency with their weights. Shaping counts only for a submission that is correct throughout, so it can never
+ * make up for a case that fails.
  */
 export function weighComponents(
   { weights }: Pick<ScoreTerms, 'weights'>,
@@ -39,7 +39,7 @@ export function weighComponents(
   return components.filter(({ name, weight }) => weight > 0 || name === 'correctness');
 }
 
-/** `gate · Σ wₖ·sₖ ÷ Σ wₖ`; dividing by the sum of the weights makes it exactly 1 when every score is 1, despite rounding. */
+/** Computes `gate · Σ wₖ·sₖ ÷ Σ wₖ`. Dividing by the sum of the weights makes it exactly 1 when every score is 1, despite rounding. */
 export function computeReward(gate: 0 | 1, components: readonly VerdictComponent[]): number {
   const weights = components.reduce((sum, { weight }) => sum + weight, 0);
   const scored = components.reduce((sum, { weight, score }) => sum + weight * (score ?? 0), 0);

@@ -14,13 +14,13 @@ interface Address {
   readonly keyVariable: string | undefined;
 }
 
-/** The model servers that this process's agents use, each with its connections and limits. Part of the composition root. */
+/** The model servers of this process's agents, each with its connections and limits. It belongs to the composition root. */
 export class ModelServers implements Disposable {
   readonly #config: Config['models'];
   readonly #mayNameUrls: boolean;
   readonly #clock: Clock;
   readonly #servers = new Map<string, ModelServer>();
-  /** Programs reach them through it. */
+  /** The gateway through which programs reach the servers. */
   readonly gateway: GatewayServer;
 
   /** @param mayNameUrls whether agents come from the owner of this process, and not from callers. */
@@ -31,7 +31,7 @@ export class ModelServers implements Disposable {
     this.gateway = new GatewayServer(clock);
   }
 
-  /** The endpoint of one agent in one evaluation. @throws InputError `agent.endpoint`, `agent.key` */
+  /** Returns the endpoint of one agent in one evaluation. @throws InputError `agent.endpoint`, `agent.key` */
   getEndpoint(agent: ServedModel): ModelEndpoint {
     const { url, keyVariable } = this.#address(agent);
     const id = `${url} ${keyVariable ?? ''}`;

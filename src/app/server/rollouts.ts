@@ -33,7 +33,7 @@ import type { Runtime } from '../runtime.ts';
 import { OrderedContents } from './ordered-contents.ts';
 import { createTimedId } from './timed-id.ts';
 
-/** Streams of groups on this server. Part of the composition root. */
+/** Composes the service of streams of groups on this server. */
 export function createRolloutService(
   runtime: Runtime,
   store: SqlStore,
@@ -105,7 +105,7 @@ interface OpenedParts {
   readonly held: AsyncDisposable;
 }
 
-/** The task and the seed of a group are those of the episode with the group's number. */
+/** A stream whose groups have the task and the seed of the episode with the group's number. */
 class OpenedRollout implements OpenRollout {
   readonly #parts: OpenedParts;
   readonly #tasks = new Map<number, { readonly id: string; readonly digest: string }>();

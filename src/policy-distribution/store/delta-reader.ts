@@ -39,8 +39,8 @@ interface BlockPosition {
 }
 
 /**
- * Reads any stretch of a file that is stored as a delta, with memory for a block. Its base may be such a file, too. Nothing is trusted: the source of
- * a stretch may be wrong, so a reader of the whole file verifies it (`pieces`).
+ * Reads any stretch of a file that is stored as a delta, with memory for one block. Its base may be such a file, too. The delta and the base may be
+ * damaged, so a reader of the whole file verifies it (`pieces`).
  */
 export class DeltaFile implements Stretches {
   readonly index: DeltaIndex;
@@ -72,7 +72,7 @@ export class DeltaFile implements Stretches {
   }
 
   /**
-   * From the first byte to the last. Each piece is valid until the next one is requested.
+   * Yields the pieces from the first byte to the last. Each is valid until the next one is requested.
    *
    * @throws MalformedDelta naming the segment that does not match.
    */
@@ -121,7 +121,7 @@ export class DeltaFile implements Stretches {
       case BLOCK_KINDS.same:
         return payload.length === 0 ? undefined : 'a block that did not change has bytes';
       case BLOCK_KINDS.changes:
-        // The largest size of changes: each word, with the longest gap.
+        // The size of changes is largest when every word changes and has the longest gap.
         return applyChanges(decompress(payload, 4 + 7 * length), words, length, wordBytes);
       case BLOCK_KINDS.differences:
         return applyDifferences(decompress(payload, length), words, length, wordBytes);

@@ -10,14 +10,14 @@ import type { StoredContents } from './stored-contents.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
 import type { UsableFiles } from '../files/usable-files.ts';
 
-/** A delta that a caller has sent in place of a file. Nothing in it is trusted. */
+/** A delta that a caller has sent in place of a file. Its content is untrusted. */
 export interface SentDelta {
-  /** Its path. No other writer is left. */
+  /** Its path. No process writes to it any more. */
   readonly path: string;
   /** The name of the file that the delta encodes. */
   readonly name: string;
   readonly expected: Digest;
-  /** For that file. */
+  /** The largest size of that file. */
   readonly maxBytes: number;
   /** The files that may be the delta's base. */
   readonly usable: UsableFiles;
@@ -57,7 +57,7 @@ export async function keepDelta(
 }
 
 async function openBase({ base }: DeltaIndex, contents: StoredContents, usable: UsableFiles): Promise<FileStretches> {
-  // Not looked up: the time for it would reveal that it is stored.
+  // A base that the sender may not use is not looked up, because the time of the look would reveal that it is stored.
   const object = (await usable([base.digest])).has(base.digest) ? await contents.find(base.digest) : undefined;
   const file = object && (await FileStretches.open(object.hostPath));
   if (file) return file;

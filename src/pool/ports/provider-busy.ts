@@ -5,7 +5,7 @@ import { InfrastructureError } from '../../kernel/errors.ts';
  * failure of the provider: the pool slows down and keeps trying for as long as an evaluation waits.
  */
 export class ProviderBusyError extends InfrastructureError {
-  /** How long to wait before the next request, where the service states it. */
+  /** The time to wait before the next request, if the service states it. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: string, message: string, options: ErrorOptions & { readonly retryAfterMs?: number | undefined } = {}) {

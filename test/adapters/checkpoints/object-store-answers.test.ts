@@ -71,7 +71,7 @@ describe('an object store that answers', () => {
     });
   });
 
-  it('with pages is asked for every page', async () => {
+  it('with pages gets a request for every page', async () => {
     const item = (name: string): object => ({ name, size: '1', generation: '7' });
     nock(ENDPOINT)
       .get('/storage/v1/b/bucket/o')
@@ -116,7 +116,7 @@ describe('an object store that answers', () => {
   });
 });
 
-describe('a stranger who names a bucket', () => {
+describe('a caller who names a bucket', () => {
   it.each([
     'gs://private/x',
     'gs://team-models-2/x',

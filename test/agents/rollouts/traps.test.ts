@@ -7,7 +7,7 @@ failOnLeftoverProcesses();
 
 interface Trap extends Mistake {
   readonly name: string;
-  /** That has to fail. */
+  /** The test that must fail. */
   readonly test: 'groups' | 'plan-stream' | 'sampled-tokens';
 }
 
@@ -16,7 +16,7 @@ const STREAM = 'src/agents/rollouts/streams/plan-stream.ts';
 const STARTS = 'src/agents/rollouts/groups/plan-starts.ts';
 const TOKENS = 'src/agents/rollouts/record/sampled-tokens.ts';
 
-/** Mistakes that have spoilt trainings elsewhere, one each. */
+/** Mistakes that have spoilt trainings of other systems. */
 const TRAPS: readonly Trap[] = [
   {
     name: 'masked rewards in the mean of a group',

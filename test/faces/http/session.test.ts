@@ -32,7 +32,7 @@ describe('the session of a browser', () => {
     expect(answer).toMatchObject({ status: 200, json: { principal: 'submitter', role: 'submitter', access: 'tokens' } });
   });
 
-  it('does not begin with a token that is not good, and is over once the token is revoked', async () => {
+  it('does not begin with an invalid token, and is over once the token is revoked', async () => {
     await using server = await guarded();
     const wrong = `muster_0123456789abcdef_${'x'.repeat(43)}`;
     const refused = await server.send('POST', '/v1/session', { headers: { authorization: `Bearer ${wrong}` } });
@@ -93,7 +93,7 @@ describe('a stream', () => {
 });
 
 describe('the live stream', () => {
-  it('has what changes of all evaluations in one place, from acceptance to end', async () => {
+  it('has the changes of all evaluations, from acceptance to end', async () => {
     const fixture = new ServiceFixture();
     const service = fixture.service();
     service.open();

@@ -1,11 +1,11 @@
 import type { ReportDocument } from '../../../src/faces/report/document.ts';
 
-/** What a page says, read without a browser: enough for pages that `markup` made, whose attributes are all in double quotes. */
+/** Reads the text of a page without a browser. It suffices for pages of `markup`, whose attributes are all in double quotes. */
 
 const ENTITIES: Readonly<Record<string, string>> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
 const NEVER_CLOSED = new Set(['meta', 'link', 'br']);
 
-/** The text that is on show, its parts with one space between them. */
+/** Returns the visible text, its parts with one space between them. */
 export function textOf(html: string): string {
   const body = html.slice(html.indexOf('<body>'));
   const text = body
@@ -18,7 +18,7 @@ export function textOf(html: string): string {
     .trim();
 }
 
-/** Elements that are not closed, or closed without being open. */
+/** Lists elements that are not closed, or closed without being open. */
 export function unbalanced(html: string): string[] {
   const open: string[] = [];
   const wrong: string[] = [];
@@ -36,7 +36,7 @@ export interface SourcedFigure {
   readonly value: number;
 }
 
-/** All numbers that say where in the document they stand: by themselves, or as a cell of a table whose head does. */
+/** Lists all numbers that name their path in the document: themselves, or by the head of their table. */
 export function figuresOf(html: string): SourcedFigure[] {
   const alone = [...html.matchAll(/<data value="([^"]*)" data-source="([^"]*)">/g)].map(([, value, source = '']) => ({
     source,
@@ -59,7 +59,7 @@ function tableFigures(source: string, table: string): SourcedFigure[] {
   );
 }
 
-/** What stands at a path like `official.tasks.3.mean`. */
+/** Returns the value at a path like `official.tasks.3.mean`. */
 export function valueAt(document: unknown, path: string): unknown {
   let value = document;
   for (const name of path.split('.')) {
@@ -69,7 +69,7 @@ export function valueAt(document: unknown, path: string): unknown {
   return value;
 }
 
-/** What the paths of a page's figures begin at. */
+/** Returns the value at which the paths of a page's figures begin. */
 export function rootOf(document: ReportDocument): unknown {
   switch (document.kind) {
     case 'evaluation':

@@ -113,7 +113,7 @@ test('every text gives a value or an error', () => {
   );
 });
 
-/** What is read, as JSON, so that it has an end; or the error's message. */
+/** Returns the value as JSON, whose aliases are followed to their end, or the error's message. */
 function outcomeOf(text: string): string {
   try {
     return JSON.stringify(read(text));

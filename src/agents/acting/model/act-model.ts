@@ -26,7 +26,7 @@ export interface ModelContext extends OpenWorkspace {
  * Has a model act in a workspace, turn by turn, until it submits or a limit is reached. The task's time runs while actions are carried out, and not while
  * the model thinks or a command waits for a processor: how busy the server and the machine are changes no result.
  *
- * @param seed of the sampling. @throws as `ModelEndpoint.complete`; InfrastructureError when the workspace is lost; the signal's reason.
+ * @param seed the seed of the sampling. @throws as `ModelEndpoint.complete`; InfrastructureError when the workspace is lost; the signal's reason.
  */
 export async function playModel(
   open: OpenStep,
@@ -78,7 +78,7 @@ class ModelEpisode {
     this.#millisecondsLeft = (step.agent.timeoutSeconds ?? AGENT_SECONDS) * 1000;
   }
 
-  /** @returns why it ended. */
+  /** Plays the episode. @returns why it ended. */
   async play(signal: AbortSignal): Promise<StopReason> {
     const { turns, contextTokens = Number.POSITIVE_INFINITY } = this.#agent;
     let remarks = 0;
@@ -109,7 +109,7 @@ class ModelEpisode {
     };
   }
 
-  /** @returns why the episode ends when the conversation is too long for the model, or its server does not take it. */
+  /** Asks the model. @returns the reason for the end when the conversation is too long for the model, or its server refuses it. */
   async #ask(turn: number, signal: AbortSignal): Promise<Completion | 'context' | 'refused'> {
     const { clock, endpoint } = this.#parts;
     const [startedAt, began] = [clock.date(), clock.now()];
