@@ -51,7 +51,7 @@ class Workspace:
     problem: str | None = None
     # The socket on which it may request an interpreter.
     line: socket.socket | None = None
-    """Whether Muster has ordered its end. Then Muster needs nothing of its control groups any more."""
+    # Whether Muster has ordered its end, after which Muster no longer needs its control groups.
     is_killed: bool = False
 
 
@@ -236,9 +236,7 @@ class WorkspaceWarden:
 
 
 def keep_only(descriptors: tuple[int, ...]) -> list[int]:
-    """Closes all other descriptors, and returns these as low numbers. The warden has a descriptor for each workspace, so theirs may be
-    high.
-    """
+    """Closes all other descriptors, and returns these as low numbers. They may be high: the warden has one for each workspace."""
     lowest = 0
     for descriptor in sorted(descriptors):
         os.closerange(lowest, descriptor)

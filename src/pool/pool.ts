@@ -10,7 +10,7 @@ import { SandboxLifecycle } from './members/sandbox-lifecycle.ts';
 import type { Lease } from './ports/lease.ts';
 import { LeaseManager } from './members/lease-manager.ts';
 import type { Occupant } from './members/occupant.ts';
-import { Pacer } from './planning/pacer.ts';
+import { computePlanInterval, Pacer } from './planning/pacer.ts';
 import { describeDestruction, type DestroyReason, type PoolAction, type PoolPhase } from './planning/plan-terms.ts';
 import { getCreationRate, hasPlayedEnough, plan } from './planning/plan.ts';
 import type { PoolConfig, PoolSize } from './planning/pool-config.ts';
@@ -37,12 +37,6 @@ export interface PoolOptions<Resident extends Occupant> {
 }
 
 /**
- * A plan costs about a tenth of a microsecond a sandbox. With one millisecond between plans for every 200 sandboxes, planning takes at most
- * some two per cent of the time at any size, and a pool of fewer than 200 plans as soon as something happens.
- */
-const SANDBOXES_PER_MS_BETWEEN_PLANS = 200;
-
-/**
  * Keeps sandboxes ready and leases them. `plan` decides what to do, from the whole pool, whenever something has happened; this class
  * carries it out. Only one action needs no plan: handing a released sandbox to the first waiter.
  */
@@ -63,7 +57,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     const { config, clock } = options;
     this.#options = options;
     this.#config = config;
-    const computeInterval = (): number => Math.floor(this.#members.size / SANDBOXES_PER_MS_BETWEEN_PLANS);
+    const computeInterval = (): number => computePlanInterval(this.#members.size);
     this.#pacer = new Pacer(clock, computeInterval, () => this.#run());
     this.#leases = new LeaseManager(this.#members, clock, config, {
       onReleased: (member) => this.#onReleased(member),

@@ -1,6 +1,17 @@
 import type { Clock } from '../../kernel/clock.ts';
 
 /**
+ * A plan costs about a tenth of a microsecond a sandbox. With one millisecond between plans for every 200 sandboxes, planning takes at most
+ * some two per cent of the time at any size, and a pool of fewer than 200 plans as soon as something happens.
+ */
+const SANDBOXES_PER_MS_BETWEEN_PLANS = 200;
+
+/** Returns the milliseconds between two plans of a pool. */
+export function computePlanInterval(sandboxes: number): number {
+  return Math.floor(sandboxes / SANDBOXES_PER_MS_BETWEEN_PLANS);
+}
+
+/**
  * Decides when to run: soon after an event, once for many events, and no more often than the interval allows; or at a requested time. Runs
  * never nest.
  */
