@@ -4,7 +4,7 @@ import os
 import sys
 
 
-def with_fixed_hashes() -> None:
+def restart_with_fixed_hashes() -> None:
     """Restarts this process with a fixed hash seed, unless it has one.
 
     The iteration order of a set of strings follows the hash seed, and `python -I` draws a new seed in every process: an environment that
@@ -19,7 +19,7 @@ def with_fixed_hashes() -> None:
 
 
 if __name__ == "__main__":
-    with_fixed_hashes()
+    restart_with_fixed_hashes()
     from muster_runner.start import start
 
     sys.exit(start(sys.argv[1:]))

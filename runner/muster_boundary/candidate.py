@@ -9,7 +9,7 @@ import traceback
 import types
 from typing import Any
 
-from muster_boundary.exchange import answered, write_args
+from muster_boundary.exchange import answer_message, write_args
 from muster_boundary.handles import Handles
 from muster_boundary.line import Line, Message, TooLarge
 from muster_boundary.plain import NotPlain, Reader, Value, Writer
@@ -75,7 +75,7 @@ class Candidate:
             return reader.read(message["value"])
 
     def _answer(self, message: Message) -> None:
-        answer = answered(
+        answer = answer_message(
             message,
             self._refer,
             self._resolve,

@@ -9,7 +9,7 @@ from muster_boundary.line import Message
 from muster_boundary.plain import NotPlain, Reader, Value, Writer
 
 
-def answered(
+def answer_message(
     message: Message,
     refer: Callable[[Any], Value],
     resolve: Callable[[dict[str, Any]], Any],

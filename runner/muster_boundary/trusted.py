@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from muster_boundary.exchange import answered, write_args
+from muster_boundary.exchange import answer_message, write_args
 from muster_boundary.line import Line, LineClosed, Message, TooLarge
 from muster_boundary.plain import NAMED, NotPlain, Reader, Value, Writer
 from muster_boundary.remote import Remote, RemoteModule, find_number, make_class
@@ -68,7 +68,7 @@ class Asker:
             ours, args = self._ours[message["back"]], reader.read(message["args"])
             return next(ours) if args is None else ours(*args, **reader.read(message["kwargs"]))
 
-        return answered(message, self._refer, self._resolve, act, self._describe_error)
+        return answer_message(message, self._refer, self._resolve, act, self._describe_error)
 
     def _refer(self, value: Any) -> Value:
         number = value.number if type(value) is _Reference else find_number(value)

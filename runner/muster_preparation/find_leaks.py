@@ -45,7 +45,7 @@ class Trace:
         if not self.parts or self.word not in content:
             return False
         text = content.decode("utf-8", "replace")
-        lines = _patched(text) if name.endswith((".patch", ".diff")) else text.split("\n")
+        lines = _read_patched_lines(text) if name.endswith((".patch", ".diff")) else text.split("\n")
         joined = "\n" + "\n".join(line for line in (" ".join(line.split()) for line in lines) if line) + "\n"
         return all(any(f"\n{each}\n" in joined for each in texts) for texts in self.parts)
 
@@ -75,7 +75,7 @@ def main() -> None:
     json.dump(found[:50], sys.stdout)
 
 
-def _patched(text: str) -> list[str]:
+def _read_patched_lines(text: str) -> list[str]:
     """Returns the lines that a patch leaves or adds."""
     return [line[1:] for line in text.split("\n") if line.startswith(("+", " ")) and not line.startswith("+++ ")]
 

@@ -70,13 +70,13 @@ def _list_requirements() -> list[str]:
         found += [each for each in project.get("dependency-groups", {}).get(group, []) if isinstance(each, str)]
     poetry = project.get("tool", {}).get("poetry", {})
     for table in (poetry, poetry.get("group", {}).get("test", {}), poetry.get("group", {}).get("dev", {})):
-        found += _poetic(table.get("dependencies", {})) + _poetic(table.get("dev-dependencies", {}))
+        found += _convert_poetry(table.get("dependencies", {})) + _convert_poetry(table.get("dev-dependencies", {}))
     config = ConfigParser(interpolation=None)
     config.read("setup.cfg", encoding="utf-8")
     found += _split_requirements(config.get("options", "install_requires", fallback=""))
     for group in TESTING:
         found += _split_requirements(config.get("options.extras_require", group, fallback=""))
-    setup = _setup()
+    setup = _read_setup()
     for each in ("install_requires", "tests_require"):
         found += _list_given(setup.get(each))
     extras = setup.get("extras_require")
@@ -89,7 +89,7 @@ def _list_requirements() -> list[str]:
     return sorted({each for each in found if isinstance(each, str) and _parse_name(each) != _name_own_package()})
 
 
-def _poetic(table: dict[str, object]) -> list[str]:
+def _convert_poetry(table: dict[str, object]) -> list[str]:
     """Converts Poetry's table of dependencies to requirements: `^1.2` and `~1.2` become `>=1.2`."""
     found = []
     for name, wanted in table.items():
@@ -103,10 +103,10 @@ def _name_own_package() -> str:
     config = ConfigParser(interpolation=None)
     config.read("setup.cfg", encoding="utf-8")
     declared = _read_pyproject().get("project", {}).get("name", "") or config.get("metadata", "name", fallback="")
-    return _parse_name(declared or _setup().get("name", "") or _released("Name: "))
+    return _parse_name(declared or _read_setup().get("name", "") or _read_release_field("Name: "))
 
 
-def _setup() -> dict:  # type: ignore[type-arg]
+def _read_setup() -> dict:  # type: ignore[type-arg]
     """Returns the arguments of `setup` that are literals. setup.py is parsed, not run."""
     try:
         with open("setup.py", encoding="utf-8") as file:
@@ -142,7 +142,7 @@ class _Assigned(ast.NodeTransformer):
         return self._values.get(node.id, node)
 
 
-def _released(field: str) -> str:
+def _read_release_field(field: str) -> str:
     """Returns a field of a source distribution's metadata; empty when there is none."""
     if not os.path.isfile("PKG-INFO"):
         return ""
@@ -154,7 +154,7 @@ def _describe_own(target: str) -> None:
     """Writes the metadata of the repository's package, whose code is not installed: some packages look up their own version."""
     if not _name_own_package():
         return
-    version = _read_pyproject().get("project", {}).get("version", "") or _released("Version: ") or "0.0.0"
+    version = _read_pyproject().get("project", {}).get("version", "") or _read_release_field("Version: ") or "0.0.0"
     _write_version_files(os.path.dirname(target), version)
     place = os.path.join(target, f"{_name_own_package().replace('-', '_')}-{version}.dist-info")
     os.makedirs(place, exist_ok=True)

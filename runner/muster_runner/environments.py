@@ -81,14 +81,14 @@ def _make_innermost(point: EntryPoint, code: Path | None, *, renders: bool) -> E
     if package == "pettingzoo":
         return make_pettingzoo(name, point.kwargs)
     make = find(point.entry, code)
-    kwargs = with_pictures(point.kwargs) if renders and _takes_render_mode(make) else point.kwargs
+    kwargs = add_render_mode(point.kwargs) if renders and _takes_render_mode(make) else point.kwargs
     environment: Environment = make(**kwargs)
     if hasattr(environment, "possible_agents"):
         return Game(environment)
     return environment
 
 
-def with_pictures(kwargs: dict[str, Any]) -> dict[str, Any]:
+def add_render_mode(kwargs: dict[str, Any]) -> dict[str, Any]:
     return {"render_mode": "rgb_array", **kwargs}
 
 
@@ -107,7 +107,7 @@ def _make_registered(identifier: str, kwargs: dict[str, Any], *, renders: bool) 
     spec = copy(gymnasium.spec(identifier))
     spec.order_enforce = False
     if renders and "rgb_array" in _render_modes(spec):
-        kwargs = with_pictures(kwargs)
+        kwargs = add_render_mode(kwargs)
     return gymnasium.make(spec, disable_env_checker=True, **kwargs)
 
 

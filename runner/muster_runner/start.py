@@ -49,7 +49,7 @@ def start(arguments: list[str]) -> int:
 
         link = None if wanted.policy_line is None else open_link(wanted.policy_line)
     except Exception as error:
-        return exit_code_of_import(error)
+        return choose_exit_code(error)
     try:
         Session(channel, prints, link).run()
     except ProtocolError as error:
@@ -71,11 +71,11 @@ def serve_policy(modules: list[str], descriptor: int) -> int:
         import_modules(modules)
         from muster_runner.apart.policy_program import serve
     except Exception as error:
-        return exit_code_of_import(error)
+        return choose_exit_code(error)
     return serve(descriptor)
 
 
-def exit_code_of_import(error: Exception) -> int:
+def choose_exit_code(error: Exception) -> int:
     """Returns the exit code for a failed import. @raises the error itself when another attempt may succeed."""
     if not is_lasting(error):
         raise error

@@ -16,7 +16,7 @@ import numpy as np
 
 from muster_runner.apart.actions import Actions
 from muster_runner.apart.observations import Observations
-from muster_runner.apart.space_data import space_from_data
+from muster_runner.apart.space_data import read_space
 from muster_runner.apart.wire import ANSWER, COUNT, GREETING, MAX_TEXT_BYTES, REQUEST, RESET_BODY, ROW_FAULT, Answer, Request
 from muster_runner.carried_code import Visit, forget, visit
 from muster_runner.digest import verified
@@ -167,8 +167,8 @@ class PolicyProgram:
         order = parse_object(body, "fit")
         if self._checkpoint is None:
             raise PolicyRefusal("a policy has to be loaded before it is fitted")
-        observation_space = space_from_data(as_object(order["observation"], "observation"))
-        action_space = space_from_data(as_object(order["action"], "action"))
+        observation_space = read_space(as_object(order["observation"], "observation"))
+        action_space = read_space(as_object(order["action"], "action"))
         try:
             fitted = Fitted(self._checkpoint, Fit(observation_space, action_space, bool(order["deterministic"])), order["rows"])
         except PolicyRefusal:

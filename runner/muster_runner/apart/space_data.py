@@ -36,7 +36,7 @@ def write_space(space: Space) -> Object:
     raise UnsentSpace(f"a {kind.__module__}.{kind.__qualname__} space")
 
 
-def space_from_data(data: Object) -> Space:
+def read_space(data: Object) -> Space:
     """Builds a space from its description. @raises FieldError"""
     kind = as_text(required(data, "kind", "space"), "space.kind")
     made = _MADE.get(kind)
@@ -70,14 +70,14 @@ def _make_multi_binary(data: Object) -> Space:
 
 def _make_tuple(data: Object) -> Space:
     parts = as_list(required(data, "parts", "space"), "space.parts")
-    return spaces.Tuple([space_from_data(as_object(part, "space.parts")) for part in parts])
+    return spaces.Tuple([read_space(as_object(part, "space.parts")) for part in parts])
 
 
 def _make_dict(data: Object) -> Space:
     parts = as_list(required(data, "parts", "space"), "space.parts")
     pairs = [as_list(pair, "space.parts") for pair in parts]
     # Pairs keep their order; Gymnasium would sort a dictionary's.
-    return spaces.Dict([(as_text(name, "space.parts"), space_from_data(as_object(part, "space.parts"))) for name, part in pairs])
+    return spaces.Dict([(as_text(name, "space.parts"), read_space(as_object(part, "space.parts"))) for name, part in pairs])
 
 
 _MADE: dict[str, Callable[[Object], Space]] = {

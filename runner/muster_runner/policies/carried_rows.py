@@ -18,13 +18,13 @@ ONE_BY_ONE = (
 )
 
 
-def together(values: Sequence[Any], space: spaces.Space[Any]) -> Any:
+def stack_values(values: Sequence[Any], space: spaces.Space[Any]) -> Any:
     """Stacks values as a vector environment does, in new arrays, which the receiver may keep."""
     empty: Any = create_empty_array(space, len(values))
     return concatenate(space, values, empty)
 
 
-def apart(batch: Any, space: spaces.Space[Any], count: int) -> list[Any]:
+def split_batch(batch: Any, space: spaces.Space[Any], count: int) -> list[Any]:
     return list(iterate(batch_space(space, count), batch))
 
 
@@ -47,17 +47,17 @@ class CheckedRows:
             self._reset_row(row, seed)
 
     def act_rows(self, rows: Rows, observations: Sequence[Any], /) -> Sequence[Any]:
-        actions = self._act_rows(rows, together(observations, self._observation_space))
+        actions = self._act_rows(rows, stack_values(observations, self._observation_space))
         if isinstance(self._action_space, ARRAY_SPACES):
             array = self._fit_actions(actions, len(rows))
             return array.tolist() if isinstance(self._action_space, spaces.Discrete) else list(array)
-        return _fit_each(apart(actions, self._action_space, len(rows)), self._action_space)
+        return _fit_each(split_batch(actions, self._action_space, len(rows)), self._action_space)
 
     def act_batch(self, rows: Rows, observations: Any, /) -> Any:
         actions = self._act_rows(rows, observations)
         if isinstance(self._action_space, ARRAY_SPACES):
             return self._fit_actions(actions, len(rows))
-        return together(_fit_each(apart(actions, self._action_space, len(rows)), self._action_space), self._action_space)
+        return stack_values(_fit_each(split_batch(actions, self._action_space, len(rows)), self._action_space), self._action_space)
 
     def _fit_actions(self, actions: Any, count: int) -> Array:
         array: Array
@@ -99,7 +99,7 @@ class RowByRow:
         return actions
 
     def act_batch(self, rows: Rows, observations: Any, /) -> Any:
-        return together(self.act_rows(rows, apart(observations, self._observation_space, len(rows))), self._action_space)
+        return stack_values(self.act_rows(rows, split_batch(observations, self._observation_space, len(rows))), self._action_space)
 
 
 def _fit_each(actions: Sequence[Any], space: spaces.Space[Any]) -> list[Any]:

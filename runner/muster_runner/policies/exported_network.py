@@ -18,7 +18,7 @@ from muster_runner.policies.action_head import (
     parse_action,
 )
 from muster_runner.policies.checkpoint import Fit
-from muster_runner.policies.exported_rows import Run, explain_one_by_one, one_by_one, together
+from muster_runner.policies.exported_rows import Run, explain_one_by_one, run_one_by_one, run_together
 from muster_runner.policies.network_policy import NetworkPolicy
 from muster_runner.policies.network_rows import NetworkRows
 from muster_runner.policies.observation_input import Normalisation, count_inputs, make_observation_input, parse_normalisation
@@ -85,9 +85,9 @@ class ExportedNetwork:
         memory = self._make_memory(rows)
         reason = explain_one_by_one(self._begin(), self.takes_one, tuple(shape), self.dtype)
         if reason is None:
-            return NetworkRows(encode, together(memory.run, tuple(shape)), head, forget=memory.forget)
+            return NetworkRows(encode, run_together(memory.run, tuple(shape)), head, forget=memory.forget)
         warnings = (f"{reason}: rows are played one by one",)
-        return NetworkRows(encode, one_by_one(memory.run, tuple(shape)), head, warnings, memory.forget)
+        return NetworkRows(encode, run_one_by_one(memory.run, tuple(shape)), head, warnings, memory.forget)
 
     def _make_memory(self, rows: int) -> Memory | NoMemory:
         return Memory(self.model, rows) if isinstance(self.model, Recurrence) else NoMemory(self.model)

@@ -16,7 +16,7 @@ Run = Callable[[Array], list[Array]]
 TOLERANCE = 1e-2
 
 
-def together(run: RunRows, shape: tuple[int, ...]) -> RowsForward:
+def run_together(run: RunRows, shape: tuple[int, ...]) -> RowsForward:
     """Runs all rows together. @param shape: the shape of one row's input."""
 
     def forward(rows: Rows, x: Array) -> tuple[Array, Array | None]:
@@ -29,7 +29,7 @@ def together(run: RunRows, shape: tuple[int, ...]) -> RowsForward:
     return forward
 
 
-def one_by_one(run: RunRows, shape: tuple[int, ...]) -> RowsForward:
+def run_one_by_one(run: RunRows, shape: tuple[int, ...]) -> RowsForward:
     def forward(rows: Rows, x: Array) -> tuple[Array, Array | None]:
         each = [run(rows[place : place + 1], one.reshape(1, *shape)) for place, one in enumerate(x)]
         columns = [np.concatenate([output.reshape(1, -1) for output in column]) for column in zip(*each, strict=True)]

@@ -9,7 +9,7 @@ from muster_runner.json_fields import FieldError, Object, parse_object
 from muster_runner.policies.checkpoint import Checkpoint
 from muster_runner.policies.exported_network import ExportedNetwork, read_description
 from muster_runner.policies.exported_rows import Run
-from muster_runner.policies.onnx_state import StatePart, make_recurrence, parse_state, state_parts
+from muster_runner.policies.onnx_state import StatePart, find_state_parts, make_recurrence, parse_state
 from muster_runner.policies.onnx_weights import map_weights
 from muster_runner.policies.policy import Array
 from muster_runner.policies.recurrence import Recurrence
@@ -31,7 +31,7 @@ def read_onnx(path: Path) -> Checkpoint:
         raise PolicyRefusal(_describe_broken(path, str(error))) from error
     try:
         muster = _read_description(session.get_modelmeta().custom_metadata_map)
-        parts = state_parts(session, parse_state(muster))
+        parts = find_state_parts(session, parse_state(muster))
     except FieldError as error:
         raise PolicyRefusal(f"{path.name}: {error}") from error
     observation = _find_observation(session, parts, path)

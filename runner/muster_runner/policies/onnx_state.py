@@ -42,7 +42,7 @@ def parse_state(value: Object | None) -> Mapping[str, str]:
     return {name: as_text(output, f"muster.state.{name}") for name, output in named.items()}
 
 
-def state_parts(session: Any, declared: Mapping[str, str]) -> tuple[StatePart, ...]:
+def find_state_parts(session: Any, declared: Mapping[str, str]) -> tuple[StatePart, ...]:
     """Finds the parts of the state: those that the metadata declares or, by name, an input `…_in` with an output `…_out`, its next value.
 
     @raises FieldError when the model has no such name, PolicyRefusal when shapes or types of the parts do not allow to keep them.

@@ -57,7 +57,7 @@ class Drawn:
         self.reset = dice.reset
 
     def __call__(self, rows: Rows, outputs: Array, _log_std: Array | None, /) -> Array:
-        return drawn(outputs, self._dice.roll(rows)) + self._start
+        return draw_choices(outputs, self._dice.roll(rows)) + self._start
 
 
 class Several:
@@ -78,12 +78,12 @@ class Several:
             chosen = [logits.argmax(axis=1) for logits in choices]
         else:
             rolled = self._dice.roll(rows)
-            chosen = [drawn(logits, rolled[:, i : i + 1]) for i, logits in enumerate(choices)]
+            chosen = [draw_choices(logits, rolled[:, i : i + 1]) for i, logits in enumerate(choices)]
         shaped = np.stack(chosen, axis=1).reshape(-1, *self._space.shape)
         return (shaped + self._space.start).astype(self._space.dtype)
 
 
-def drawn(logits: Array, rolled: Array) -> Array:
+def draw_choices(logits: Array, rolled: Array) -> Array:
     """Draws choices [n] by the softmax of logits [n, out] and numbers from 0 to 1 [n, 1]."""
     weights = np.exp(logits - logits.max(axis=1, keepdims=True), dtype=np.float64)
     cumulative = weights.cumsum(axis=1)

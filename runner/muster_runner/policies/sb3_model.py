@@ -14,7 +14,7 @@ from muster_runner.policies.carried_rows import CheckedRows
 from muster_runner.policies.checkpoint import Checkpoint, Fit
 from muster_runner.policies.policy import Policy
 from muster_runner.policies.rows_policy import Rows, RowsPolicy
-from muster_runner.policies.sb3_zip import load_model, sign_of_normalisation
+from muster_runner.policies.sb3_zip import find_sign_of_normalisation, load_model
 from muster_runner.refusal import PolicyRefusal
 
 STATISTICS = "*vec*normalize*.pkl"
@@ -31,7 +31,7 @@ def read_sb3(path: Path) -> Checkpoint:
         raise PolicyRefusal(f"beside {path.name} lie {', '.join(found.name for found in beside)}, expected one file of statistics")
     if beside:
         return Sb3Model(path.name, model, _make_normaliser(beside[0]))
-    if (sign := sign_of_normalisation(model)) is not None:
+    if (sign := find_sign_of_normalisation(model)) is not None:
         raise PolicyRefusal(f"{path.name} was trained under VecNormalize ({sign}), and its statistics are missing: {HOW}")
     return Sb3Model(path.name, model, None)
 

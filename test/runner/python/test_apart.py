@@ -16,7 +16,7 @@ from muster_runner.apart.actions import Actions
 from muster_runner.apart.distant_policy import DistantRows
 from muster_runner.apart.observations import Observations
 from muster_runner.apart.policy_link import PolicyLink
-from muster_runner.apart.space_data import UnsentSpace, space_from_data, write_space
+from muster_runner.apart.space_data import UnsentSpace, read_space, write_space
 from muster_runner.apart.wire import ANSWER, REQUEST, Answer
 from muster_runner.failure import EnvironmentFault
 from muster_runner.policies.checkpoint import Fit
@@ -76,7 +76,7 @@ def at_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_spaces_observations_and_actions_arrive_unchanged(seed: int) -> None:
     space = drawn_space(random.Random(seed))
-    again = space_from_data(json.loads(json.dumps(write_space(space))))
+    again = read_space(json.loads(json.dumps(write_space(space))))
     assert again == space
     space.seed(seed)
     natural = [

@@ -66,7 +66,7 @@ def _load_normaliser(given: Any) -> Any:
 
 def _find_sign_of_normalisation(model: Any, saved_at: Path | None) -> str | None:
     """Returns a sign that a model was trained on normalised observations; None without one."""
-    sign: str | None = runner_module("policies.sb3_zip").sign_of_normalisation(model)
+    sign: str | None = runner_module("policies.sb3_zip").find_sign_of_normalisation(model)
     if sign is not None:
         return sign
     beside = sorted(saved_at.parent.glob("*vec*normalize*.pkl")) if saved_at is not None else []
