@@ -181,9 +181,9 @@ def main() -> None:
         sys.path.insert(0, unpacked if options.wheel else str(REPOSITORY / "clients" / "python" / "src"))
         import torch
 
-        from muster_client.suite import suite_reference
+        from muster_client.suite import build_suite_reference
 
-        suite: Any = suite_reference(SUITE)
+        suite: Any = build_suite_reference(SUITE)
         options.suite = {**suite, "play": PLAYS[options.play]}
         # torch then computes in the training's thread only.
         torch.set_num_threads(1)

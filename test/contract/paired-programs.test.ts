@@ -21,7 +21,7 @@ const joined = (source: string, ...argv: readonly string[]): readonly string[] =
   ...argv,
 ];
 
-/** Tells what is to be seen from where it runs. */
+/** Tells what a program can see from the place where it runs. */
 const VIEW = `
 def view(*paths):
     own = {'processes': sorted(name for name in os.listdir('/proc') if name.isdecimal())}

@@ -18,7 +18,7 @@ from muster_client.checkpoint import CheckpointLike
 from muster_client.client import Client
 from muster_client.progress import Progress
 from muster_client.submission import ComparisonOptions, EvaluationOptions
-from muster_client.suite import FILE_ENDINGS, SuiteLike, suite_reference
+from muster_client.suite import FILE_ENDINGS, SuiteLike, build_suite_reference
 from muster_client.summary import ComparisonSummary, Summary
 
 __all__ = ["EmbeddedServer", "ServerNotStarted", "compare", "evaluate", "serve", "shared", "start"]
@@ -186,7 +186,7 @@ def own_suite(suite: SuiteLike) -> SuiteLike:
     path = Path(suite)
     if path.suffix not in FILE_ENDINGS:
         return suite
-    reference = suite_reference(path)
+    reference = build_suite_reference(path)
     if isinstance(reference, dict) and isinstance(reference.get("files"), str):
         reference["files"] = str((path.parent / reference["files"]).resolve())
     return reference

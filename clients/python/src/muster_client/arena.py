@@ -22,9 +22,9 @@ from muster_client.awaiting import AwaitingDriver
 from muster_client.blocking import BlockingDriver
 from muster_client.calls import SLOW_ANSWER_SECONDS, call
 from muster_client.effects import Emit, Items, Request, Steps
-from muster_client.fields import parsed
+from muster_client.fields import parse_fields
 from muster_client.settings import Settings
-from muster_client.submission import json_request
+from muster_client.submission import build_json_request
 
 _WAIT_SECONDS = 60
 
@@ -35,17 +35,17 @@ def _build_path(episode_id: str, part: str = "") -> str:
 
 def _start(settings: Settings, task: str, agent: str, seed: int) -> Steps[StartedEpisode]:
     """Begins an episode. It is not repeated, because that would begin two."""
-    request = json_request("POST", "/v1/episodes", {"task": task, "agent": agent, "seed": seed})
+    request = build_json_request("POST", "/v1/episodes", {"task": task, "agent": agent, "seed": seed})
     response = yield from call(settings, request, repeatable=False, answer_seconds=SLOW_ANSWER_SECONDS)
-    return read_started(parsed(response.body, "episode"))
+    return read_started(parse_fields(response.body, "episode"))
 
 
 def _step(settings: Settings, episode_id: str, number: int, action: Mapping[str, Any]) -> Steps[AgentStep]:
     """Takes a step. It may be repeated: a step that was taken has the same answer."""
     assert_is("action", action, Mapping, 'a mapping such as {"action": "run", "command": "ls"}')
-    request = json_request("POST", _build_path(episode_id, "/steps"), {**action, "step": number})
+    request = build_json_request("POST", _build_path(episode_id, "/steps"), {**action, "step": number})
     response = yield from call(settings, request, answer_seconds=SLOW_ANSWER_SECONDS)
-    return read_step(parsed(response.body, "step"))
+    return read_step(parse_fields(response.body, "step"))
 
 
 def _get_reward(settings: Settings, episode_id: str) -> Steps[AgentReward]:
@@ -53,26 +53,26 @@ def _get_reward(settings: Settings, episode_id: str) -> Steps[AgentReward]:
         request = Request("GET", _build_path(episode_id, f"/reward?wait={_WAIT_SECONDS}"))
         response = yield from call(settings, request, answer_seconds=2.0 * _WAIT_SECONDS)
         if response.status == 200:
-            return read_reward(parsed(response.body, "reward"))
+            return read_reward(parse_fields(response.body, "reward"))
 
 
 def _find(settings: Settings, method: str, episode_id: str) -> Steps[AgentEpisode]:
     response = yield from call(settings, Request(method, _build_path(episode_id)))
-    return read_agent_episode(parsed(response.body, "episode"))
+    return read_agent_episode(parse_fields(response.body, "episode"))
 
 
 def _fork(settings: Settings, episode_id: str, at: int | None, n: int, agent: str | None) -> Steps[list[AgentEpisode]]:
     """Forks an episode. It is not repeated, because that would make more forks."""
     given = {"at": at, "n": n, "agent": agent}
     body = {name: value for name, value in given.items() if value is not None}
-    response = yield from call(settings, json_request("POST", _build_path(episode_id, "/fork"), body), repeatable=False)
-    return [read_agent_episode(item) for item in parsed(response.body, "forks").objects("items")]
+    response = yield from call(settings, build_json_request("POST", _build_path(episode_id, "/fork"), body), repeatable=False)
+    return [read_agent_episode(item) for item in parse_fields(response.body, "forks").objects("items")]
 
 
 def _compared(settings: Settings, episode_id: str, start: int, at: int | None) -> Steps[EpisodeDiff]:
     query = {"from": str(start), **({} if at is None else {"at": str(at)})}
     response = yield from call(settings, Request("GET", _build_path(episode_id, f"/diff?{urlencode(query)}")))
-    return read_diff(parsed(response.body, "diff"))
+    return read_diff(parse_fields(response.body, "diff"))
 
 
 def _list(settings: Settings, filters: Mapping[str, str]) -> Items[AgentEpisode]:
@@ -80,7 +80,7 @@ def _list(settings: Settings, filters: Mapping[str, str]) -> Items[AgentEpisode]
     while True:
         query = {**filters, **({} if after is None else {"after": after})}
         response = yield from call(settings, Request("GET", f"/v1/episodes?{urlencode(query)}"))
-        page = parsed(response.body, "page")
+        page = parse_fields(response.body, "page")
         for item in page.objects("items"):
             yield Emit(read_agent_episode(item))
         after = page.optional("next", page.text)

@@ -107,7 +107,7 @@ class Client:
         """
         submission = operations.submit(self._settings, checkpoint, suite, baseline, options)
         with watching(progress, "evaluating") as watch:
-            return self._driver.run(operations.answered(self._settings, submission, timeout, watch))
+            return self._driver.run(operations.submit_and_wait(self._settings, submission, timeout, watch))
 
     def compare(
         self,
@@ -122,7 +122,7 @@ class Client:
         """Compares candidates with a baseline on the same episodes, waits, and returns the verdicts. Raises as `evaluate` does."""
         submission = operations.submit_comparison(self._settings, baseline, _several(candidates), suite, options)
         with watching(progress, "comparing") as watch:
-            answer = self._driver.run(operations.answered(self._settings, submission, timeout, watch))
+            answer = self._driver.run(operations.submit_and_wait(self._settings, submission, timeout, watch))
         if isinstance(answer, ComparisonSummary):
             return answer
         raise ServerError("the server answered a comparison with the summary of an evaluation")
@@ -152,7 +152,7 @@ class Client:
     def wait(self, evaluation_id: str, *, timeout: float | None = None, progress: Progress = "auto") -> Summary | ComparisonSummary:
         """Waits for a submitted evaluation or comparison, and returns the answer. Raises as `evaluate` does."""
         with watching(progress, evaluation_id) as watch:
-            return self._driver.run(operations.answer(self._settings, evaluation_id, timeout, watch))
+            return self._driver.run(operations.wait_for_answer(self._settings, evaluation_id, timeout, watch))
 
     def get(self, evaluation_id: str) -> Evaluation:
         """Returns one evaluation, with its running figures or its summary."""
@@ -164,7 +164,7 @@ class Client:
 
     def list(self, *, page_size: int = 50, **filters: Unpack[Filter]) -> Iterator[Evaluation]:
         """Yields evaluations and comparisons, the latest first, without their summaries. Further pages are requested as they are needed."""
-        return self._driver.iterate(operations.listed(self._settings, filters, page_size))
+        return self._driver.iterate(operations.list_evaluations(self._settings, filters, page_size))
 
     def events(self, evaluation_id: str, *, after: int = 0, timeout: float | None = None) -> Iterator[Event]:
         """Yields all events after one, once each, until the evaluation is over. Broken connections continue where they broke."""

@@ -76,7 +76,7 @@ class Fields:
         return f"{self._path}.{name}"
 
 
-def parsed(text: bytes | str, what: str) -> Fields:
+def parse_fields(text: bytes | str, what: str) -> Fields:
     """Parses a JSON object. Raises `ServerError` when the text is none."""
     try:
         value = json.loads(text)

@@ -12,7 +12,7 @@ from muster_client.effects import Emit, Items, Open, Pause, Read, Request, Steps
 from muster_client.episode import Episode, read_episode
 from muster_client.errors import MusterError, ServerError, ServerUnavailable, Timeout
 from muster_client.evaluation import Evaluation, EvaluationCancelled, EvaluationFailed, Event, read_evaluation, read_event
-from muster_client.fields import parsed
+from muster_client.fields import parse_fields
 from muster_client.grant import Grant, read_grant
 from muster_client.patience import Patience
 from muster_client.pool import Pool, read_pool
@@ -23,56 +23,58 @@ from muster_client.submission import (
     ComparisonOptions,
     EvaluationOptions,
     Filter,
-    comparison_request,
-    evaluation_path,
-    evaluation_request,
-    json_request,
-    list_request,
+    build_comparison_request,
+    build_evaluation_path,
+    build_evaluation_request,
+    build_json_request,
+    build_list_request,
 )
-from muster_client.suite import KnownSuite, SuiteLike, read_known_suite, suite_reference
+from muster_client.suite import KnownSuite, SuiteLike, build_suite_reference, read_known_suite
 from muster_client.summary import ComparisonSummary, Summary
-from muster_client.uploads import uploaded
+from muster_client.uploads import upload_path
 
 Watch = Callable[[Event], None]
 
 
 def upload(settings: Settings, path: str | os.PathLike[str]) -> Steps[str]:
-    return (yield from uploaded(settings, path))
+    return (yield from upload_path(settings, path))
 
 
 def submit(
     settings: Settings, checkpoint: CheckpointLike, suite: SuiteLike, baseline: CheckpointLike | None, options: EvaluationOptions
 ) -> Steps[Evaluation]:
     assert_known({**options}, EvaluationOptions, ("baseline", "timeout", "progress"))
-    written = yield from perform(Work(lambda: suite_reference(suite)))
-    subject = yield from brought_reference(settings, checkpoint, options.get("run"), options.get("version"))
-    other = None if baseline is None else (yield from brought_reference(settings, baseline))
-    return (yield from _submit_request(settings, evaluation_request(subject, other, written, options)))
+    written = yield from perform(Work(lambda: build_suite_reference(suite)))
+    subject = yield from bring_reference(settings, checkpoint, options.get("run"), options.get("version"))
+    other = None if baseline is None else (yield from bring_reference(settings, baseline))
+    return (yield from _submit_request(settings, build_evaluation_request(subject, other, written, options)))
 
 
 def submit_comparison(
     settings: Settings, baseline: CheckpointLike, candidates: Sequence[CheckpointLike], suite: SuiteLike, options: ComparisonOptions
 ) -> Steps[Evaluation]:
     assert_known({**options}, ComparisonOptions, ("timeout", "progress"))
-    written = yield from perform(Work(lambda: suite_reference(suite)))
-    reference = yield from brought_reference(settings, baseline)
+    written = yield from perform(Work(lambda: build_suite_reference(suite)))
+    reference = yield from bring_reference(settings, baseline)
     references = []
     for candidate in candidates:
-        references.append((yield from brought_reference(settings, candidate, options.get("run"), options.get("version"))))
-    return (yield from _submit_request(settings, comparison_request(reference, references, written, options)))
+        references.append((yield from bring_reference(settings, candidate, options.get("run"), options.get("version"))))
+    return (yield from _submit_request(settings, build_comparison_request(reference, references, written, options)))
 
 
-def answered(settings: Settings, submission: Steps[Evaluation], timeout: float | None, watch: Watch) -> Steps[Summary | ComparisonSummary]:
+def submit_and_wait(
+    settings: Settings, submission: Steps[Evaluation], timeout: float | None, watch: Watch
+) -> Steps[Summary | ComparisonSummary]:
     """Submits, waits, and returns the answer."""
     if timeout is not None:
         assert_seconds("timeout", timeout)
     evaluation = yield from submission
     if evaluation.is_over:
         return _get_summary(evaluation)
-    return (yield from answer(settings, evaluation.id, timeout, watch))
+    return (yield from wait_for_answer(settings, evaluation.id, timeout, watch))
 
 
-def answer(settings: Settings, evaluation_id: str, timeout: float | None, watch: Watch) -> Steps[Summary | ComparisonSummary]:
+def wait_for_answer(settings: Settings, evaluation_id: str, timeout: float | None, watch: Watch) -> Steps[Summary | ComparisonSummary]:
     """Waits for the end. Raises `EvaluationFailed` or `EvaluationCancelled` when that brings no answer."""
     deadline = Deadline(settings, timeout, lambda seconds: Timeout(evaluation_id, seconds))
     yield from for_each(events(settings, evaluation_id, 0, deadline), watch)
@@ -80,31 +82,31 @@ def answer(settings: Settings, evaluation_id: str, timeout: float | None, watch:
 
 
 def get(settings: Settings, evaluation_id: str) -> Steps[Evaluation]:
-    response = yield from call(settings, Request("GET", evaluation_path(evaluation_id)))
-    return read_evaluation(parsed(response.body, "evaluation"))
+    response = yield from call(settings, Request("GET", build_evaluation_path(evaluation_id)))
+    return read_evaluation(parse_fields(response.body, "evaluation"))
 
 
 def report(settings: Settings, evaluation_id: str) -> Steps[str]:
-    response = yield from call(settings, Request("GET", evaluation_path(evaluation_id, "report")))
+    response = yield from call(settings, Request("GET", build_evaluation_path(evaluation_id, "report")))
     return response.body.decode()
 
 
 def transcript(settings: Settings, evaluation_id: str, index: int, arm: int) -> Steps[dict[str, Any]]:
-    response = yield from call(settings, Request("GET", evaluation_path(evaluation_id, f"transcripts/{index}?arm={arm}")))
-    return parsed(response.body, "transcript").raw
+    response = yield from call(settings, Request("GET", build_evaluation_path(evaluation_id, f"transcripts/{index}?arm={arm}")))
+    return parse_fields(response.body, "transcript").raw
 
 
 def cancel(settings: Settings, evaluation_id: str) -> Steps[Evaluation]:
     """Cancels an evaluation. It may be repeated: one that is over stays as it is."""
-    response = yield from call(settings, Request("DELETE", evaluation_path(evaluation_id)))
-    return read_evaluation(parsed(response.body, "evaluation"))
+    response = yield from call(settings, Request("DELETE", build_evaluation_path(evaluation_id)))
+    return read_evaluation(parse_fields(response.body, "evaluation"))
 
 
-def listed(settings: Settings, filters: Filter, page_size: int) -> Items[Evaluation]:
+def list_evaluations(settings: Settings, filters: Filter, page_size: int) -> Items[Evaluation]:
     after: str | None = None
     while True:
-        response = yield from call(settings, list_request(filters, page_size, after))
-        page = parsed(response.body, "page")
+        response = yield from call(settings, build_list_request(filters, page_size, after))
+        page = parse_fields(response.body, "page")
         for item in page.objects("items"):
             yield Emit(read_evaluation(item))
         after = page.optional("next", page.text)
@@ -114,34 +116,34 @@ def listed(settings: Settings, filters: Filter, page_size: int) -> Items[Evaluat
 
 def suite(settings: Settings, name: str) -> Steps[KnownSuite]:
     response = yield from call(settings, Request("GET", f"/v1/suites/{quote(name, safe='')}"))
-    return read_known_suite(parsed(response.body, "suite"))
+    return read_known_suite(parse_fields(response.body, "suite"))
 
 
 def grant(settings: Settings, sha256: str, principal: str) -> Steps[Grant]:
     """Grants a right. It may be repeated, because granting it again changes nothing."""
-    response = yield from call(settings, json_request("POST", _grants_path(sha256), {"principal": principal}))
-    return read_grant(parsed(response.body, "grant"))
+    response = yield from call(settings, build_json_request("POST", _grants_path(sha256), {"principal": principal}))
+    return read_grant(parse_fields(response.body, "grant"))
 
 
 def revoke_grant(settings: Settings, sha256: str, principal: str) -> Steps[list[Grant]]:
     response = yield from call(settings, Request("DELETE", f"{_grants_path(sha256)}/{quote(principal, safe='')}"))
-    return [read_grant(item) for item in parsed(response.body, "grants").objects("items")]
+    return [read_grant(item) for item in parse_fields(response.body, "grants").objects("items")]
 
 
 def grants(settings: Settings, sha256: str) -> Steps[list[Grant]]:
     response = yield from call(settings, Request("GET", _grants_path(sha256)))
-    return [read_grant(item) for item in parsed(response.body, "grants").objects("items")]
+    return [read_grant(item) for item in parse_fields(response.body, "grants").objects("items")]
 
 
 def pools(settings: Settings) -> Steps[list[Pool]]:
     response = yield from call(settings, Request("GET", "/v1/pools"))
-    return [read_pool(item) for item in parsed(response.body, "pools").objects("items")]
+    return [read_pool(item) for item in parse_fields(response.body, "pools").objects("items")]
 
 
 def change_pool(settings: Settings, name: str, change: dict[str, Any]) -> Steps[Pool]:
     """Changes a pool. It is not repeated, because another operator may have changed the pool in between."""
-    response = yield from call(settings, json_request("PATCH", f"/v1/pools/{quote(name, safe='')}", change), repeatable=False)
-    return read_pool(parsed(response.body, "pool"))
+    response = yield from call(settings, build_json_request("PATCH", f"/v1/pools/{quote(name, safe='')}", change), repeatable=False)
+    return read_pool(parse_fields(response.body, "pool"))
 
 
 def events(settings: Settings, evaluation_id: str, after: int, deadline: Deadline) -> Items[Event]:
@@ -153,7 +155,7 @@ def events(settings: Settings, evaluation_id: str, after: int, deadline: Deadlin
         headers = {"accept": "text/event-stream", "last-event-id": str(last)}
         decoder = EventDecoder()
         try:
-            request = Request("GET", evaluation_path(evaluation_id, "events"), headers)
+            request = Request("GET", build_evaluation_path(evaluation_id, "events"), headers)
             response = yield from perform(Open(request, min(STREAM_IDLE_SECONDS, deadline.left())))
             if response.status == 204:
                 return
@@ -161,7 +163,7 @@ def events(settings: Settings, evaluation_id: str, after: int, deadline: Deadlin
             while response.status == 200 and (chunk := (yield from perform(Read()))):
                 patience.succeeded()
                 for data in decoder.feed(chunk):
-                    event = read_event(parsed(data, "event"))
+                    event = read_event(parse_fields(data, "event"))
                     last = event.sequence
                     yield Emit(event)
                     if event.is_last:
@@ -179,12 +181,12 @@ def episodes(settings: Settings, evaluation_id: str, first: int, arm: int) -> It
     while True:
         decoder = LineDecoder()
         try:
-            path = evaluation_path(evaluation_id, f"episodes?from={next_index}&arm={arm}")
+            path = build_evaluation_path(evaluation_id, f"episodes?from={next_index}&arm={arm}")
             response = yield from perform(Open(Request("GET", path), STREAM_IDLE_SECONDS))
             error = problem_in(response)
             while error is None and (chunk := (yield from perform(Read()))):
                 for line in decoder.feed(chunk):
-                    episode = read_episode(parsed(line, "episode"))
+                    episode = read_episode(parse_fields(line, "episode"))
                     next_index = episode.index + 1
                     patience.succeeded()
                     yield Emit(episode)
@@ -199,17 +201,15 @@ def _grants_path(sha256: str) -> str:
     return f"/v1/checkpoints/{quote(sha256.removeprefix('sha256:'), safe='')}/grants"
 
 
-def brought_reference(
-    settings: Settings, given: CheckpointLike, run: str | None = None, version: int | None = None
-) -> Steps[dict[str, Any]]:
+def bring_reference(settings: Settings, given: CheckpointLike, run: str | None = None, version: int | None = None) -> Steps[dict[str, Any]]:
     checkpoint = named_checkpoint(given, run, version)
-    digest = None if checkpoint.path is None else (yield from uploaded(settings, checkpoint.path, checkpoint.base))
+    digest = None if checkpoint.path is None else (yield from upload_path(settings, checkpoint.path, checkpoint.base))
     return checkpoint_reference(checkpoint, digest)
 
 
 def _submit_request(settings: Settings, request: Request) -> Steps[Evaluation]:
     response = yield from call(settings, request, answer_seconds=SLOW_ANSWER_SECONDS)
-    return read_evaluation(parsed(response.body, "evaluation"))
+    return read_evaluation(parse_fields(response.body, "evaluation"))
 
 
 def _get_summary(evaluation: Evaluation) -> Summary | ComparisonSummary:

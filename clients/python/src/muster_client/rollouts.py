@@ -12,8 +12,8 @@ from muster_client.calls import SLOW_ANSWER_SECONDS, call
 from muster_client.checkpoint import CheckpointLike
 from muster_client.effects import Emit, Items, Request, Steps, Work, perform
 from muster_client.errors import InvalidArgument, LeaseLost, RolloutsFailed
-from muster_client.fields import parsed
-from muster_client.operations import brought_reference
+from muster_client.fields import parse_fields
+from muster_client.operations import bring_reference
 from muster_client.rollout_group import (
     RolloutGroup,
     RolloutOptions,
@@ -22,8 +22,8 @@ from muster_client.rollout_group import (
     read_rollout_stream,
 )
 from muster_client.settings import Settings
-from muster_client.submission import json_request
-from muster_client.suite import SuiteLike, suite_reference
+from muster_client.submission import build_json_request
+from muster_client.suite import SuiteLike, build_suite_reference
 
 _WAIT_SECONDS = 20
 _MOST_AT_ONCE = 100
@@ -39,35 +39,35 @@ def _build_path(stream_id: str, part: str = "") -> str:
 def _start(settings: Settings, agent: CheckpointLike, suite: SuiteLike, options: RolloutOptions) -> Steps[RolloutStream]:
     """Begins a stream. It is not repeated, because that would begin two."""
     assert_known({**options}, RolloutOptions)
-    written = yield from perform(Work(lambda: suite_reference(suite)))
-    reference = yield from brought_reference(settings, agent)
+    written = yield from perform(Work(lambda: build_suite_reference(suite)))
+    reference = yield from bring_reference(settings, agent)
     terms = {_convert_to_camel(name): value for name, value in options.items()}
-    request = json_request("POST", "/v1/rollouts", {"suite": written, "agent": reference, **terms})
+    request = build_json_request("POST", "/v1/rollouts", {"suite": written, "agent": reference, **terms})
     response = yield from call(settings, request, repeatable=False, answer_seconds=SLOW_ANSWER_SECONDS)
-    return read_rollout_stream(parsed(response.body, "rollouts"))
+    return read_rollout_stream(parse_fields(response.body, "rollouts"))
 
 
 def _find(settings: Settings, method: str, stream_id: str) -> Steps[RolloutStream]:
     response = yield from call(settings, Request(method, _build_path(stream_id)))
-    return read_rollout_stream(parsed(response.body, "rollouts"))
+    return read_rollout_stream(parse_fields(response.body, "rollouts"))
 
 
 def _list(settings: Settings) -> Steps[list[RolloutStream]]:
     response = yield from call(settings, Request("GET", "/v1/rollouts?limit=200"))
-    return [read_rollout_stream(item) for item in parsed(response.body, "rollouts").objects("items")]
+    return [read_rollout_stream(item) for item in parse_fields(response.body, "rollouts").objects("items")]
 
 
 def _tell(settings: Settings, policy: str, version: int, endpoint: str | None) -> Steps[None]:
     """Reports a version. It may be repeated: reporting the last version again changes nothing."""
     path = f"/v1/policies/{quote(policy, safe='')}/versions"
-    yield from call(settings, json_request("POST", path, {"version": version, "endpoint": endpoint}))
+    yield from call(settings, build_json_request("POST", path, {"version": version, "endpoint": endpoint}))
 
 
 def _acknowledge(settings: Settings, stream_id: str, groups: Sequence[RolloutGroup]) -> Steps[None]:
     """Acknowledges groups. It may be repeated. Raises LeaseLost for groups that another trainer may have by now."""
     body = {"groups": [{"group": group.id, "lease": group.lease} for group in groups]}
-    response = yield from call(settings, json_request("POST", _build_path(stream_id, "/ack"), body))
-    items = parsed(response.body, "acknowledgements").objects("items")
+    response = yield from call(settings, build_json_request("POST", _build_path(stream_id, "/ack"), body))
+    items = parse_fields(response.body, "acknowledgements").objects("items")
     lost = [item.text("group") for item in items if item.text("result") not in ("acknowledged", "repeated")]
     if lost:
         raise LeaseLost(lost)
@@ -95,7 +95,7 @@ def _deliver(
             Request("GET", _build_path(stream_id, f"/groups?{query}")),
             answer_seconds=3.0 * _WAIT_SECONDS,
         )
-        answer = parsed(response.body, "groups")
+        answer = parse_fields(response.body, "groups")
         leased = [read_rollout_group(item) for item in answer.objects("items")]
         batch += leased
         is_over = answer.text("state") != "running" and not leased

@@ -64,14 +64,14 @@ class Filter(TypedDict, total=False):
     """The time before which they were accepted."""
 
 
-def evaluation_request(
+def build_evaluation_request(
     checkpoint: dict[str, Any], baseline: dict[str, Any] | None, suite: str | dict[str, Any], options: EvaluationOptions
 ) -> Request:
     body = {"checkpoint": checkpoint, "baseline": baseline, "stop": options.get("stop"), "suite": suite, **_build_common(options)}
     return _submission("/v1/evaluations", body, options)
 
 
-def comparison_request(
+def build_comparison_request(
     baseline: dict[str, Any], candidates: list[dict[str, Any]], suite: str | dict[str, Any], options: ComparisonOptions
 ) -> Request:
     terms = {
@@ -83,12 +83,12 @@ def comparison_request(
     return _submission("/v1/comparisons", body, options)
 
 
-def evaluation_path(evaluation_id: str, *parts: str) -> str:
+def build_evaluation_path(evaluation_id: str, *parts: str) -> str:
     assert_is("evaluation_id", evaluation_id, str, "text, the `id` of what `submit` returned")
     return "/".join(["/v1/evaluations", quote(evaluation_id, safe=""), *parts])
 
 
-def list_request(filters: Filter, page_size: int, after: str | None) -> Request:
+def build_list_request(filters: Filter, page_size: int, after: str | None) -> Request:
     assert_known({**filters}, Filter, ("page_size",))
     state, label = filters.get("state"), filters.get("label")
     if state is not None:
@@ -109,7 +109,7 @@ def list_request(filters: Filter, page_size: int, after: str | None) -> Request:
     return Request("GET", "/v1/evaluations?" + urlencode({name: value for name, value in query.items() if value is not None}))
 
 
-def json_request(method: str, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Request:
+def build_json_request(method: str, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Request:
     """Builds a request. Members that are None are left out."""
     members = [f"{json.dumps(name)}: {_write_json(name, value)}" for name, value in body.items() if value is not None]
     return Request(method, path, {"content-type": "application/json", **(headers or {})}, f"{{{', '.join(members)}}}".encode())
@@ -128,7 +128,7 @@ def _submission(path: str, body: dict[str, Any], options: Options) -> Request:
     key = options.get("idempotency_key") or str(uuid.uuid4())
     if not (isinstance(key, str) and key.isascii() and key.isprintable()):
         raise InvalidArgument(f"idempotency_key: expected text of visible ASCII characters, got {key!r}")
-    return json_request("POST", path, body, {"idempotency-key": key})
+    return build_json_request("POST", path, body, {"idempotency-key": key})
 
 
 def _build_common(options: Options) -> dict[str, Any]:

@@ -34,7 +34,7 @@ FILE_ENDINGS = (".yaml", ".yml", ".json")
 WEIGHTS_ENDINGS = (".safetensors", ".onnx", ".pt", ".ts", ".pth", ".keras", ".zip")
 
 
-def suite_reference(given: SuiteLike) -> str | dict[str, Any]:
+def build_suite_reference(given: SuiteLike) -> str | dict[str, Any]:
     """Returns the suite in the form of requests. It is only read here: the server checks it, and names wrong fields."""
     if isinstance(given, Mapping):
         return dict(given)

@@ -26,7 +26,7 @@ ELSEWHERE = frozenset({"upload.offset", "upload.stalled", "upload.superseded"})
 """Codes of a server that has another part of the upload than the client assumes. The client asks, and continues from there."""
 
 
-def uploaded(settings: Settings, path: str | os.PathLike[str], base: str | os.PathLike[str] | None = None) -> Steps[str]:
+def upload_path(settings: Settings, path: str | os.PathLike[str], base: str | os.PathLike[str] | None = None) -> Steps[str]:
     """Uploads a file or directory. Returns its digest once the server has it.
 
     @param base: a checkpoint that the server may have, as the base of a delta.

@@ -12,7 +12,7 @@ from muster.sinks.named_sinks import Log, assert_log
 from muster_client import InvalidArgument, SuiteLike
 from muster_client.arguments import assert_is
 from muster_client.settings import DEFAULT_TIMEOUT_SECONDS, resolve_settings
-from muster_client.suite import suite_reference
+from muster_client.suite import build_suite_reference
 
 Busy = Literal["skip", "queue", "wait"]
 """The treatment of a checkpoint while an earlier one is evaluated: skip it, queue it, or let the training wait."""
@@ -44,7 +44,7 @@ class Settings:
         assert_log(self.log)
         # A wrong path that is found later would cost a training its results. Other ranks may be on machines without the file.
         if is_first_rank():
-            suite_reference(self.suite)
+            build_suite_reference(self.suite)
         if self.server or os.environ.get("MUSTER_URL"):
             resolve_settings(self.server, self.token, DEFAULT_TIMEOUT_SECONDS, None, plain_http=False)
 
