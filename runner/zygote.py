@@ -13,7 +13,7 @@ if __name__ == "__main__":
     from muster_zygote.orders import Orders
     from muster_zygote.settings import parse_settings
 
-    # Ctrl-C in a terminal reaches every process of the group: when a sandbox ends is Muster's decision.
+    # Ctrl-C in a terminal reaches every process of the group, but Muster decides when a sandbox ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     orders = Orders()
     try:

@@ -45,25 +45,27 @@ export interface ConfidenceSequenceOptions {
  *
  *     λ = min(a/(σ² + a·d + 0.17·z/t), 0.95/z)          σ² = (Σ e² + 0.4·b²/(b² + w²) + 0.1/t)/t
  *
- * The logarithm of the capital grows by about λa − λ²σ²/2 − λ³·E(loss³)/3 an episode, and fastest where a = λσ² + λ²·E(loss³): d is
- * Σ loss³/Σ e², with z for 1 put in, and 0.17·z/t is what may be lost to values that have not come up yet.
- * So returns that vary little are soon bet on with nearly all of the capital, and those with rare great losses with no more than the losses allow.
+ * The logarithm of the capital grows by about λa − λ²σ²/2 − λ³·E(loss³)/3 an episode, and fastest where a = λσ² + λ²·E(loss³). Therefore
+ * d is (Σ loss³ + z)/(Σ e² + 1), as if one squared deviation had been the worst loss, and 0.17·z/t is a reserve for losses that have not
+ * occurred yet. Where returns vary little, nearly all of the capital is soon bet; where great losses are rare, no more than they allow.
  *
- * Deviations e are from the mean by then, so values that are all the same have none, wherever they lie. Where they are the worst possible, every bet is
- * lost all the same. So σ² is larger when the distance w of their mean from the worst value is not far above b = 0.8·a.
+ * Deviations e are from the mean of the values so far. Equal values therefore have none, even if they are the worst possible ones, on which
+ * every bet is lost. So σ² is larger when the distance w of their mean from the worst value is not far above b = 0.8·a.
  *
- * An unresolved value is given as its lowest and highest possible one: the bet from above is settled at the lowest, the bet from
- * below at the highest, so both capitals are at most what the true value would have made of them. It is left out of μ̂ and σ̂², and counts as a
- * loss of the worst kind, which it is to both capitals. A share q of such values also takes up to q/2 of the distance h from either end, so a is
- * divided by 1 + q/2h. That the bets on other values then change is allowed: which values were lost before is known when a bet is made.
+ * An unresolved value is given as its lowest and highest possible one: the bet from above is settled at the lowest, the bet from below at
+ * the highest, so neither capital exceeds what the true value would have made of it. The value is left out of μ̂ and σ̂², and counts as a
+ * loss of the worst kind, which it is to both capitals. A share q of such values also takes up to q/2 of the distance h from either end, so
+ * a is divided by 1 + q/2h. This changes the bets on other values, which is allowed: which values were lost before is known when a bet is
+ * made.
  *
- * Values need not be alike, as long as each has the same mean given those before it. They may also lie in a wider range [l, u] around [0, 1] that
- * is known before the value is. Then z is m − l for K⁺ and u − m for K⁻: still, the worst value costs no more than the share 0.95 of the capital.
+ * Values need not be alike, as long as each has the same mean given those before it. They may also lie in a wider range [l, u] around
+ * [0, 1] that is known before the value is. Then z is m − l for K⁺ and u − m for K⁻, so the worst value still costs no more than the share
+ * 0.95 of the capital.
  *
- * A bet falls with z and what it risks, λz, rises with z. So a factor of K⁺, 1 + λ(x − m) = 1 + λ(x − l) − λz, falls with m, and one of K⁻ rises
- * with m for the same reason. So the points that K⁺ drops are a run from 0 upwards, those that K⁻ drops a run from 1 downwards, and only the two
- * ends of what is alive need be looked at. Capitals are products, flushed into logarithms now and then: the same points die as with a
- * logarithm for each point and value.
+ * As z rises, a bet falls and what it risks, λz, rises. So a factor of K⁺, 1 + λ(x − m) = 1 + λ(x − l) − λz, falls with m, and one of K⁻
+ * rises with m for the same reason. The points that K⁺ drops are therefore a run from 0 upwards, those that K⁻ drops a run from 1 downwards,
+ * and only the two ends of the remaining points need to be compared. Capitals are products whose logarithms are taken from time to time:
+ * the same points are dropped as with a logarithm for each point and value.
  */
 export class ConfidenceSequence {
   readonly #halfWidth: number;
@@ -128,8 +130,8 @@ export class ConfidenceSequence {
   }
 
   /**
-   * Whether the values exclude every mean. Happens with probability at most α when the values are drawn alike, and soon when their mean drifts. The
-   * interval then stays at the last live point.
+   * Whether the values exclude every mean. This happens with probability at most α when the values are drawn alike, and soon when their mean
+   * drifts. The interval then stays at the last point that was not dropped.
    */
   get contradicted(): boolean {
     return this.#contradicted;

@@ -15,7 +15,7 @@ export class HeldEpisodes {
   readonly #suite: SuiteDefinition;
   readonly #checkpoint: Digest;
   readonly #sink: EpisodeSink;
-  /** Not folded yet, or surplus. */
+  /** Records of episodes that are not folded yet, or are surplus. */
   readonly #held = new Map<EpisodeIndex, EpisodeRecord>();
   #emitted = 0;
   /** Characters of logs and details in `#held`. */

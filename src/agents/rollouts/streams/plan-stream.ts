@@ -8,7 +8,7 @@ import { toAdvantageTerms, toStreamTerms, type GroupTerms } from './stream-order
 /** A group that is played, as it is stored. */
 export interface RunningGroup {
   readonly number: number;
-  /** How often a version was reported when it began. */
+  /** The number of versions that had been reported when the group began. */
   readonly begun: number;
   /** Its planned number of members. */
   readonly wanted: number;
@@ -23,12 +23,12 @@ export interface ActingGroup extends RunningGroup {
 
 export interface StreamView {
   readonly running: readonly ActingGroup[];
-  /** Groups that were begun so far: the number of the next one. */
+  /** The number of groups that were begun so far, which is the number of the next one. */
   readonly next: number;
-  /** Groups that wait for the trainer, and those that it has acknowledged. */
+  /** The number of groups that wait for the trainer, and of those that it has acknowledged. */
   readonly ready: number;
   readonly acknowledged: number;
-  /** Versions that were reported since the stream began. */
+  /** The versions that were reported since the stream began. */
   readonly reported: readonly Pick<ReportedVersion, 'version'>[];
 }
 
@@ -44,7 +44,7 @@ export type StreamAction =
   | { readonly kind: 'grow'; readonly number: number; readonly by: number }
   | { readonly kind: 'accept'; readonly group: SettledGroup }
   | { readonly kind: 'filter'; readonly number: number; readonly why: NonNullable<GroupAdvantages['filtered']> }
-  /** It is too old for the trainer by now: its running members are cancelled. */
+  /** The group has become too old for the trainer: its running members are cancelled. */
   | { readonly kind: 'cancel'; readonly number: number }
   | { readonly kind: 'complete' };
 
