@@ -9,7 +9,7 @@ from muster_runner.blocks.block_player import BlockPlayer
 from muster_runner.carried_code import Visit, forget, visit
 from muster_runner.digest import verified
 from muster_runner.environments import Environment, EnvironmentMaker, Record, close_environment
-from muster_runner.failure import describe
+from muster_runner.failure import describe_load
 from muster_runner.fitted_policies import FittedPolicies
 from muster_runner.frames import Batching, Load
 from muster_runner.games import AgentSpaces
@@ -102,7 +102,7 @@ def load(request: Load, policy: "PolicyLink | None" = None, record: Record | Non
         raise
     except BaseException as error:
         # The message is made before the directories are left, so that its paths are relative to them.
-        message = f"{path.name} cannot be loaded: {describe(error)}"
+        message = f"{path.name} cannot be loaded: {describe_load(error)}"
         loaded.unload()
         raise PolicyRefusal(message) from error
     return loaded

@@ -1,9 +1,10 @@
-import { openPostgresStore } from '../adapters/store/postgres/open-postgres-store.ts';
+import { describeDatabase, openPostgresStore, readPostgresVersion } from '../adapters/store/postgres/open-postgres-store.ts';
 import { openSqliteStore } from '../adapters/store/sqlite/open-sqlite-store.ts';
 import type { Config } from '../config/config.ts';
 import type { SqlStore } from '../adapters/store/sql/sql-evaluation-store.ts';
 import type { Trajectories } from '../agents/arena/trajectories.ts';
 import type { Clock } from '../kernel/clock.ts';
+import { namesServer } from '../kernel/documents/store-url.ts';
 
 /** The configured store. @throws as `openSqliteStore` and `openPostgresStore` do. */
 export function openEvaluationStore({ store: { url } }: Pick<Config, 'store'>, clock: Clock): Promise<SqlStore> {
@@ -12,7 +13,17 @@ export function openEvaluationStore({ store: { url } }: Pick<Config, 'store'>, c
 
 /** Whether other servers can use the store as well. */
 export function isShared({ url }: Config['store']): boolean {
-  return /^[a-z]+:/.test(url);
+  return namesServer(url);
+}
+
+/** For people, without user and password. */
+export function describeStore(url: string): string {
+  return isShared({ url }) ? describeDatabase(url) : `the store ${url}`;
+}
+
+/** What answers at the URL, and its version. Changes nothing there. @throws as `openPostgresStore` does. */
+export function readStoreVersion(url: string): Promise<string> {
+  return readPostgresVersion(url);
 }
 
 /** The store of a server, with trajectories where `arena.trajectories` says. @throws as `openEvaluationStore` and `openFirestore` do. */

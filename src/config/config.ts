@@ -1,5 +1,6 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import { InputError } from '../kernel/errors.ts';
+import { namesServer } from '../kernel/documents/store-url.ts';
 import type { PoolConfig } from '../pool/planning/pool-config.ts';
 import type { TemplateConfig, WrittenConfig } from './schema.ts';
 
@@ -65,7 +66,7 @@ function resolveStateDirectory(written: string, environment: Machine['environmen
 
 function resolveStoreUrl(written: string, stateDir: string, { HOME: home }: Machine['environment']): string {
   if (written === 'auto') return join(stateDir, 'muster.db');
-  return /^[a-z]+:/.test(written) ? written : resolvePath(written, home);
+  return namesServer(written) ? written : resolvePath(written, home);
 }
 
 function resolvePath(path: string, home: string | undefined): string {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isPathOrUrl, STORE_URL_EXPECTED } from '../kernel/documents/store-url.ts';
 import { byteSizeSchema } from './byte-size.ts';
 
 /**
@@ -11,6 +12,7 @@ export const storeSchema = z
       .string()
       .min(1)
       .max(4096)
+      .refine(isPathOrUrl, `expected ${STORE_URL_EXPECTED}`)
       .describe('"auto": the file muster.db in stateDir; a path of another file; or postgresql://user:password@host:port/database'),
   })
   .describe('where evaluations, tokens and the audit are kept');

@@ -3,6 +3,8 @@ export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
+  /** What an operator has to know: it is written unless `log.level` says otherwise. */
+  error(fields: object, message: string): void;
 }
 
-export const silentLog: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined };
+export const silentLog: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };

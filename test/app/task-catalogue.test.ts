@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTask, listTasks, showTask, listTaskDirectories } from '../../src/app/tasks/task-catalogue.ts';
+import { findTask, listReadableTasks } from '../../src/app/tasks/task-finder.ts';
 import { importTasks, type ImportedTask, type ImportTerms } from '../../src/app/tasks/task-import.ts';
 
 let top = '';
@@ -19,6 +20,14 @@ describe('a directory of tasks', () => {
     expect([task.id, task.oracle?.kind, task.cheats.length, task.twins.length, task.notices]).toEqual(['first', 'files', 1, 1, []]);
     await expect(createTask(join(top, 'first'))).rejects.toThrow(/first: it already exists; name a new directory/);
     await expect(createTask(join(top, 'no name'))).rejects.toThrow(/the directory's name is the task's: expected "name"/);
+  });
+
+  it('that is not there hides no task of others, and is no answer to who asks for a task', async () => {
+    await createTask(join(top, 'good'));
+    const directories = [join(top, 'absent'), top];
+    expect((await findTask(directories, 'good'))?.task.id).toBe('good');
+    expect(await findTask(directories, 'other/good')).toBeUndefined();
+    expect((await listReadableTasks(directories)).map(({ id }) => id)).toEqual(['good']);
   });
 
   it('is listed with its unreadable tasks, and a directory without a task is refused', async () => {

@@ -115,6 +115,7 @@ it('a list of tokens shows the time of day within two days', () => {
       { ...token, createdAt: new Date('2029-06-01T11:20:00Z'), revokedAt: new Date('2030-01-01T23:59:59Z') },
     ],
     NOW,
+    'in the store /srv/muster.db',
   );
   expect(lines.slice(1).map((line) => line.split(/ {2,}/).slice(3))).toEqual([
     ['2030-01-02 11:20 UTC', 'until 2030-01-02 12:30 UTC'],

@@ -170,6 +170,12 @@ describe('what is wrong is named with its source, its path and what was expected
     ],
     ['an invalid name', 'server: { suites: { "my suite": /a.yaml } }', 'server.suites.my suite: expected 1 to 64 letters, digits'],
     ['a key like no other', 'log: { colour: red }', ':1: log.colour: unknown key; expected one of level'],
+    [
+      'a slip in the scheme of the database',
+      'store: { url: postgres//db/muster }',
+      ':1: store.url: expected "auto", the path of a file, or postgresql://',
+    ],
+    ['a scheme in capitals', 'store: { url: POSTGRESQL://db/muster }', 'store.url: expected "auto", the path of a file, or postgresql://'],
     ['a wrong type', '\npool:\n  min: many', ':3: pool.min: expected a number, got "many"'],
     ['a fraction', 'pool:\n  min: 1.5', ':2: pool.min: expected a whole number, got 1.5'],
     ['too small a number', 'evaluation: { window: 0 }', ':1: evaluation.window: expected a number of 1 or more, got 0'],
@@ -236,6 +242,8 @@ describe('what is wrong is named with its source, its path and what was expected
     ['MUSTER_POOL__MAX', 'many', 'environment variable MUSTER_POOL__MAX: pool.max: expected "auto" or a whole number'],
     ['MUSTER_POOL__MIN', '', 'environment variable MUSTER_POOL__MIN is empty; give it a value, or unset it'],
     ['MUSTER_ARENA__TASKS', '/srv/tasks', 'arena.tasks: expected a list, got "/srv/tasks"; did you mean ["/srv/tasks"]?'],
+    ['MUSTER_SOURCES__ROOTS', '/a, /b', 'got "/a, /b"; did you mean ["/a","/b"]?'],
+    ['MUSTER_SOURCES__ROOTS', '["/a"', 'a list in brackets ends with "]"'],
     ['MUSTER_', '1', 'environment variable MUSTER_: '],
   ])('in the environment variable %s=%s', (name, value, expected) => {
     expect(() => load({ environment: { [name]: value } })).toThrow(expected);

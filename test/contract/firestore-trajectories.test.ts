@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { buildListQuery } from '../../src/adapters/arena/firestore/episode-queries.ts';
 import { FirestoreTrajectories } from '../../src/adapters/arena/firestore/firestore-trajectories.ts';
 import { HoldLostError } from '../../src/agents/arena/trajectories.ts';
-import { createTrajectoriesCheck } from '../../src/app/doctor/arena-checks.ts';
+import { createTrajectoriesCheck } from '../../src/app/doctor/store-checks.ts';
 import { systemClock, type Clock } from '../../src/kernel/clock.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
 import { FaultyProxy, type Fault } from '../support/faulty-proxy.ts';

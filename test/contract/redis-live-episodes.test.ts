@@ -3,7 +3,7 @@ import { ForgivingLiveEpisodes } from '../../src/adapters/arena/forgiving-live-e
 import { RedisLiveEpisodes } from '../../src/adapters/arena/redis/redis-live-episodes.ts';
 import { parseAgentEpisodeId } from '../../src/agents/arena/episode-ids.ts';
 import { createEpisodeState } from '../../src/agents/arena/plan-episode.ts';
-import { createLiveEpisodesCheck } from '../../src/app/doctor/arena-checks.ts';
+import { createLiveEpisodesCheck } from '../../src/app/doctor/store-checks.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { eventually } from '../support/eventually.ts';

@@ -176,6 +176,7 @@ describe('one of several checkpoints', () => {
     expect(await stage.call(['compare', suite, '-b', out, '-c', other])).toEqual(expected);
     expect(await stage.call(['plan', suite, '--baseline', out])).toEqual(expected);
     expect(await stage.call(['rollouts', 'list', out])).toEqual(expected);
+    expect(await stage.call(['rollouts', 'list', `${out}t`])).toEqual(refusal(`${out}t: does not exist`, `did you mean ${out}?`));
   });
 });
 

@@ -5,7 +5,8 @@ import { deliveredGroupSchema, type DeliveredGroup } from '../../src/agents/roll
 import { connect } from '../../src/app/client/server-client.ts';
 import { RefusedError } from '../../src/faces/client/client-errors.ts';
 import { getPrompt } from '../../src/agents/rollouts/record/sampled-tokens.ts';
-import { textOfIds, type AskedCompletion, type ScriptedReply } from '../support/model-server.ts';
+import { eventually } from '../support/eventually.ts';
+import { textOfIds, type AskedCompletion, type FaultyAnswer, type ScriptedReply } from '../support/model-server.ts';
 import { killedTrainer, lesson, prepareTraining, takeOne } from './training-stage.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
@@ -148,7 +149,11 @@ describe('a stream of groups for a training', () => {
     const external = await training.stage.write('other.yaml', stringify({ agent: 'external', name: 'x', listen: '127.0.0.1:7700' }));
     await expect(client.evaluate(external, 'code')).rejects.toThrow('which a server does not do for callers');
     expect(training.model.asked).toEqual([]);
+    training.model.fail(...Array<FaultyAnswer>(1000).fill((request) => void request.socket.destroy()));
     const stream = await client.startRollouts(training.agent, 'code', { ...TERMS, total: 1 });
+    await eventually('the stream says what it waits for', async () =>
+      /^the model server .* fails repeatedly, and requests wait: /.test((await client.rollouts.get(stream.id)).problem ?? ''),
+    );
     expect(await client.rollouts.acknowledge(stream.id, [{ group: 'ro-other.0', lease: 1 }])).toMatchObject([{ result: 'unknown' }]);
     await client.rollouts.reportVersion('org/policy', 7);
     await expect(client.rollouts.reportVersion('org/policy', 6)).rejects.toThrow(/expected one after 7, .* needs its own policy name/);

@@ -220,7 +220,9 @@ describe('the commands that speak to a server', () => {
     expect((await stage.call(['list', '--run', 'r', ...at])).stdout).toMatch(
       new RegExp(`^id .*\\n${id} +late\\.safetensors \\(r@0\\) +cartpole +finished +[\\d.]+ ± [\\d.]+ +\\d+ s\\n`),
     );
-    expect((await stage.call(['cancel', id, ...at])).stdout).toContain('finished');
+    const cancelled = await stage.call(['cancel', id, ...at]);
+    expect(cancelled).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('finished') });
+    expect(cancelled.stderr).toContain('had ended before: nothing was cancelled');
     expect((await stage.call(['pool', 'scale', 'local', '--max', '3', ...at])).stdout).toContain('max 3');
     expect((await stage.call(['pool', 'scale', 'local', '--max', '2', ...at])).stdout).toContain('max 2');
     const refused = await stage.call(['submit', 'no-such-suite', '-c', LATE, ...at]);
@@ -307,7 +309,7 @@ describe('the commands that speak to a server', () => {
     expect((await stage.call(['pool', 'drain', 'local', ...at])).stdout).toContain('draining');
     const id = (await stage.call(['submit', CARTPOLE, '-c', LATE, '--episodes', '80', ...at])).stdout.trim();
     await server.command.until('its sandboxes are waited for', async () =>
-      (await stage.call(['pool', 'list', ...at])).stdout.includes('2 waiting'),
+      (await stage.call(['pool', 'list', ...at])).stdout.includes('2 requests wait'),
     );
     expect(await server.find(id)).toMatchObject({ state: 'waiting', failure: null });
     expect((await stage.call(['pool', 'resume', 'local', ...at])).stdout).toContain('max 2');

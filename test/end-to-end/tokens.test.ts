@@ -15,9 +15,14 @@ const listSchema = z.array(
 describe('muster token', () => {
   it('makes a token that lets its holder in, and prints nothing else on stdout', async () => {
     await using stage = await Stage.open();
-    const made = await stage.call(['token', 'create', 'pipeline', '--role', 'submitter', '--expires', '90d']);
+    const environment = { MUSTER_TOKEN: `muster_0123456789abcdef_${'x'.repeat(43)}` };
+    const made = await stage.call(['token', 'create', 'pipeline', '--role', 'submitter', '--expires', '90d'], { environment });
     expect(made.exitCode).toBe(0);
     expect(made.stdout).toMatch(/^muster_[0-9a-f]{16}_[A-Za-z0-9_-]{43}\n$/);
+    // Without a server's address, an operator's token in the environment is not used.
+    const place = `in the store ${path.join(stage.stateDir, 'muster.db')}; keep it`;
+    expect(made.stderr).toMatch(/MUSTER_TOKEN is not used, .* set MUSTER_URL, or give --server/);
+    expect(made.stderr).toContain(place);
     await using store = await openEvaluationStore({ store: { url: path.join(stage.stateDir, 'muster.db') } }, systemClock);
     expect(await authenticate(store.tokens, systemClock, `Bearer ${made.stdout.trim()}`)).toMatchObject({
       kind: 'caller',

@@ -484,6 +484,7 @@ describe('when something goes wrong', () => {
     const id = await submitted(service, submission(10));
     await fixture.clock.advance(10 * EPISODE_MS);
     expect(await fixture.find(id)).toMatchObject({ state: 'running' });
+    expect(fixture.errors).toEqual([expect.stringContaining('goes on server.ownershipSeconds after the store works again')]);
     fixture.player.failAt = undefined;
     await fixture.clock.advance(OWNERSHIP_MS + 10 * EPISODE_MS + 1000);
     expect(await fixture.find(id)).toMatchObject({ state: 'finished' });

@@ -12,6 +12,7 @@ it('members begin as other agents end or fail, and no more act at a time than th
   const failures: unknown[] = [];
   const rollout: OpenRollout = {
     model: 'm',
+    problem: undefined,
     group: () => Promise.reject(new RangeError('no group is accepted here')),
     play: ({ rep }, { onActed }, signal) => {
       const { promise, reject } = Promise.withResolvers<never>();

@@ -20,7 +20,7 @@ function fixture(failures: number) {
     if ((left -= 1) >= 0) throw new InfrastructureError('store.failed', 'the disk is full');
     reports.push(written);
   };
-  const log = { debug: () => undefined, info: () => undefined, warn: () => undefined };
+  const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
   const ownership = { evaluation: parseEvaluationId('ev-1'), key: 1, owner: parseOwnerId('it'), fence: 1 };
   const unexpected = (): never => expect.unreachable();
   const reporter = new Reporter({

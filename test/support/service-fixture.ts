@@ -201,10 +201,12 @@ export class ServiceFixture {
   });
   readonly player = new ScriptedPlayer(this.clock);
   readonly warnings: { readonly message: string; readonly fields: object }[] = [];
+  readonly errors: string[] = [];
   readonly log: Log = {
     debug: () => undefined,
     info: () => undefined,
     warn: (fields, message) => void this.warnings.push({ message, fields }),
+    error: (_fields, message) => void this.errors.push(message),
   };
   readonly #services: EvaluationService[] = [];
   #made = 0;

@@ -20,7 +20,7 @@ from muster_runner.apart.space_data import read_space
 from muster_runner.apart.wire import ANSWER, COUNT, GREETING, MAX_TEXT_BYTES, REQUEST, RESET_BODY, ROW_FAULT, Answer, Request
 from muster_runner.carried_code import Visit, forget, visit
 from muster_runner.digest import verified
-from muster_runner.failure import describe
+from muster_runner.failure import describe, describe_load
 from muster_runner.json_fields import as_object, parse_object
 from muster_runner.policies.checkpoint import Checkpoint, Fit
 from muster_runner.policies.read_checkpoint import read_checkpoint
@@ -145,7 +145,7 @@ class PolicyProgram:
         except PolicyRefusal:
             raise
         except BaseException as error:
-            raise PolicyRefusal(f"{path.name} cannot be loaded: {describe(error)}") from error
+            raise PolicyRefusal(f"{path.name} cannot be loaded: {describe_load(error)}") from error
         finally:
             gc.collect()
             if not self._is_forked:
@@ -174,7 +174,7 @@ class PolicyProgram:
         except PolicyRefusal:
             raise
         except BaseException as error:
-            raise PolicyRefusal(f"the checkpoint cannot be loaded: {describe(error)}") from error
+            raise PolicyRefusal(f"the checkpoint cannot be loaded: {describe_load(error)}") from error
         self._fitted[number] = fitted
         warnings = [str(warning)[:1000] for warning in fitted.policy.warnings][:16] if fitted.is_rows else []
         return (Answer.REMARKS, json.dumps(warnings).encode()) if warnings else (Answer.DONE, b"")

@@ -4,7 +4,14 @@ import { InputError } from '../../kernel/errors.ts';
 import { findNearest } from '../../kernel/documents/did-you-mean.ts';
 import { isThere } from './path-contents.ts';
 
-const MISSING: ReadonlySet<string> = new Set(['checkpoint.missing', 'suite.missing', 'batch.missing', 'results.missing', 'task.missing']);
+const MISSING: ReadonlySet<string> = new Set([
+  'checkpoint.missing',
+  'suite.missing',
+  'batch.missing',
+  'results.missing',
+  'task.missing',
+  'rollouts.missing',
+]);
 
 /**
  * Runs `work` on a path that a person has typed. When there is nothing at the path, the error names the nearest existing one. Only for a person on

@@ -50,6 +50,7 @@ export class ModelServer implements Disposable {
   readonly #poster: JsonPoster;
   readonly #permits: Permits;
   #circuit: Circuit = CLOSED;
+  #problem: string | undefined;
 
   /** @param random uniform in [0, 1). */
   constructor(terms: ModelServerTerms, clock: Clock, random: () => number) {
@@ -63,6 +64,11 @@ export class ModelServer implements Disposable {
   /** The name in messages. */
   get name(): string {
     return `the model server ${new URL(this.#terms.url).host}`;
+  }
+
+  /** What keeps requests waiting; undefined while the server answers. */
+  get problem(): string | undefined {
+    return this.#circuit.kind === 'closed' ? undefined : this.#problem;
   }
 
   /**
@@ -131,6 +137,7 @@ export class ModelServer implements Disposable {
         throw error;
       }
       this.#circuit = recordFailure(this.#circuit, this.#clock.now(), CIRCUIT);
+      this.#problem = `${this.name} fails repeatedly, and requests wait: ${getMessage(error)}`;
       return { kind: 'failed', why: getMessage(error), waitMs: error instanceof BusyError ? error.waitMs : undefined };
     }
   }

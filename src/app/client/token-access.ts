@@ -9,11 +9,15 @@ import { parseTokenId } from '../../kernel/ids.ts';
 import { readConfiguration } from '../configuration.ts';
 import { createClient, type ServerAddress } from './server-client.ts';
 import type { Token } from '../../faces/http/schemas/token-schemas.ts';
-import { openEvaluationStore } from '../stores.ts';
+import { describeStore, openEvaluationStore } from '../stores.ts';
 
 /** Creates, lists and revokes tokens, until it is closed. Part of the composition root. */
 export interface OpenTokenService extends AsyncDisposable {
   readonly office: TokenActions;
+  /** Where the tokens are kept, for people: `in the store /srv/muster.db`. */
+  readonly place: string;
+  /** What a person may have meant otherwise. */
+  readonly remark: string | undefined;
   /** Its clock. */
   readonly now: () => Date;
 }
@@ -29,10 +33,15 @@ export async function openTokenService({ server: named, config, plainHttp = fals
   if (server === undefined) return openStoredTokens(readConfiguration(config));
   return {
     office: createTokenActions(createClient({ server, plainHttp })),
+    place: `at the server ${server}`,
+    remark: undefined,
     now: () => systemClock.date(),
     [Symbol.asyncDispose]: async () => undefined,
   };
 }
+
+/** For those who have the token of an operator, and do not say at which server. */
+const UNASKED = 'MUSTER_TOKEN is not used, as this is the store itself; set MUSTER_URL, or give --server, to ask a server';
 
 /**
  * Access to the store suffices: there is no other way to the first token.
@@ -46,6 +55,8 @@ async function openStoredTokens(config: Pick<Config, 'store'>): Promise<OpenToke
     throw new InputError(error.code, `${error.message}; ${ask}`, { cause: error });
   });
   return {
+    place: `in ${describeStore(config.store.url)}`,
+    remark: process.env['MUSTER_TOKEN'] === undefined ? undefined : UNASKED,
     office: new TokenService(store, systemClock, `command-line:${getAccountName()}`),
     now: () => systemClock.date(),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),

@@ -3,7 +3,8 @@ import { LOCAL_CALLER } from '../../service/access/caller.ts';
 import { findUsablePython } from '../../adapters/sandbox/local/template/python-template.ts';
 import type { Config } from '../../config/config.ts';
 import type { TemplateConfig } from '../../config/schema.ts';
-import { createLiveEpisodesCheck, createTrajectoriesCheck } from './arena-checks.ts';
+import { isShared } from '../stores.ts';
+import { createLiveEpisodesCheck, createStoreCheck, createTrajectoriesCheck } from './store-checks.ts';
 import { createDiskCheck, createNodeCheck, openFilesCheck, createUserCheck } from './machine-checks.ts';
 import { createPythonCheck, createRemoteCheck, createRunnerCheck } from './sandbox-checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
@@ -36,6 +37,7 @@ export function createDoctorChecks(config: Config): readonly HealthCheck[] {
       .map(([name, { provider }]) => createRemoteCheck(provider, name, (signal) => describeRemote(config, name, signal))),
     createDiskCheck(config.stateDir),
     openFilesCheck(config.pool.max),
+    ...(isShared(config.store) ? [createStoreCheck(config.store.url)] : []),
     ...(config.arena.live === 'memory' ? [] : [createLiveEpisodesCheck(config.arena.live)]),
     ...(config.arena.trajectories === 'store' ? [] : [createTrajectoriesCheck(config.arena.trajectories)]),
     createUserCheck(process.getuid?.()),

@@ -33,16 +33,12 @@ export class ModelServers implements Disposable {
 
   /** Returns the endpoint of one agent in one evaluation. @throws InputError `agent.endpoint`, `agent.key` */
   getEndpoint(agent: ServedModel): ModelEndpoint {
-    const { url, keyVariable } = this.#address(agent);
-    const id = `${url} ${keyVariable ?? ''}`;
-    let server = this.#servers.get(id);
-    if (!server) {
-      const { concurrency, answerSeconds, patienceSeconds } = this.#config;
-      const terms = { url, key: readKey(keyVariable), concurrency, answerSeconds, patienceSeconds };
-      server = new ModelServer(terms, this.#clock, Math.random);
-      this.#servers.set(id, server);
-    }
-    return new ChatEndpoint(agent, server);
+    return new ChatEndpoint(agent, this.#getServer(agent));
+  }
+
+  /** What keeps the agent's requests waiting; undefined while its server answers. @throws as `getEndpoint` does. */
+  getProblem(agent: ServedModel): string | undefined {
+    return this.#getServer(agent).problem;
   }
 
   /** @throws InputError `agent.endpoint` when the configuration has no endpoint of this name. */
@@ -53,6 +49,19 @@ export class ModelServers implements Disposable {
   [Symbol.dispose](): void {
     this.gateway[Symbol.dispose]();
     for (const server of this.#servers.values()) server[Symbol.dispose]();
+  }
+
+  #getServer(agent: ServedModel): ModelServer {
+    const { url, keyVariable } = this.#address(agent);
+    const id = `${url} ${keyVariable ?? ''}`;
+    let server = this.#servers.get(id);
+    if (!server) {
+      const { concurrency, answerSeconds, patienceSeconds } = this.#config;
+      const terms = { url, key: readKey(keyVariable), concurrency, answerSeconds, patienceSeconds };
+      server = new ModelServer(terms, this.#clock, Math.random);
+      this.#servers.set(id, server);
+    }
+    return server;
   }
 
   #address({ endpoint, keyVariable }: ServedModel): Address {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { SqlStore } from '../../adapters/store/sql/sql-evaluation-store.ts';
 import { hasModel } from '../../agents/acting/agent.ts';
-import type { ModelAgent, ProgramAgent } from '../../agents/acting/model/model-agent.ts';
+import type { ModelAgent, ProgramAgent, ServedModel } from '../../agents/acting/model/model-agent.ts';
 import { ResumedEndpoint } from '../../agents/acting/model/resumed-endpoint.ts';
 import type { StoredTurns } from '../../agents/acting/model/stored-turns.ts';
 import { VersionedEndpoint } from '../../agents/acting/model/versioned-endpoint.ts';
@@ -108,14 +108,21 @@ interface OpenedParts {
 /** A stream whose groups have the task and the seed of the episode with the group's number. */
 class OpenedRollout implements OpenRollout {
   readonly #parts: OpenedParts;
+  /** Where the latest turn went. */
+  #served: ServedModel;
   readonly #tasks = new Map<number, { readonly id: string; readonly digest: string }>();
 
   constructor(parts: OpenedParts) {
     this.#parts = parts;
+    this.#served = parts.model;
   }
 
   get model(): string {
     return this.#parts.model.model;
+  }
+
+  get problem(): string | undefined {
+    return this.#parts.models.getProblem(this.#served);
   }
 
   async group(number: number): Promise<GroupTask> {
@@ -129,9 +136,10 @@ class OpenedRollout implements OpenRollout {
     const { episodes, model, digest, plan, models, turns } = this.#parts;
     const episode = plan(number);
     const trajectory = nameMember(group, rep);
-    const versioned = new VersionedEndpoint(version, (name) =>
-      models.getEndpoint(name === undefined ? model : { ...model, endpoint: name, keyVariable: undefined }),
-    );
+    const versioned = new VersionedEndpoint(version, (name) => {
+      this.#served = name === undefined ? model : { ...model, endpoint: name, keyVariable: undefined };
+      return models.getEndpoint(this.#served);
+    });
     await using endpoint = new ResumedEndpoint(versioned, turns, trajectory);
     const identity = { trajectory, group, rep };
     const planned = { ...episode, policySeed: deriveMemberSeed(episode.policySeed, rep) };

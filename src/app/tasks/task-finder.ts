@@ -2,8 +2,9 @@ import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isTaskId } from '../../agents/tasks/task-ids.ts';
 import type { Task } from '../../agents/tasks/task.ts';
+import { InputError } from '../../kernel/errors.ts';
 import { openTask, type OpenTask } from '../grading/task-grader.ts';
-import { listTasks } from './task-catalogue.ts';
+import { listTasks, type ListedTask } from './task-catalogue.ts';
 
 /**
  * Finds a task in directories that are tasks or hold tasks. It is read again each time, so that an episode plays the present task. A directory with
@@ -23,8 +24,7 @@ export async function findTask(directories: readonly string[], name: string): Pr
     }
   }
   for (const directory of directories) {
-    const listed = await listTasks(directory);
-    const found = listed.find(({ task }) => task?.id === name);
+    const found = (await listTasksIfAny(directory)).find(({ task }) => task?.id === name);
     if (found) return await openTask(found.directory);
   }
   return undefined;
@@ -34,8 +34,16 @@ export async function findTask(directories: readonly string[], name: string): Pr
 export async function listReadableTasks(directories: readonly string[]): Promise<readonly Task[]> {
   const found = new Map<string, Task>();
   for (const directory of directories)
-    for (const { task } of await listTasks(directory)) if (task && !found.has(task.id)) found.set(task.id, task);
+    for (const { task } of await listTasksIfAny(directory)) if (task && !found.has(task.id)) found.set(task.id, task);
   return [...found.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+/** A directory that is not there has no tasks: the server says so to its operator, who alone can mend that. */
+async function listTasksIfAny(directory: string): Promise<readonly ListedTask[]> {
+  return listTasks(directory).catch((error: unknown) => {
+    if (error instanceof InputError && error.code === 'task.missing') return [];
+    throw error;
+  });
 }
 
 async function isTask(directory: string): Promise<boolean> {

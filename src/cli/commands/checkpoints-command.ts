@@ -11,8 +11,8 @@ import type { VerificationOptions, VerifiedStore } from '../../policy-distributi
 
 export function createCheckpointsCommand(inspect: InspectCheckpoint, open: OpenCheckpoints): Command {
   return new Command('checkpoints')
-    .summary('look at checkpoints, and after those that are kept')
-    .description('Looks at checkpoints, and after those that are kept on this machine. Nothing of them is run.')
+    .summary('look into a checkpoint, and verify those that are kept')
+    .description('Shows what a checkpoint holds, and verifies the checkpoints that are kept on this machine. Nothing of them is run.')
     .addCommand(createInspectCommand(inspect))
     .addCommand(createVerifyCommand(open));
 }

@@ -28,7 +28,10 @@ export function createServeCommand(serve: (flags: ServeFlags) => Promise<Running
     .option('--child', 'serve the program that starts it, and end with it')
     .addHelpText('after', HELP)
     .action(async (flags: ServeFlags) => {
-      using interrupt = watchInterruption(process, 'waiting for what is played (again to quit at once)', ['SIGINT', 'SIGTERM']);
+      using interrupt = watchInterruption(process, 'waiting for what is played, for server.drainSeconds at most (again to quit at once)', [
+        'SIGINT',
+        'SIGTERM',
+      ]);
       // Before the server is open, there is nothing to reload.
       using reloads = listenForHangUp();
       const server = await serve(flags);

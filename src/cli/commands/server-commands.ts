@@ -8,6 +8,7 @@ import { systemClock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { formatEvaluationList, isAnsweredElsewhere, type Listed } from '../lines/evaluation-list.ts';
 import { parseWholeNumber } from '../flags/flag-values.ts';
+import { formatNotice } from '../terminal/error-report.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
 import { print, formatJson } from '../terminal/output.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
@@ -57,6 +58,7 @@ export function createCancelCommand(connect: Connect): Command {
   return addServerFlags(command).action(async (id: string, flags: ServerFlags) => {
     using interrupt = watchInterruption(process);
     const evaluation = await connect(flags).cancel(id, interrupt.signal);
+    if (evaluation.cancelRequestedAt === null) await print(process.stderr, formatNotice(`${id} had ended before: nothing was cancelled`));
     await print(
       process.stdout,
       flags.json ? formatJson(evaluation) : `${formatEvaluationList([evaluation], systemClock.date()).join('\n')}\n`,
@@ -132,5 +134,5 @@ async function printPools(pools: readonly Pool[], { json }: ServerFlags): Promis
 function formatPool({ name, min, max, warm, draining, sandboxes, waiting }: Pool): string {
   const { leased, idle, creating, warming } = sandboxes;
   const how = draining ? 'draining' : `min ${min} max ${max} warm ${warm}`;
-  return `${name}  ${how}  ${leased} playing, ${idle} idle, ${creating + warming} starting, ${waiting} waiting`;
+  return `${name}  ${how}  ${leased} playing, ${idle} idle, ${creating + warming} starting, ${waiting === 1 ? '1 request waits' : `${waiting} requests wait`}`;
 }

@@ -10,7 +10,16 @@ import { formatNotice } from '../terminal/error-report.ts';
 import { print, formatJson } from '../terminal/output.ts';
 
 /** What `muster token` needs from the composition root. */
-export type OpenTokens = (flags: TokenFlags) => Promise<AsyncDisposable & { readonly office: TokenActions; readonly now: () => Date }>;
+export type OpenTokens = (flags: TokenFlags) => Promise<AsyncDisposable & OpenedTokens>;
+
+interface OpenedTokens {
+  readonly office: TokenActions;
+  /** Where the tokens are kept, for people: `in the store /srv/muster.db`. */
+  readonly place: string;
+  /** What a person may have meant otherwise. */
+  readonly remark: string | undefined;
+  readonly now: () => Date;
+}
 
 interface TokenFlags {
   /** Path of the configuration file that says where the store is. */
@@ -56,18 +65,19 @@ function createCommand(openTokens: OpenTokens): Command {
     parseLifetime,
   );
   return addSharedOptions(command).action(async (name: string, flags: TokenFlags & { role: Role; expires?: number }) => {
-    await using opened = await openTokens(flags);
+    await using opened = await openAsMeant(openTokens, flags);
     const issued = await opened.office.issue({ principal: name, role: flags.role, lifetimeMs: flags.expires });
     await print(process.stdout, flags.json ? formatJson(toIssuedDocument(issued)) : `${issued.text}\n`);
-    if (!flags.json) await print(process.stderr, formatNotice(`token ${issued.token.id} for ${name}; keep it, it is shown this once`));
+    if (!flags.json)
+      await print(process.stderr, formatNotice(`token ${issued.token.id} for ${name} ${opened.place}; keep it, it is shown this once`));
   });
 }
 
 function createListCommand(openTokens: OpenTokens): Command {
   return addSharedOptions(new Command('list').summary('list tokens, the latest first')).action(async (flags: TokenFlags) => {
-    await using opened = await openTokens(flags);
+    await using opened = await openAsMeant(openTokens, flags);
     const tokens = await listAllTokens(opened.office);
-    await print(process.stdout, flags.json ? formatJson(tokens) : `${formatTokens(tokens, opened.now()).join('\n')}\n`);
+    await print(process.stdout, flags.json ? formatJson(tokens) : `${formatTokens(tokens, opened.now(), opened.place).join('\n')}\n`);
   });
 }
 
@@ -75,10 +85,16 @@ function createRevokeCommand(openTokens: OpenTokens): Command {
   const command = new Command('revoke').summary('refuse a token from now on').argument('<id>', 'as "muster token list" has it');
   return addSharedOptions(command).action(async (id: string, flags: TokenFlags) => {
     const wanted = parseIdArgument(id);
-    await using opened = await openTokens(flags);
+    await using opened = await openAsMeant(openTokens, flags);
     const revoked = await opened.office.revoke(wanted);
     await print(process.stdout, flags.json ? formatJson(revoked) : `token ${revoked.id} of ${revoked.principal} is refused from now on\n`);
   });
+}
+
+async function openAsMeant(openTokens: OpenTokens, flags: TokenFlags): Promise<Awaited<ReturnType<OpenTokens>>> {
+  const opened = await openTokens(flags);
+  if (opened.remark !== undefined) await print(process.stderr, formatNotice(opened.remark));
+  return opened;
 }
 
 function addSharedOptions(command: Command): Command {
@@ -119,9 +135,9 @@ const NEAR_MILLISECONDS = 2 * 86_400_000;
 
 const HEADINGS = ['id', 'principal', 'role', 'made', 'state'] as const;
 
-/** Tokens as a table. @param now decides which have expired. */
-export function formatTokens(tokens: readonly ListedToken[], now: Date): readonly string[] {
-  if (tokens.length === 0) return ['there are no tokens'];
+/** Tokens as a table. @param now decides which have expired. @param place where they are kept. */
+export function formatTokens(tokens: readonly ListedToken[], now: Date, place: string): readonly string[] {
+  if (tokens.length === 0) return [`there are no tokens ${place}`];
   const rows = [
     HEADINGS,
     ...tokens.map((token) => [token.id, token.principal, token.role, formatTime(token.createdAt, now), describeState(token, now)]),

@@ -69,8 +69,15 @@ function* listProblemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: Kn
   const choice = typeof found === 'string' ? suggestNames(found, choices) : '';
   const got = formatValue(issue.code === 'invalid_key' ? path.at(-1) : found);
   const isItem = issue.code === 'invalid_type' && issue.expected === 'array' && known.takesTextOnly([...path, 0]);
-  const list = isItem && typeof found === 'string' ? `; did you mean ${formatValue([found])}?` : '';
+  const list = isItem && typeof found === 'string' ? suggestList(found) : '';
   yield { ...problem, text: `${message}, got ${got}${choice}${list}`, isAbsence: false };
+}
+
+/** For a text in place of a list of texts. */
+function suggestList(text: string): string {
+  if (/^\s*\[/.test(text)) return '; a list in brackets ends with "]", and has quotation marks in pairs';
+  const items = text.split(',').map((item) => item.trim());
+  return `; did you mean ${formatValue(items.filter((item) => item !== ''))}?`;
 }
 
 function after(expected: string | undefined): string {

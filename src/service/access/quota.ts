@@ -88,7 +88,7 @@ function decideUpload({ checkpointBytes: most = Infinity }: Quota, { bytes, kept
   return {
     kind: 'refuse',
     code: 'quota.checkpoint-bytes',
-    reason: `${formatExactBytes(kept)} are kept, ${formatExactBytes(bytes)} more would come, and quotas.checkpointBytes is ${formatExactBytes(most)}; checkpoints that are not used are removed in time, an operator may raise the quota`,
+    reason: `${formatExactBytes(kept)} are kept, ${formatExactBytes(bytes)} more would come, and quotas.checkpointBytes is ${formatExactBytes(most)}; an operator can raise the quota, or set checkpoints.keptBytes, beyond which the server removes checkpoints that are not used`,
     retryAfterSeconds: undefined,
   };
 }

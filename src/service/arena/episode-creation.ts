@@ -50,7 +50,7 @@ export class EpisodeCreation {
     if (most === undefined) return;
     const open = await this.#parts.trajectories.countOpen(principal);
     if (open + more <= most) return;
-    const reason = `${open} episodes are open, ${more} more were asked for, and quotas.openEpisodes is ${most}; submit or cancel some`;
+    const reason = `${open} open, ${more} more asked for, and quotas.openEpisodes is ${most}; submit or cancel some`;
     throw new QuotaError({ kind: 'refuse', code: 'quota.open-episodes', reason, retryAfterSeconds: 30 });
   }
 

@@ -87,8 +87,9 @@ export class RunningEvaluation {
         await store.ownerships.release(this.#ownership);
       }
     } catch (error) {
-      const isLost = error instanceof OwnershipLostError;
-      log.warn({ evaluation, error: getMessage(error) }, isLost ? 'another Muster took the evaluation over' : 'the evaluation was left');
+      const fields = { evaluation, error: getMessage(error) };
+      if (error instanceof OwnershipLostError) log.warn(fields, 'another Muster took the evaluation over');
+      else log.error(fields, 'the store failed: the evaluation waits, and goes on server.ownershipSeconds after the store works again');
     } finally {
       this.#options.onNews('end');
     }

@@ -35,6 +35,8 @@ export interface PlayTerms {
 export interface OpenRollout extends AsyncDisposable {
   /** The name that its server uses. */
   readonly model: string;
+  /** What keeps the model's turns waiting; undefined while its server answers. */
+  readonly problem: string | undefined;
 
   group(number: number): Promise<GroupTask>;
 

@@ -43,6 +43,8 @@ export class StreamRun {
   #looked: { readonly stream: StoredStream | undefined; readonly until: number } | undefined;
   /** The store has changed since, or may have. */
   #isOutdated = true;
+  /** What was noted of the model's server. */
+  #noted: string | undefined;
   #held: { readonly hold: StreamHold; readonly renewAt: number } | undefined;
   /** Resolves when this process has stopped playing it. Never rejects. */
   readonly done: Promise<void>;
@@ -98,6 +100,7 @@ export class StreamRun {
       if (this.#failure) throw this.#failure.error;
       const stream = await this.#look(hold);
       if (stream === undefined) break;
+      await this.#noteProblem(hold, rollout);
       const actions = planStream(this.#buildView(stream, plays), stream.terms);
       for (const action of actions) await this.#apply(action, hold, rollout, plays);
       if (actions.some(({ kind }) => kind === 'accept' || kind === 'complete')) changes.notify(id);
@@ -105,6 +108,15 @@ export class StreamRun {
       else await changed.next(clock, LOOK_AGAIN_MS, this.#closing.signal);
     }
     if (this.#closing.signal.aborted) await streams.release(first);
+  }
+
+  /** Turns may wait for the model's server for a long time: the stream and the log say why nothing goes on. */
+  async #noteProblem(hold: StreamHold, { problem }: OpenRollout): Promise<void> {
+    if (problem === this.#noted) return;
+    this.#noted = problem;
+    if (problem !== undefined) this.#parts.log.error({ stream: this.#stream.id, error: problem }, 'a stream of rollouts waits');
+    await this.#parts.streams.note(hold, problem);
+    this.#isOutdated = true;
   }
 
   /** Undefined when the stream has ended or another Muster plays it. Renewed after a third of its time: each renewal is a write that the disk is waited for. */

@@ -28,6 +28,7 @@ afterEach(() => {
 interface Opened extends AsyncDisposable {
   readonly server: ScriptedModelServer;
   readonly endpoint: ChatEndpoint;
+  readonly asked: ModelServer;
 }
 
 async function open(
@@ -40,7 +41,7 @@ async function open(
   const terms = { url: server.url, key: 'secret', concurrency: 4, answerSeconds: 600, patienceSeconds };
   const asked = new ModelServer(terms, new HurriedClock(200), () => 0.5);
   opened.push(asked);
-  return { server, endpoint: new ChatEndpoint(agent, asked), [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+  return { server, asked, endpoint: new ChatEndpoint(agent, asked), [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
 describe('a model server', () => {
@@ -89,7 +90,9 @@ describe('a model server', () => {
   it('that stays away is an infrastructure failure after few requests: the circuit is open', async () => {
     await using place = await open({}, undefined, 120);
     place.server.fail(...Array<FaultyAnswer>(1000).fill(answered(503, '')));
+    expect(place.asked.problem).toBeUndefined();
     await expect(place.endpoint.complete(REQUEST, NEVER)).rejects.toMatchObject({ code: 'endpoint.unavailable', kind: 'infrastructure' });
+    expect(place.asked.problem).toMatch(/^the model server .* fails repeatedly, and requests wait: it answered 503/);
     expect(place.server.asked.length).toBeGreaterThan(4);
     expect(place.server.asked.length).toBeLessThan(40);
   });

@@ -4,6 +4,7 @@ import { openPostgresStore } from '../../../src/adapters/store/postgres/open-pos
 import { sql } from '../../../src/adapters/store/sql/schema/statement.ts';
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
 import { type Ownership, OwnershipLostError } from '../../../src/evaluation-store/ownership.ts';
+import { createStoreCheck } from '../../../src/app/doctor/store-checks.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -85,6 +86,13 @@ describe('a database', () => {
     expect(failure.code).toBe('store.unreachable');
     expect(failure.message).toContain('the database muster on 127.0.0.1:1 cannot be reached');
     expect(failure.message).not.toContain('secret');
+    const checked = await createStoreCheck('postgresql://muster:secret@127.0.0.1:1/muster').run(AbortSignal.timeout(60_000));
+    expect(checked).toEqual({ status: 'problem', found: failure.message, remedy: expect.stringContaining('store.url') });
+    const url = await server.newDatabase();
+    expect(await createStoreCheck(url).run(AbortSignal.timeout(60_000))).toEqual({
+      status: 'ok',
+      found: expect.stringMatching(/PostgreSQL \d/),
+    });
   });
 
   it('whose connection is cut between two statements fails only the next statement on it', async () => {

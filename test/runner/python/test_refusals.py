@@ -12,6 +12,11 @@ from checkpoints import architecture, file_digest, random_layers, write_director
 from runner_process import Frame, RunnerProcess, environment
 from safetensors.numpy import save
 
+from muster_runner import loading
+from muster_runner.frames import Load
+from muster_runner.policies.checkpoint import Checkpoint
+from muster_runner.refusal import PolicyRefusal
+
 CARTPOLE = environment("gymnasium:CartPole-v1")
 Policy = tuple[Path, str]
 
@@ -183,6 +188,17 @@ def test_a_directory_with_a_link_is_refused(runner: RunnerProcess, tmp_path: Pat
 def test_a_directory_without_a_policy_is_refused(runner: RunnerProcess, tmp_path: Path, files: dict[str, str], message: str) -> None:
     directory = write_directory(tmp_path / "checkpoint", dict(files))
     assert message in refusal(runner, directory)
+
+
+def test_a_package_that_the_interpreter_lacks_is_named_with_the_whole_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(_: Path) -> Checkpoint:
+        raise ModuleNotFoundError("No module named 'absent_package'", name="absent_package")
+
+    monkeypatch.setattr(loading, "read_checkpoint", read)
+    path = write_mlp(tmp_path / "policy.safetensors", random_layers(4, 2))[0]
+    request = Load(1, str(path), "sha256:0", True, None, (), "deterministic", (), None)
+    with pytest.raises(PolicyRefusal, match=f"install it there: {sys.executable} -m pip install absent_package"):
+        loading.load(request)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 /**
- * What a condition of a chart's `if` is, as Helm's templates have it: `.Values.x`, `"text"`, `not`, `and`, `or` and `eq`, in brackets.
+ * What a condition of a chart's `if` is, as Helm's templates have it: `.Values.x`, `"text"`, `not`, `and`, `or`, `eq` and `int`, in brackets.
  *
  * @param lookUp gives the value of `.Values.x`.
  * @throws Error for anything else.
@@ -32,6 +32,8 @@ export function condition(text: string, lookUp: (expression: string) => unknown)
         return values.some(Boolean);
       case 'eq':
         return first === second;
+      case 'int':
+        return Math.trunc(Number(first));
       default:
         throw new Error(`cannot read the condition ${text}`);
     }

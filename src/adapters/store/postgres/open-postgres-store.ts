@@ -1,7 +1,9 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import { InputError } from '../../../kernel/errors.ts';
+import { STORE_URL_EXPECTED } from '../../../kernel/documents/store-url.ts';
 import { migrate } from '../sql/schema/migrate.ts';
 import { openSqlEvaluationStore, type SqlStore } from '../sql/sql-evaluation-store.ts';
+import { sql } from '../sql/schema/statement.ts';
 import { PostgresDatabase } from './postgres-database.ts';
 
 /** Any number that no other program is likely to lock in the same database. */
@@ -26,14 +28,19 @@ export async function openPostgresStore(url: string, clock: Clock): Promise<SqlS
   }
 }
 
-/** Without user and password. */
-function describeDatabase(url: string): string {
+/** The server's name and version; nothing is changed there. @throws as `openPostgresStore`. */
+export async function readPostgresVersion(url: string): Promise<string> {
+  const name = describeDatabase(url);
+  await using database = await PostgresDatabase.open(url, name);
+  const [row] = await database.query(sql`SHOW server_version`);
+  return `${name}: PostgreSQL ${String(row?.['server_version'])}`;
+}
+
+/** Without user and password. @throws InputError `store.url` */
+export function describeDatabase(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null || !['postgres:', 'postgresql:'].includes(parsed.protocol))
-    throw new InputError(
-      'store.url',
-      `store.url: expected "auto", the path of a file, or postgresql://user:password@host:port/database, or with a socket postgresql://user@localhost/database?host=/directory, got ${url.replace(/:.*$/s, ':…')}`,
-    );
+    throw new InputError('store.url', `store.url: expected ${STORE_URL_EXPECTED}, got ${url.replace(/:.*$/s, ':…')}`);
   const host = parsed.searchParams.get('host') ?? (parsed.host || 'this machine');
   return `the database ${parsed.pathname.slice(1)} on ${host}`;
 }

@@ -5,7 +5,7 @@ import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import type { Database, Dialect, Row, Step } from '../sql/schema/database.ts';
 import { renderSql, type Sql } from '../sql/schema/statement.ts';
 import type { Message, Order, Orders, Rendered, RenderedStep, Reply } from './sqlite-messages.ts';
-import { createNotOpenedError } from './unusable-file.ts';
+import { createFullDiskError, createNotOpenedError, isFull } from './unusable-file.ts';
 import { resolveBeside } from '../../../kernel/package-root.ts';
 import { Thread } from '../../../kernel/thread.ts';
 
@@ -110,7 +110,7 @@ export class SqliteDatabase implements Database {
     const createTimeoutError = (): Error => this.#createFailure(`it did not answer within ${ANSWER_MILLISECONDS / 1000} s`);
     try {
       const reply = await withTimeout(this.#clock, ANSWER_MILLISECONDS, promise, createTimeoutError);
-      if (reply.kind === 'failed') throw this.#createFailure(reply.message);
+      if (reply.kind === 'failed') throw isFull(reply.code) ? createFullDiskError(this.#path) : this.#createFailure(reply.message);
       return reply;
     } finally {
       this.#waiting.delete(request.id);

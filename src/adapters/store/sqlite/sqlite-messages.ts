@@ -26,7 +26,7 @@ export type Reply =
   /** The answer to a query has its rows alone. */
   | { readonly kind: 'done'; readonly id: number; readonly rows: readonly (readonly Row[])[] }
   | { readonly kind: 'refused'; readonly id: number }
-  | { readonly kind: 'failed'; readonly id: number; readonly message: string };
+  | { readonly kind: 'failed'; readonly id: number; readonly message: string; /** SQLite's. */ readonly code: number | undefined };
 
 /** Messages of the thread: first the result of opening, then replies. */
 export type Message =

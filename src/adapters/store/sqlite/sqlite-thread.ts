@@ -1,7 +1,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { getMessage } from '../../../kernel/errors.ts';
 import type { ThreadData } from '../../../kernel/thread.ts';
-import { SqliteConnection } from './sqlite-connection.ts';
+import { getSqliteCode, SqliteConnection } from './sqlite-connection.ts';
 import type { Message, Orders, Request } from './sqlite-messages.ts';
 
 /** A thread for one file: takes the waiting requests, carries them out in one commit, and answers. */
@@ -33,14 +33,10 @@ try {
   });
   say({ kind: 'open' });
 } catch (error) {
-  say({ kind: 'not-open', code: getCode(error), message: getMessage(error) });
+  say({ kind: 'not-open', code: getSqliteCode(error), message: getMessage(error) });
   port.close();
 }
 
 function receiveOrders(): Orders | undefined {
   return port === null ? undefined : receiveMessageOnPort(port)?.message;
-}
-
-function getCode(error: unknown): number | undefined {
-  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : undefined;
 }

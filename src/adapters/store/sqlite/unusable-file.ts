@@ -25,7 +25,7 @@ export function createNotMadeError(path: string, error: unknown): MusterError {
 /** SQLite's error when it opened the file. It does not say why it could not make another file beside it: so that is tried. */
 export async function createNotOpenedError(path: string, message: string, code: number | undefined): Promise<MusterError> {
   const problem = `${path} cannot be used as a SQLite database: ${message}`;
-  switch (code === undefined ? undefined : code & 0xff) {
+  switch (getKind(code)) {
     case SQLITE_FULL:
       return createFullDiskError(path);
     case SQLITE_IOERR:
@@ -35,6 +35,15 @@ export async function createNotOpenedError(path: string, message: string, code: 
     default:
       return new InputError('store.unusable', `${problem}; ${ELSEWHERE}`);
   }
+}
+
+/** Whether SQLite's code says that the disk is full. */
+export function isFull(code: number | undefined): boolean {
+  return getKind(code) === SQLITE_FULL;
+}
+
+function getKind(code: number | undefined): number | undefined {
+  return code === undefined ? undefined : code & 0xff;
 }
 
 async function isFullBeside(path: string): Promise<boolean> {
@@ -49,7 +58,7 @@ async function isFullBeside(path: string): Promise<boolean> {
   }
 }
 
-function createFullDiskError(path: string, cause?: unknown): InfrastructureError {
+export function createFullDiskError(path: string, cause?: unknown): InfrastructureError {
   const remedy = 'free some, or name a file on a larger disk (store.url, stateDir)';
   return new InfrastructureError('store.full', `no space left for the store in ${path}; ${remedy}`, { cause });
 }

@@ -10,8 +10,9 @@ import { PROGRAM_CONTAINER } from '../../../../src/adapters/sandbox/kubernetes/p
 import { createPodManifest } from '../../../../src/adapters/sandbox/kubernetes/pods/pod-manifest.ts';
 import type { PodHold } from '../../../../src/adapters/sandbox/kubernetes/exec/pod-line.ts';
 import { getPod, createTemplateForPods as configured } from '../../../../src/adapters/sandbox/kubernetes/pods/kubernetes-template.ts';
+import { byteSizeSchema } from '../../../../src/config/byte-size.ts';
 import { loadConfig } from '../../../../src/app/configuration.ts';
-import { isMapping } from '../../../../src/kernel/documents/path.ts';
+import { getValueAt, isMapping } from '../../../../src/kernel/documents/path.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { TEMPLATE } from '../../../support/evaluation-fixture.ts';
 import { isHelmInstalled, renderChart, renderWithHelm } from '../../../support/kubernetes/chart.ts';
@@ -32,6 +33,8 @@ const REFUSED: readonly (readonly [values: object, reason: string])[] = [
   [{ dialBack: { enabled: true } }, 'dialBack.scheme: wss needs dialBack.tlsSecret'],
   [{ dialBack: { enabled: true, scheme: 'ws' } }, 'dialBack.scheme: ws needs dialBack.plaintext: allowed'],
   [{ dialBack: { scheme: 'https' } }, 'has to be wss or ws'],
+  [{ dialBack: { enabled: true, tlsSecret: 'dial-back', port: 7677 } }, 'dialBack.port has to differ from server.port'],
+  [{ delivery: { enabled: true, port: 7677 } }, 'delivery.port has to differ'],
 ];
 
 const RENDERED: readonly object[] = [
@@ -348,6 +351,13 @@ describe('a template with provider: kubernetes', () => {
     expect(renderChart(values).length).toBeGreaterThan(3);
   });
 
+  it('has a schema whose byte sizes are those of the configuration', () => {
+    const schema: unknown = JSON.parse(readFileSync(path.join(DEPLOY, '../helm/muster/values.schema.json'), 'utf8'));
+    const pattern = new RegExp(String(getValueAt(schema, ['definitions', 'bytes', 'anyOf', 1, 'pattern'])));
+    for (const text of ['1GiB', '1.5 GB', '512MiB', '1Gi', '1G', 'lots', ''])
+      expect({ text, fits: pattern.test(text) }).toEqual({ text, fits: byteSizeSchema.safeParse(text).success });
+  });
+
   it('has a schema with exactly the existing values', () => {
     const keysOf = (values: unknown, schema: unknown): readonly string[] =>
       Object(schema).additionalProperties === false
@@ -368,6 +378,9 @@ describe('a template with provider: kubernetes', () => {
   it.skipIf(!isHelmInstalled())('is refused and rendered by Helm as by the tests, where Helm is in .tools', () => {
     for (const [values, reason] of REFUSED) expect(() => renderWithHelm(values)).toThrow(reason);
     expect(() => renderWithHelm({ claims: { enable: true } })).toThrow('Additional property enable is not allowed');
+    for (const limit of [{ memoryBytes: '1Gi' }, { cpus: 0 }])
+      expect(() => renderWithHelm({ sandbox: { limits: limit } })).toThrow('sandbox.limits');
+    expect(() => renderWithHelm({ sandbox: { max: 0 } })).toThrow('sandbox.max');
     for (const values of [{}, ...RENDERED]) expect(sortObjects(renderWithHelm(values))).toEqual(sortObjects(renderChart(values)));
   });
 });

@@ -1,7 +1,8 @@
 import { html, type TemplateResult } from 'lit-html';
 import { formatBytes, formatCount } from '../../../../kernel/text/figures.ts';
 import type { Access, PageState } from '../model/state.ts';
-import { renderAge } from '../model/wording.ts';
+import { formatExpiry } from '../model/expiry.ts';
+import { isPast, renderAge } from '../model/wording.ts';
 import { renderTable } from './figures.ts';
 
 /** For operators: who uses how much, the tokens, and the audit of who changed what. */
@@ -19,7 +20,7 @@ export function renderAccess({ access, session, now }: PageState): TemplateResul
     <h2>Tokens</h2>
     ${renderTable(
       'Tokens',
-      ['Principal', 'Role', 'Token', 'Made', 'Good until'],
+      ['Principal', 'Role', 'Token', 'Made', 'State'],
       access.tokens.map((token) => renderTokenRow(token, now)),
     )}
     <h2>Audit</h2>
@@ -63,7 +64,7 @@ function renderTokenRow({ id, principal, role, createdAt, expiresAt, revokedAt }
     <td>${role}</td>
     <td><code>${id}</code></td>
     <td>${renderAge(createdAt, now)}</td>
-    <td>${revokedAt ? 'revoked' : (expiresAt ?? 'it is revoked')}</td>
+    <td>${revokedAt ? 'revoked' : formatExpiry(expiresAt, expiresAt !== null && isPast(expiresAt, now))}</td>
   </tr>`;
 }
 

@@ -26,7 +26,7 @@ export function renderPoolSummary(pools: readonly Pool[]): TemplateResult {
   const max = pools.reduce((sum, pool) => sum + pool.max, 0);
   const waiting = pools.reduce((sum, pool) => sum + pool.waiting, 0);
   return html`<p class="muted">
-    ${formatCount(busy)} of ${formatCount(max)} sandboxes busy${waiting > 0 ? html` · ${formatCount(waiting)} places wait` : nothing}
+    ${formatCount(busy)} of ${formatCount(max)} sandboxes busy${waiting > 0 ? html` · ${formatCount(waiting)} requests wait` : nothing}
   </p>`;
 }
 
@@ -50,7 +50,7 @@ function renderPoolCard(pool: Pool, { mayChange, now }: Looker, actions: Actions
     <div class="head">
       <h2><bdi>${name}</bdi></h2>
       <span class="state ${draining ? 'waiting' : phase}">${draining ? 'draining' : phase}</span>
-      <p class="muted">${provider} · at least ${min}, at most ${max}, ${warm} kept warm · ${waiting} places wait</p>
+      <p class="muted">${provider} · at least ${min}, at most ${max}, ${warm} kept warm · ${waiting} requests wait</p>
       ${mayChange ? renderPoolControls(pool, actions) : nothing}
     </div>
     ${renderCells(pool)}

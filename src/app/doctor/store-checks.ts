@@ -1,7 +1,21 @@
 import { systemClock } from '../../kernel/clock.ts';
 import { getMessage } from '../../kernel/errors.ts';
 import { toOkFinding, type HealthCheck } from '../../kernel/health-check.ts';
-import { openFirestore } from '../stores.ts';
+import { openFirestore, readStoreVersion } from '../stores.ts';
+
+/** @param url `store.url` of a database on a server. A file is made by whoever needs it. */
+export function createStoreCheck(url: string): HealthCheck {
+  return {
+    name: 'store',
+    async run() {
+      try {
+        return toOkFinding(await readStoreVersion(url));
+      } catch (error) {
+        return { status: 'problem', found: getMessage(error), remedy: 'start the server that store.url names, or correct store.url' };
+      }
+    },
+  };
+}
 
 /** @param setting `arena.trajectories`, other than "store". */
 export function createTrajectoriesCheck(setting: string): HealthCheck {

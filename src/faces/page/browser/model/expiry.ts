@@ -1,0 +1,5 @@
+/** In the words of `muster token list`. */
+export function formatExpiry(expiresAt: string | null, isPast: boolean): string {
+  if (expiresAt === null) return 'does not expire';
+  return `${isPast ? 'expired' : 'until'} ${expiresAt.slice(0, 16).replace('T', ' ')} UTC`;
+}
