@@ -1,4 +1,4 @@
-"""Networks as portable files, held against what NumPy computes of them. Real training libraries: tests/training."""
+"""Compares networks as portable files with what NumPy computes. tests/training does it with real training libraries."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Against `muster serve` itself: whether the samples that the other tests are made of are what it says."""
+"""Checks against `muster serve` itself that it answers as in the samples that the other tests use."""
 
 import hashlib
 import json
@@ -158,7 +158,7 @@ def test_a_training_loop_receives_the_progress_of_its_evaluation(loop: Loop, ser
 def test_a_delta_yields_the_identical_file_on_the_server(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, dtype: type, share: float
 ) -> None:
-    """The server keeps nothing whose digest is not that of the whole."""
+    """The server keeps no file whose digest differs from that of the whole."""
     random = np.random.default_rng(list(name.encode()))
     before: np.ndarray = random.integers(0, 256, 3 * 2**20 + 4, np.uint8).view(dtype)
     after = before.copy()

@@ -21,7 +21,7 @@ def say(**fields: Any) -> None:
 
 
 def play(address: str, actions: list[dict[str, Any]]) -> None:
-    """The loop of a trainer: reset, steps until done, the reward with the last."""
+    """Runs a trainer's loop: a reset, then steps until the last, which has the reward."""
     with GenericEnvClient(base_url=address).sync() as env:
         begun = env.reset(seed=7, episode_id="mine", agent="openenv-test", a_column_of_the_data_set="x")
         say(observation=begun.observation, reward=begun.reward, done=begun.done)
@@ -35,7 +35,7 @@ def play(address: str, actions: list[dict[str, Any]]) -> None:
 
 
 def call_tools(address: str, actions: list[dict[str, Any]]) -> None:
-    """The same with the client for tools."""
+    """Runs the same loop with the client for tools."""
     with MCPToolClient(base_url=address).sync() as env:
         env.reset()
         say(tools=[tool.name for tool in env.list_tools()])
@@ -47,7 +47,7 @@ def call_tools(address: str, actions: list[dict[str, Any]]) -> None:
 
 
 async def call_without_connection(address: str, actions: list[dict[str, Any]]) -> None:
-    """The client for tools in its production mode: JSON-RPC over HTTP."""
+    """Calls tools with the client in its production mode: JSON-RPC over HTTP."""
     env = MCPToolClient(base_url=address)
     env.use_production_mode = True
     say(tools=[tool.name for tool in await env.list_tools()])

@@ -1,4 +1,4 @@
-"""Large weights of an ONNX model are mapped from its file, and compute what they always did."""
+"""Large weights of an ONNX model are mapped from its file, and compute the same outputs as before."""
 
 import contextlib
 import re
@@ -24,7 +24,7 @@ ROWS = np.random.default_rng(1).normal(size=(8, COLUMNS)).astype(np.float32)
 
 
 def write_model(path: Path, outputs: int, name: str = "p") -> Path:
-    """A layer of as many outputs, and names of a length that leaves its weights at an odd place in the file."""
+    """Writes a layer with this many outputs. The length of its names leaves the weights at an odd position in the file."""
     weight = np.random.default_rng(2).normal(size=(outputs, COLUMNS)).astype(np.float32)
     written, _digest = write_onnx(path, weight, np.zeros(outputs, np.float32), batch="batch")
     model = onnx.load(written)
@@ -34,7 +34,7 @@ def write_model(path: Path, outputs: int, name: str = "p") -> Path:
 
 
 def write_scale(path: Path) -> Path:
-    """Numbers that are used as they are: of those that a matrix is multiplied with, ONNX Runtime makes a copy in an order of its own."""
+    """Writes numbers that are used as they are. ONNX Runtime copies those by which a matrix is multiplied, in an order of its own."""
     weight = numpy_helper.from_array(np.ones((1, LARGE * COLUMNS), np.float32), "weight")
     shapes = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, LARGE * COLUMNS]) for name in ("observation", "output")]
     node = helper.make_node("Mul", ["observation", "weight"], ["output"])
@@ -82,7 +82,7 @@ def test_a_model_without_its_weights_is_otherwise_unchanged(tmp_path: Path) -> N
     (tmp_path / "apart.onnx").write_bytes(content)
     external = onnx.load(tmp_path / "apart.onnx")
     for tensor in external.graph.initializer:
-        # It says where the numbers were before they were read.
+        # The field still says where the numbers were before they were read.
         tensor.ClearField("data_location")
     assert external == onnx.load(path)
 

@@ -1,4 +1,4 @@
-"""What is installed for the tests of a repository that tasks are made of."""
+"""Prepares repositories from which tasks are made: installs what their tests need, and searches for leaked fixes."""
 
 import importlib
 import io
@@ -45,7 +45,7 @@ def _write_wheel(
 def test_an_installed_release_of_the_package_itself_is_removed(
     tmp_path: Path,
 ) -> None:
-    """It may hold the fix. What says the version of the repository stays, as some packages look their own up."""
+    """The release may hold the fix. Metadata with the repository's version stays, because some packages look up their own version."""
     wheels, repository, target = (
         tmp_path / "wheels",
         tmp_path / "repository",
@@ -83,7 +83,7 @@ def test_an_installed_release_of_the_package_itself_is_removed(
 
 
 class _Limit:
-    """The time of a package manager: over when it is looked at for the third time."""
+    """The time of a package manager, which is over when it is read for the third time."""
 
     deadline = 0.0
     made: tuple[object, ...] = ()
@@ -141,7 +141,7 @@ def test_modules_that_a_build_writes_from_tags_are_created(tmp_path: Path) -> No
 def test_a_test_that_a_class_inherits_is_reported_with_the_file_of_that_class(
     tmp_path: Path,
 ) -> None:
-    """Its id begins with that file; pytest would report the one that the test is written in."""
+    """The test's id begins with that file, whereas pytest would report the file in which the test is written."""
     tests = tmp_path / "tests"
     tests.mkdir()
     (tests / "__init__.py").write_text(
@@ -174,7 +174,7 @@ def test_a_test_that_a_class_inherits_is_reported_with_the_file_of_that_class(
 def test_the_time_for_repeated_tests_leaves_out_waiting(
     schedstat: str, expected: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Up to a bound, and where the kernel tells."""
+    """Waiting is left out up to a bound, and where the kernel reports it."""
     monkeypatch.syspath_prepend(str(RUNNER / "pytest_plugins"))
     plugin = importlib.import_module("muster_repeat")
     file = tmp_path / "schedstat"
@@ -238,7 +238,7 @@ def test_a_fix_is_found_in_copies_archives_and_patches_and_nowhere_else(
 def test_an_archive_is_searched_up_to_the_size_that_may_be_unpacked(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a small archive of gigabytes would fill the sandbox."""
+    """Without a limit, a small archive that unpacks to gigabytes would fill the sandbox."""
     release = tmp_path / "release"
     release.mkdir()
     (release / "a.py").write_text("a = 0\n" * 10_000)
@@ -278,7 +278,7 @@ def test_the_map_of_holes_in_an_archive_neither_costs_nor_ends_the_search(
 
 
 def test_tools_that_build_check_or_release_a_package_are_not_installed() -> None:
-    """A name that only begins like a tool's is one that tests may need."""
+    """Tests may need a package whose name only begins like a tool's."""
     left_out = {
         "@babel/cli",
         "eslint",

@@ -13,7 +13,7 @@ from torch_scripts import TORCH_PYTHON, TorchScripts
 
 pytestmark = pytest.mark.skipif(not TORCH_PYTHON.exists(), reason="no .venv-torch: a Python with torch, gymnasium and safetensors")
 
-# What is saved is an expression of the tensors and of the architecture that describes them.
+# The saved value is given as an expression of the tensors and of the architecture that describes them.
 SAVE = """
 import collections, json, os, sys
 import numpy as np, torch

@@ -1,4 +1,4 @@
-"""The way into a sandbox's namespaces, as files."""
+"""The entrance to a sandbox's namespaces is a set of files."""
 
 import os
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_a_process_that_has_ended_has_no_namespaces_and_nothing_stays_open() -> 
     pid = os.fork()
     if pid == 0:
         os._exit(0)
-    # It is not buried, so its number is no other's.
+    # The process remains a zombie, so no other process gets its number.
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     try:
         before = open_files()

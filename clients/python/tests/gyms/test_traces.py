@@ -1,4 +1,4 @@
-"""What `muster rollouts export --format verifiers` writes is read by verifiers as the traces that it saves itself."""
+"""Verifiers reads the output of `muster rollouts export --format verifiers` like the traces that it saves itself."""
 
 import subprocess
 from pathlib import Path

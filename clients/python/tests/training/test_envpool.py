@@ -31,7 +31,7 @@ def played(suite: Path, *flags: str, **changes: Any) -> "subprocess.CompletedPro
 
 
 def bare_returns(seed: int) -> list[float]:
-    """The first episode of each row, in a loop over EnvPool alone."""
+    """Returns the first episode of each row, from a loop over EnvPool alone."""
     pool = envpool.make_gymnasium("CartPole-v1", num_envs=WIDTH, batch_size=WIDTH, num_threads=1, seed=seed % 2**31)
     fit = runner_module("policies.checkpoint").Fit(pool.single_observation_space, pool.single_action_space, True)
     policy = runner_module("policies.read_checkpoint").read_checkpoint(CHECKPOINT).fit_rows(fit, WIDTH)

@@ -33,7 +33,7 @@ def played(suite: Path, *flags: str, **changes: Any) -> "subprocess.CompletedPro
 
 
 def bare_returns(seed: int) -> list[float]:
-    """The first episode of each row, in a loop over gymnax alone: a row at a time, and not compiled together."""
+    """Returns the first episode of each row, from a loop over gymnax alone that plays one row at a time, not compiled together."""
     environment, params = gymnax.make("CartPole-v1")
     params = params.replace(max_steps_in_episode=200)
     space = runner_module("policies.checkpoint")

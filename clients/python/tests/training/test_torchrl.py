@@ -66,7 +66,7 @@ def test_an_exported_actor_acts_as_the_actor_itself(make: Any, name: str, is_nor
 
 
 def seeing() -> Any:
-    """Images of 36 by 36, as ToTensorImage gives them."""
+    """Makes an actor for images of 36 by 36, as ToTensorImage gives them."""
     network = nn.Sequential(ConvNet(in_features=3, num_cells=[8, 8], kernel_sizes=[8, 3], strides=[4, 2]), MLP(72, 4, num_cells=[16]))
     return QValueActor(network, in_keys=["observation"], spec=OneHot(4))
 

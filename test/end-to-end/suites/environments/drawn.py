@@ -11,7 +11,7 @@ HEIGHT, WIDTH = 90, 120
 
 
 class Falling(gymnasium.Env[Any, Any]):
-    """The reward is how far the ball has fallen. With `careless` it is pushed by what no seed decides."""
+    """The reward is the distance that the ball has fallen. With `careless`, something that no seed decides pushes the ball."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
 
