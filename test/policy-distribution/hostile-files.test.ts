@@ -48,6 +48,7 @@ async function decodeDelta(delta: Uint8Array, base: Uint8Array): Promise<string>
 const sample = (name: string): Buffer => readFileSync(join(import.meta.dirname, 'samples', name));
 const nested = Buffer.alloc(60e6, '{"a":[');
 const keys = (count: number): string => Array.from({ length: count }, (_, at) => `"${at}":0`).join(',');
+const entry = (key: string, value: string): Buffer => field(13, Buffer.concat([field(1, Buffer.from(key)), field(2, Buffer.from(value))]));
 const tensorOf = (dims: Uint8Array): Buffer => field(7, field(5, field(1, dims)));
 const SHAPE = 'ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\ntQK\x00';
 
@@ -109,6 +110,15 @@ describe('a file that is made to keep its reader busy is refused, and takes litt
     ['a tensor of many dimensions, of ONNX', 'p.onnx', () => tensorOf(Buffer.alloc(900_000, 1)), 'at most 64'],
     ['a tensor with more numbers than are read', 'p.onnx', () => tensorOf(Buffer.alloc(2e6, 1)), 'more numbers than any model'],
     ['metadata without an end, of ONNX', 'p.onnx', () => Buffer.alloc(40e6, field(14, field(1, Buffer.alloc(5e5, 'a')))), 'more text than'],
+    [
+      'a tensor whose numbers are in another file, of ONNX',
+      'p.onnx',
+      () =>
+        Buffer.from(
+          field(7, field(5, Buffer.concat([entry('location', 'weights.'.repeat(99)), entry('offset', '0'), entry('length', '32000')]))),
+        ),
+      '"bytes":32000',
+    ],
     [
       'graphs in graphs, of ONNX',
       'p.onnx',

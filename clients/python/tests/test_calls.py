@@ -18,6 +18,7 @@ from muster_client import (
     MusterError,
     NotFound,
     QuotaExceeded,
+    Retry,
     ServerError,
     ServerUnavailable,
     Unauthorized,
@@ -192,6 +193,42 @@ def test_an_invalid_address_is_refused_without_repeating_it(given: str | None, m
     with pytest.raises(InvalidArgument, match="url: expected") as caught:
         Client(given)
     assert "word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["/v1", "/prefix/v1/"])
+def test_an_address_with_the_version_of_the_interface_is_refused_with_the_remedy(path: str) -> None:
+    with pytest.raises(InvalidArgument, match="without /v1"):
+        Client(f"http://127.0.0.1:7677{path}")
+
+
+def test_https_to_a_server_without_tls_is_refused_at_once_with_the_address_that_was_meant(url: str) -> None:
+    with Client(url.replace("http:", "https:"), retry=Retry(patience_seconds=1e6)) as client, pytest.raises(ServerError) as caught:
+        client.get("ev-1")
+    assert str(caught.value).endswith(f"the server speaks no TLS; did you mean {url}?")
+
+
+def test_the_dots_of_the_documentation_are_no_token() -> None:
+    with pytest.raises(InvalidArgument, match=r"token: .*'…' stands for the rest of a token"):
+        Client("http://127.0.0.1:7677", token="muster_…")
+
+
+@pytest.mark.parametrize("entrance", [Client, AsyncClient])
+def test_a_misspelt_keyword_is_named_with_the_one_that_was_meant(entrance: Any, url: str) -> None:
+    with pytest.raises(TypeError, match="'tokn'; did you mean 'token'"):
+        entrance(url, tokn="x")
+    client = entrance(url)
+    calls: list[tuple[Any, dict[str, Any], str]] = [
+        (client.evaluate, {"checkpoint": "p", "suit": "s"}, "suite"),
+        (client.compare, {"baseline": "p", "candidate": "q", "suite": "s"}, "candidates"),
+        (client.submit, {"checkpoint": "p", "priorty": 1}, "priority"),
+        (client.wait, {"evaluation_id": "e", "timout": 1}, "timeout"),
+        (client.rollouts.start, {"agnt": "a", "suite": "s"}, "agent"),
+    ]
+    for call, given, meant in calls:
+        with pytest.raises(TypeError, match=f"did you mean '{meant}'"):
+            call(**given)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'suite'"):
+        client.evaluate("p", stop=None)
 
 
 def test_a_token_with_a_line_break_is_refused_without_repeating_it() -> None:

@@ -68,7 +68,9 @@ class Answering:
 
 
 def test_each_group_is_acknowledged_when_the_next_one_is_requested() -> None:
-    server = Answering(answer(group(0)), acknowledged(0), answer(), answer(group(1, lease=4)), acknowledged(1), answer(state="completed"))
+    server = Answering(
+        answer(group(0)), acknowledged(0), answer(), STREAM, answer(group(1, lease=4)), acknowledged(1), answer(state="completed")
+    )
     groups = server.items(rollouts._groups(SETTINGS, "ro-1", 30))
     first = next(groups)
     (trajectory,) = first.trajectories
@@ -112,3 +114,15 @@ def test_a_stream_is_started_with_its_terms_and_receives_versions_until_it_is_en
     assert server.bodies == [{"suite": "code", "agent": {"sha256": "0" * 64}, **terms}, {"version": 3}]
     with pytest.raises(TypeError, match="group_size"):
         server.run(rollouts._start(SETTINGS, "0" * 64, "code", {"groupsize": 2}))  # type: ignore[typeddict-unknown-key]
+
+
+def test_a_training_that_gets_no_groups_is_told_why(caplog: pytest.LogCaptureFixture) -> None:
+    same = {**STREAM, "groups": {"begun": 84, "ready": 0, "filtered": 76, "stale": 0, "acknowledged": 0}}
+    waiting = {**STREAM, "problem": "a sandbox was lost", "groups": {"begun": 8, "filtered": 0, "stale": 1, "acknowledged": 7}}
+    server = Answering(answer(), same, answer(), waiting, answer(state="cancelled"))
+    assert list(server.items(rollouts._groups(SETTINGS, "ro-1", 600))) == []
+    first, second = caplog.messages
+    assert "ro-1: no group for 20 s; 84 begun, 76 filtered" in first
+    assert "keep_filtered=True" in first and "report_version" not in first
+    assert "keep_filtered" not in second
+    assert second.endswith("before the next report_version('m', …); a sandbox was lost")

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import muster
+from muster.training.evaluator import TrainingEvaluator
 from muster.training.periodic import PeriodicEvaluator
 from muster_client import InvalidArgument
 from tests.fake_server import FakeMuster
@@ -123,3 +125,13 @@ def test_an_argument_of_a_callback_that_cannot_be_used_is_refused_before_the_tra
     options = {"suite": "cartpole", "every": 10, **given}
     with pytest.raises(InvalidArgument, match=says):
         PeriodicEvaluator(**options)
+
+
+def test_a_misspelt_keyword_beside_a_training_is_named_with_the_one_that_was_meant() -> None:
+    for entrance in (PeriodicEvaluator, TrainingEvaluator):
+        with pytest.raises(TypeError, match="'bsy'; did you mean 'busy'"):
+            entrance("cartpole", **{"every": 10, "bsy": "wait"} if entrance is PeriodicEvaluator else {"bsy": "wait"})
+    with pytest.raises(TypeError, match=r"evaluate\(\) got .*'suit'; did you mean 'suite'"):
+        muster.evaluate("policy.safetensors", suit="cartpole.yaml")  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"serve\(\) got .*'stat'; did you mean 'state'"):
+        muster.serve(stat=".")  # type: ignore[call-arg]

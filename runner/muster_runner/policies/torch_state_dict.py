@@ -38,6 +38,8 @@ def read_state_dict(path: Path) -> Checkpoint:
             f"{path.name} holds a whole object of {pickled}, as torch.save(module) writes it, and reading that would run its code; "
             f"save module.state_dict() with its architecture, as muster.save_policy of the package muster-eval does: {REMEDY}"
         )
+    if not _begins_like_one(path):
+        raise PolicyRefusal(f"{path.name} is not an intact file of torch.save: it begins neither as a zip archive nor as a pickle")
     torch = import_torch(path, "a PyTorch state dict")
     try:
         loaded = as_object(_load(torch, path), "what torch.save has saved")
@@ -45,6 +47,13 @@ def read_state_dict(path: Path) -> Checkpoint:
         return build_mlp(architecture, StateTensors(torch, as_object(loaded.get(TENSORS, loaded), TENSORS)))
     except FieldError as error:
         raise PolicyRefusal(f"{path.name}: {error}") from error
+
+
+def _begins_like_one(path: Path) -> bool:
+    """A zip archive; before PyTorch 1.6, a pickle, of protocol 2 and later."""
+    with path.open("rb") as opened:
+        first = opened.read(2)
+    return first == b"PK" or (first[:1] == b"\x80" and first[1:] in (b"\x02", b"\x03", b"\x04", b"\x05"))
 
 
 def find_pickled_class(path: Path) -> str | None:

@@ -6,6 +6,8 @@ export function parseServerUrl(given: string, name = 'url'): string {
   const url = URL.parse(given);
   const isOne =
     url !== null && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
+  if (isOne && /\/v1\/*$/.test(url.pathname))
+    throw new InputError('client.url', `${name}: expected the address without /v1, which the client adds, got ${given}`);
   if (isOne) return given.replace(/\/+$/, '');
   throw new InputError(
     'client.url',
@@ -28,11 +30,17 @@ function suggestScheme(given: string): string {
 export function checkSendableToken(token: string | undefined, url: string, plainHttp: boolean, name = 'token'): string | undefined {
   if (token === undefined || token === '') return undefined;
   if (!/^[\x21-\x7e]+$/.test(token))
-    throw new InputError('client.token', `${name}: expected only visible ASCII characters; is there a space or a line break in it?`);
+    throw new InputError('client.token', `${name}: expected only visible ASCII characters; ${explainToken(token)}`);
   const { protocol, hostname } = new URL(url);
   if (protocol === 'https:' || plainHttp || isLoopback(hostname)) return token;
   throw new InputError(
     'client.plain-http',
     `${url}: the token would be sent unencrypted; use https:, or allow plain HTTP if the network is your own`,
   );
+}
+
+function explainToken(token: string): string {
+  return token.includes('…')
+    ? "'…' stands for the rest of a token, which 'muster token create' prints"
+    : 'is there a space or a line break in it?';
 }

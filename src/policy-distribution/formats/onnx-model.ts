@@ -15,7 +15,7 @@ export interface OnnxTensor {
   readonly name: string;
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** Bytes in the file; 0 if the data is in another file. */
+  /** Bytes in the file; if the data is in another file, what the model says. */
   readonly bytes: number;
 }
 
@@ -30,7 +30,9 @@ export interface OnnxModel {
 /** Numbers of the fields in onnx.proto that are read. */
 const MODEL = { graph: 7, metadata: 14 };
 const GRAPH = { initializer: 5, input: 11, output: 12 };
-const TENSOR = { dims: 1, type: 2, name: 8 };
+const TENSOR = { dims: 1, type: 2, name: 8, elsewhere: 13 };
+/** `float_data` to `int64_data`, `raw_data`, `double_data`, `uint64_data`. */
+const DATA: ReadonlySet<number> = new Set([4, 5, 6, 7, 9, 10, 11]);
 const ENTRY = { key: 1, value: 2 };
 /** Most fields and dimensions of all messages that are read: a tensor has some ten. */
 const MOST_FIELDS = 1_000_000;
@@ -118,11 +120,17 @@ class ModelReader {
       if (field.kind !== 'bytes') continue;
       if (field.number === TENSOR.dims) for (const size of await this.#reader.readVarints(field.begin, field.end)) shape.push(Number(size));
       else if (field.number === TENSOR.name) name = await this.#reader.readText(field.begin, field.end, MOST_NAME_BYTES);
-      // Numbers are in `raw_data` or in a field of their type; the longest field has them.
-      else bytes = Math.max(bytes, field.end - field.begin);
+      else if (field.number === TENSOR.elsewhere) bytes = Math.max(bytes, await this.#readLengthElsewhere(field));
+      else if (DATA.has(field.number)) bytes = Math.max(bytes, field.end - field.begin);
     }
     assertDimensions(shape);
     return { name, dtype, shape, bytes };
+  }
+
+  /** An entry of `external_data`: `location`, `offset` or `length`. */
+  async #readLengthElsewhere(entry: Bytes): Promise<number> {
+    const [key, value] = await this.#readEntry(entry);
+    return key === 'length' && /^\d{1,15}$/.test(value) ? Number(value) : 0;
   }
 
   /** ValueInfoProto: a name, and a type that holds a tensor's type. */

@@ -21,6 +21,8 @@ describe('the address of a server', () => {
     expect(() => checkSendableToken('a b', 'https://muster.example.com', false, 'MUSTER_TOKEN')).toThrow(
       /^MUSTER_TOKEN: expected only visible/,
     );
+    expect(() => checkSendableToken('muster_…', 'https://muster.example.com', false)).toThrow(/'…' stands for the rest of a token/);
+    expect(() => parseServerUrl('http://127.0.0.1:7677/v1/')).toThrow(/^url: expected the address without \/v1/);
   });
 
   it('allows a token only on an encrypted or local connection', () => {

@@ -120,6 +120,13 @@ def test_a_damaged_file_is_refused(torch_runner: RunnerProcess, write: Write, tm
     assert torch_runner.load(path, file_digest(path), environment("toys:Toy"))["type"] == "refused"
 
 
+def test_bytes_that_are_no_pickle_are_not_said_to_hold_code(torch_runner: RunnerProcess, tmp_path: Path) -> None:
+    path = tmp_path / "p.pth"
+    path.write_bytes(bytes(range(256)) * 10)
+    answer = torch_runner.load(path, file_digest(path), environment("gymnasium:CartPole-v1"))
+    assert answer["message"].endswith("p.pth is not an intact file of torch.save: it begins neither as a zip archive nor as a pickle")
+
+
 def test_a_state_dict_has_the_same_returns_as_its_tensors_in_safetensors(torch_runner: RunnerProcess, write: Write, tmp_path: Path) -> None:
     from checkpoints import write_mlp
 

@@ -17,12 +17,14 @@ from muster.exporting.network import Divide, Normalise, Step
 from muster.exporting.played_observations import played_observations
 from muster.exporting.snapshot import Snapshot
 from muster.exporting.torch_policy import Squash, torch_snapshot
+from muster_client.arguments import suggests_keywords
 
 CLIP = 10.0
 """The limit at which the scripts clip normalised observations."""
 HOW = "expected the layout of ppo, ppo_continuous_action, ppo_atari, dqn, dqn_atari, sac_continuous_action, td3 or ddpg"
 
 
+@suggests_keywords
 def export(agent: Any, path: str | Path, *, environment: Any, normalise: Any = None, activation: str | None = None) -> Path:
     """Writes an agent's policy as one file, after 1,000 observations on which it acts as the agent's network does.
 
@@ -47,6 +49,7 @@ def export(agent: Any, path: str | Path, *, environment: Any, normalise: Any = N
     return written
 
 
+@suggests_keywords
 def snapshot(
     agent: Any, environment: Any, observations: Sequence[Any], *, normalise: Any = None, activation: str | None = None
 ) -> Snapshot:

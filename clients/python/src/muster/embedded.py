@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self, Unpack, overload
 
 from muster.server_process import ServerNotStarted, ServerProcess
+from muster_client.arguments import suggests_keywords
 from muster_client.checkpoint import CheckpointLike
 from muster_client.client import Client
 from muster_client.progress import Progress
@@ -95,6 +96,7 @@ def start(
     return server
 
 
+@suggests_keywords
 def serve(
     *,
     state: str | os.PathLike[str] | None = None,
@@ -141,6 +143,7 @@ def evaluate(
 ) -> ComparisonSummary: ...
 
 
+@suggests_keywords
 def evaluate(
     checkpoint: CheckpointLike,
     suite: SuiteLike,
@@ -165,6 +168,7 @@ def evaluate(
         return client.evaluate(checkpoint, reference, baseline=baseline, timeout=timeout, progress=progress, **options)
 
 
+@suggests_keywords
 def compare(
     baseline: CheckpointLike,
     candidates: CheckpointLike | Sequence[CheckpointLike],

@@ -36,11 +36,13 @@ from muster.training.periodic import EvaluatorOptions, PeriodicEvaluator
 from muster.training.standing import Score
 from muster.training.work import Written
 from muster_client import SuiteLike
+from muster_client.arguments import suggests_keywords
 
 HOW = "Save it with model.save: Muster plays `.keras` files as they are (docs/checkpoints.md)"
 KINDS: dict[str, ActivationKind] = {name: name for name in ("tanh", "relu", "sigmoid", "elu", "selu", "softplus", "silu")}
 
 
+@suggests_keywords
 def snapshot(model: Any, observation_space: Any, action_space: Any, observations: Sequence[Any], *, squash: Squash = "clip") -> Snapshot:
     """A copy of a model's weights, and what it does with some observations; the training may go on.
 
@@ -71,6 +73,7 @@ class MusterCallback(keras.callbacks.Callback):
     The other parameters are those of TrainingEvaluator.
     """
 
+    @suggests_keywords
     def __init__(self, suite: SuiteLike, *, every: int, export: Callable[[Any], Written], **options: Unpack[EvaluatorOptions]) -> None:
         super().__init__()
         self._periodic = PeriodicEvaluator(suite, every, **options)

@@ -15,6 +15,7 @@ from muster.training.periodic import EvaluatorOptions, PeriodicEvaluator
 from muster.training.standing import Score
 from muster.training.work import Written
 from muster_client import SuiteLike
+from muster_client.arguments import suggests_keywords
 
 
 class MusterCallback(Callback):
@@ -27,6 +28,7 @@ class MusterCallback(Callback):
     The other parameters are those of TrainingEvaluator.
     """
 
+    @suggests_keywords
     def __init__(self, suite: SuiteLike, *, every: int, export: Callable[[Any], Written], **options: Unpack[EvaluatorOptions]) -> None:
         self._periodic = PeriodicEvaluator(suite, every, **options)
         self._export = export

@@ -19,6 +19,7 @@ from muster.training.evaluator import TrainingEvaluator
 from muster.training.periodic import EvaluatorOptions, Export, PeriodicEvaluator
 from muster.training.standing import Score
 from muster_client import SuiteLike
+from muster_client.arguments import suggests_keywords
 
 
 class MusterCallback:
@@ -31,6 +32,7 @@ class MusterCallback:
     The other parameters are those of TrainingEvaluator.
     """
 
+    @suggests_keywords
     def __init__(self, suite: SuiteLike, *, every: int, **options: Unpack[EvaluatorOptions]) -> None:
         self._periodic = PeriodicEvaluator(suite, every, **options)
         self._last: tuple[int, Export] | None = None

@@ -23,6 +23,7 @@ from muster.training.evaluator import TrainingEvaluator
 from muster.training.periodic import EvaluatorOptions, PeriodicEvaluator
 from muster.training.standing import Score
 from muster_client import SuiteLike
+from muster_client.arguments import suggests_keywords
 
 POLICY = "default_policy"
 IN_ALGORITHM = Path("learner_group/learner/rl_module") / POLICY
@@ -30,6 +31,7 @@ IN_ALGORITHM = Path("learner_group/learner/rl_module") / POLICY
 STEPS = "num_env_steps_sampled_lifetime"
 
 
+@suggests_keywords
 def export(module: Any, path: str | Path, *, environment: Any, normalise: Normalise | None = None) -> Path:
     """Writes the policy of an RLModule as one file, after 1,000 observations on which it acts as the module's inference does.
 
@@ -53,6 +55,7 @@ def export(module: Any, path: str | Path, *, environment: Any, normalise: Normal
     return written
 
 
+@suggests_keywords
 def snapshot(
     module: Any, observation_space: Any, action_space: Any, observations: Sequence[Any], *, normalise: Normalise | None = None
 ) -> Snapshot:
@@ -80,6 +83,7 @@ class MusterCallback:
     The other parameters are those of TrainingEvaluator.
     """
 
+    @suggests_keywords
     def __init__(
         self,
         suite: SuiteLike,

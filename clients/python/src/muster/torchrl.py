@@ -16,8 +16,10 @@ from muster.exporting.network import Arrange, Array, Divide, Normalise, Step
 from muster.exporting.snapshot import Snapshot
 from muster.exporting.torch_layers import HOW
 from muster.exporting.torch_policy import Squash, preprocess, torch_snapshot
+from muster_client.arguments import suggests_keywords
 
 
+@suggests_keywords
 def snapshot(
     actor: Any,
     observation_space: Any,

@@ -1,10 +1,18 @@
 """Checks callers' arguments, because Python checks no types at run time."""
 
+import inspect
 import math
+from collections.abc import Callable
 from difflib import get_close_matches
+from functools import wraps
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, get_args
 
 from muster_client.errors import InvalidArgument
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+Entrance = TypeVar("Entrance", bound=type)
 
 
 def assert_is(name: str, given: object, kind: type | tuple[type, ...], expected: str) -> None:
@@ -27,6 +35,41 @@ def assert_known(given: dict[str, object], known: type, named: tuple[str, ...] =
         meant = get_close_matches(name, there, 1)
         remedy = f"did you mean {meant[0]!r}?" if meant else f"expected one of {', '.join(there)}"
         raise TypeError(f"unexpected keyword argument {name!r}; {remedy}")
+
+
+def suggests_keywords(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Names the keyword that was meant. Python 3.11 names none, and speaks of a missing argument where a required one is misspelt."""
+    signature = inspect.signature(function)
+    named, others = _list_keywords(signature)
+
+    @wraps(function)
+    def checked(*args: Given.args, **options: Given.kwargs) -> Result:
+        try:
+            signature.bind(*args, **options)
+        except TypeError:
+            for name in options.keys() - {*named, *others}:
+                if meant := get_close_matches(name, [*named, *others], 1):
+                    what = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
+                    raise TypeError(f"{what}; did you mean {meant[0]!r}?") from None
+        return function(*args, **options)
+
+    return checked
+
+
+def suggests_keywords_of_methods(entrance: Entrance) -> Entrance:
+    """The same for all that a class is called by."""
+    for name, member in list(vars(entrance).items()):
+        if inspect.isfunction(member) and (name in ("__init__", "__call__") or not name.startswith("_")):
+            setattr(entrance, name, suggests_keywords(member))
+    return entrance
+
+
+def _list_keywords(signature: inspect.Signature) -> tuple[list[str], list[str]]:
+    """@returns the parameters that can be given by name, and the keys of the typed dictionary of the others."""
+    named = [one.name for one in signature.parameters.values() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    rest: list[Any] = [one.annotation for one in signature.parameters.values() if one.kind is one.VAR_KEYWORD]
+    others = [key for annotation in rest for known in get_args(annotation) for key in getattr(known, "__annotations__", {})]
+    return [name for name in named if name != "self"], others
 
 
 def did_you_mean(path: Path) -> str:

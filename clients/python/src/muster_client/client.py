@@ -7,6 +7,7 @@ from typing import Any, Self, Unpack, overload
 
 from muster_client import operations
 from muster_client.arena import Arena
+from muster_client.arguments import suggests_keywords_of_methods
 from muster_client.blocking import BlockingDriver
 from muster_client.calls import Deadline
 from muster_client.checkpoint import CheckpointLike
@@ -23,6 +24,7 @@ from muster_client.suite import KnownSuite, SuiteLike
 from muster_client.summary import ComparisonSummary, Summary
 
 
+@suggests_keywords_of_methods
 class Client:
     """Speaks to a Muster server. Several threads may share one.
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import TypeVar, Unpack
 from urllib.parse import quote, urlencode
 
-from muster_client.arguments import assert_known
+from muster_client.arguments import assert_known, suggests_keywords_of_methods
 from muster_client.awaiting import AwaitingDriver
 from muster_client.blocking import BlockingDriver
 from muster_client.calls import SLOW_ANSWER_SECONDS, call
@@ -14,6 +14,7 @@ from muster_client.effects import Emit, Items, Request, Steps, Work, perform
 from muster_client.errors import InvalidArgument, LeaseLost, RolloutsFailed
 from muster_client.fields import parse_fields
 from muster_client.operations import bring_reference
+from muster_client.patience import LOGGER
 from muster_client.rollout_group import (
     RolloutGroup,
     RolloutOptions,
@@ -107,6 +108,22 @@ def _deliver(
             if answer.text("state") == "failed":
                 raise RolloutsFailed(stream_id, answer.optional("problem", answer.text))
             return
+        elif not leased:
+            # Without a message, a training that gets no groups seems to hang.
+            stream = yield from _find(settings, "GET", stream_id)
+            LOGGER.warning("%s: no group for %d s; %s", stream_id, _WAIT_SECONDS, _describe_wait(stream))
+
+
+def _describe_wait(stream: RolloutStream) -> str:
+    """What a stream has done, and what helps."""
+    counts = stream.groups
+    begun, filtered, stale = (counts.get(state, 0) for state in ("begun", "filtered", "stale"))
+    text = f"{begun} begun, {filtered} filtered, {stale} stale, {counts.get('acknowledged', 0)} acknowledged"
+    if filtered > begun / 2:
+        text += "; the rewards of a filtered group were all the same, so it has no signal: keep_filtered=True delivers it"
+    if begun - filtered - stale == counts.get("acknowledged", 0):
+        text += f"; no other group begins before the next report_version({stream.policy!r}, …)"
+    return text if stream.problem is None else f"{text}; {stream.problem}"
 
 
 def _groups(settings: Settings, stream_id: str, lease: float) -> Items[RolloutGroup]:
@@ -124,6 +141,7 @@ def _convert_to_camel(name: str) -> str:
     return first + "".join(other.capitalize() for other in others)
 
 
+@suggests_keywords_of_methods
 class Rollouts:
     """Groups of trajectories for a training. Raises as `Client` does.
 
@@ -184,6 +202,7 @@ class Rollouts:
         self._driver.run(_tell(self._settings, policy, version, endpoint))
 
 
+@suggests_keywords_of_methods
 class AsyncRollouts:
     """As `Rollouts`, for asyncio.
 

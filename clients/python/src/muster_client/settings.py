@@ -79,6 +79,8 @@ def _resolve_url(url: str | None) -> str:
         name = "url" if url else "MUSTER_URL"
         got = "" if re.search("[@?#]", found) else f", got {found!r}"  # The other parts may hold secrets.
         raise InvalidArgument(f"{name}: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment{got}{meant}")
+    if parts.path.rstrip("/").endswith("/v1"):
+        raise InvalidArgument(f"{'url' if url else 'MUSTER_URL'}: expected the address without /v1, which the client adds, got {found!r}")
     return found.rstrip("/")
 
 
@@ -90,10 +92,16 @@ def _resolve_token(token: str | None, url: str, plain_http: bool) -> str | None:
     assert_is("token", found, str, "the token as text")
     if not (found.isascii() and found.isprintable() and " " not in found):
         name = "token" if token else "MUSTER_TOKEN"
-        raise InvalidArgument(f"{name}: expected only visible ASCII characters; is there a space or a line break in it?")
+        raise InvalidArgument(f"{name}: expected only visible ASCII characters; {_explain_token(found)}")
     if not plain_http and urlsplit(url).scheme == "http" and not _is_loopback(urlsplit(url).hostname or ""):
         raise InvalidArgument("url: a token would be sent unencrypted; use https, or set plain_http=True if the network is your own")
     return found
+
+
+def _explain_token(found: str) -> str:
+    if "…" in found:
+        return "'…' stands for the rest of a token, which 'muster token create' prints"
+    return "is there a space or a line break in it?"
 
 
 def _is_loopback(host: str) -> bool:

@@ -83,6 +83,10 @@ def headers_of(headers: httpx.Headers) -> Mapping[str, str]:
 def failure(error: httpx.HTTPError, url: str) -> MusterError:
     """Turns an httpx error into the client's. A broken connection may work later; an answer that httpx cannot parse will not improve."""
     message = f"{url}: {type(error).__name__}: {error}".rstrip(": ")
+    if isinstance(error, httpx.ConnectError) and "WRONG_VERSION_NUMBER" in message:
+        return ServerError(f"{message}; the server speaks no TLS; did you mean {url.replace('https:', 'http:', 1)}?")
+    if isinstance(error, httpx.ConnectError) and "CERTIFICATE_VERIFY_FAILED" in message:
+        return ServerError(f"{message}; SSL_CERT_FILE names a file with certificates of your own authority")
     if isinstance(error, httpx.ConnectError):
         message += "; is a server listening there (muster serve)?"
     if isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError):

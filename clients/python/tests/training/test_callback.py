@@ -24,7 +24,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from muster.sb3 import MusterCallback
 from muster.training.record import Record
-from muster_client import Client, Completed
+from muster_client import Client, Completed, InvalidArgument
 from tests.real_server import GAME, RealServer
 
 torch.set_num_threads(1)
@@ -133,6 +133,13 @@ def test_an_interrupted_training_has_its_last_policy_evaluated(server: RealServe
     assert [score.step for score in Record(tmp_path).scores()] == [200]
 
 
+def test_a_misspelt_option_or_one_that_cannot_be_called_is_refused_before_the_training() -> None:
+    with pytest.raises(TypeError, match="'evry'; did you mean 'every'"):
+        MusterCallback(SUITE, evry=10)  # type: ignore[call-arg]
+    with pytest.raises(InvalidArgument, match="on_regress: expected a function of two scores, got 'x'"):
+        MusterCallback(SUITE, every=10, on_regress="x")  # type: ignore[arg-type]
+
+
 def test_a_certified_target_ends_the_training(server: RealServer, tmp_path: Path) -> None:
     callback = MusterCallback(SUITE, every=128, directory=tmp_path, server=server.url, busy="wait", until=1, stop=FEW)
     trained = model().learn(5000, callback=callback)
@@ -156,7 +163,7 @@ def test_an_error_becomes_a_warning_with_a_remedy_and_the_training_continues(
     activated = model(policy_kwargs={"activation_fn": Doubled})
     with caplog.at_level(logging.WARNING, "muster"):
         activated.learn(256, callback=MusterCallback(SUITE, every=128, directory=tmp_path / "custom", server=server.url))
-    assert "test_callback.Doubled, which is not known. Export it yourself" in caplog.text
+    assert "test_callback.Doubled, which is not known. Export it yourself, as ONNX or TorchScript: a module" in caplog.text
     assert caplog.messages[0].startswith("the policy of this training cannot be exported")
 
     caplog.clear()

@@ -8,8 +8,8 @@ from muster.exporting.errors import ExportError
 from muster.exporting.network import Activation, Array, Clip, Convolution, Flatten, Layer, LayerNorm, Linear, Pad, Permute
 
 HOW = (
-    "Export it yourself: give muster.export a torch.nn.Module that takes a batch of observations and gives the logits or the means, "
-    "or save it as ONNX or TorchScript (docs/checkpoints.md)"
+    "Export it yourself, as ONNX or TorchScript: a module that takes a batch of observations and gives the logits or the means "
+    "(docs/checkpoints.md)"
 )
 
 

@@ -23,7 +23,8 @@ from muster.sinks.named_sinks import Log
 from muster.training.evaluator import TrainingEvaluator
 from muster.training.settings import Busy, assert_steps
 from muster.training.standing import Score
-from muster_client import SuiteLike
+from muster_client import InvalidArgument, SuiteLike
+from muster_client.arguments import suggests_keywords
 
 logger = logging.getLogger("muster")
 
@@ -52,6 +53,7 @@ class MusterCallback(BaseCallback):
     @param vec_normalize: "none" to evaluate without the statistics of the environment's VecNormalize.
     """
 
+    @suggests_keywords
     def __init__(
         self,
         suite: SuiteLike,
@@ -70,6 +72,8 @@ class MusterCallback(BaseCallback):
     ) -> None:
         super().__init__()
         assert_steps(every)
+        if on_regress is not None and not callable(on_regress):
+            raise InvalidArgument(f"on_regress: expected a function of two scores, got {on_regress!r}")
         self._every = every
         self._on_regress = on_regress
         self._vec_normalize = vec_normalize

@@ -12,12 +12,14 @@ from muster.sb3.normalisation import find_normaliser, read_statistics
 from muster.sb3.observations import ObservationPath
 from muster.sb3.snapshot import take_snapshot
 from muster.sb3.zip_file import load
+from muster_client.arguments import suggests_keywords
 
 Environment = str | Any | Callable[[], Any]
 """The name of a registered environment, a gymnasium.Env, or a function that makes one."""
 SEED = 0
 
 
+@suggests_keywords
 def export(
     model: Any,
     path: str | Path | None = None,

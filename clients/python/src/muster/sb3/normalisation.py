@@ -58,9 +58,9 @@ def _load_normaliser(given: Any) -> Any:
             loaded = pickle.load(file)
     except Exception as error:
         # Unpickling may raise any exception.
-        raise ExportError(f"vec_normalize: {path} cannot be read ({error}); expected what VecNormalize.save wrote") from error
+        raise ExportError(f"vec_normalize: {path} cannot be read ({error}); expected what VecNormalize.save wrote, or 'none'") from error
     if not isinstance(loaded, VecNormalize):
-        raise ExportError(f"vec_normalize: {path} holds a {type(loaded).__name__}; expected what VecNormalize.save wrote")
+        raise ExportError(f"vec_normalize: {path} holds a {type(loaded).__name__}; expected what VecNormalize.save wrote, or 'none'")
     return loaded
 
 

@@ -17,6 +17,7 @@ from muster.training.settings import RUNS, Busy, Settings, is_first_rank, new_di
 from muster.training.standing import Score
 from muster.training.work import Abandoned, Taken, Work, Written
 from muster_client import InvalidArgument, MusterError, SuiteLike
+from muster_client.arguments import suggests_keywords_of_methods
 
 logger = logging.getLogger("muster")
 
@@ -25,6 +26,7 @@ GONE_SECONDS = 60.0
 """Seconds for which the end of a training waits for a server that cannot be reached."""
 
 
+@suggests_keywords_of_methods
 class TrainingEvaluator:
     """Takes checkpoints from a training loop, and evaluates them while the training goes on.
 
@@ -141,7 +143,7 @@ class TrainingEvaluator:
         """
         if self._thread is None or self._pid != os.getpid():
             return self.best
-        logger.info("waiting for %d evaluations", len(self._queue) + (not self._is_idle))
+        logger.info("waiting for evaluations: %d", len(self._queue) + self._is_busy)
         with self._changed:
             self._is_ending = True
             self._changed.notify_all()
