@@ -261,6 +261,11 @@ describe('what is wrong is named with its source, its path and what was expected
   it('in a secret, which the message does not repeat', () => {
     const environment = { MUSTER_SERVER__WEBHOOK_SECRET: 'hunter2' };
     expect(() => load({ environment })).toThrow(/webhookSecret: expected nothing, or 24 characters at least$/);
+    for (const [name, url] of [
+      ['MUSTER_STORE__URL', 'postgres//muster:hun/ter2@db/muster'],
+      ['MUSTER_ARENA__LIVE', 'redis//muster:hun/ter2@db/0'],
+    ] as const)
+      expect(() => load({ environment: { [name]: url } })).toThrow(/, got "\w+\/\/…@db\/\w+"$/);
   });
 
   it('in a flag', () => {

@@ -26,6 +26,9 @@ const MOST_TEXTS = 3;
 /** Settings whose value never appears in a message: logs have more readers than configurations. */
 const SECRET = /secret$/i;
 
+/** User and password of a URL, also of one whose scheme is misspelt. */
+const CREDENTIALS = /\/\/[^"]*@/g;
+
 /** Lists the first problems, up to `MOST_PROBLEMS`. */
 export function listProblems(error: z.ZodError, value: unknown, known: KnownSettings): readonly Problem[] {
   return [...listProblemsOfIssues(error.issues, value, known).take(MOST_PROBLEMS)];
@@ -168,7 +171,8 @@ function describeForms(forms: readonly Issues[], path: SettingPath, known: Known
 
 function formatValue(value: unknown): string {
   // JSON turns NaN and infinity into null; an empty variable is null, too.
-  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
+  const written = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
+  const text = written.replaceAll(CREDENTIALS, '//…@');
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
