@@ -95,12 +95,14 @@ function findPython() {
   );
 }
 
-/**
- * Makes a Python environment, also where an interrupted set-up has left an interpreter without pip. The packages of a complete environment
- * stay.
- */
+/** An interrupted set-up leaves an interpreter without pip. */
+function isComplete(directory) {
+  return works(join(root, directory, 'bin/python'), ['-m', 'pip', '--version']);
+}
+
+/** Makes a Python environment where there is no complete one. The packages of a complete environment stay. */
 function makeEnvironment(directory, python = findPython) {
-  if (works(join(root, directory, 'bin/python'), ['-m', 'pip', '--version'])) return;
+  if (isComplete(directory)) return;
   run(`making a Python environment in ${directory}`, python(), ['-m', 'venv', directory]);
 }
 
@@ -171,8 +173,7 @@ function installBubblewrap() {
 /** Installs the distribution's PyTorch for TorchScript policies and the training loop: an eighth of the download from PyPI. */
 function installTorch() {
   const requirements = 'test/runner/python/requirements-torch.txt';
-  const isThere = existsSync(join(root, '.venv-torch/bin/python'));
-  if (!isThere && !makeTorchEnvironment()) return;
+  if (!isComplete('.venv-torch') && !makeTorchEnvironment()) return;
   once('.venv-torch/.setup-stamp', [join(root, requirements)], () => {
     const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
     run('installing what is used beside torch', join(root, '.venv-torch/bin/python'), [...flags, '-r', requirements]);

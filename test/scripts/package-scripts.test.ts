@@ -55,6 +55,11 @@ describe('a script of package.json in a fresh clone', () => {
     });
   });
 
+  test('a set-up takes no environment for complete because its interpreter is there', async () => {
+    const setup = await readFile('scripts/setup.mjs', 'utf8');
+    expect(setup.match(/existsSync\(join\([^;\n]*bin\/python/g)).toBeNull();
+  });
+
   const inTypeScript = Object.entries(scripts).filter(([, command]) => /node \S+\.ts/.test(command));
   test('there are scripts in TypeScript', () => expect(inTypeScript.map(([name]) => name)).toContain('bench'));
 
