@@ -3,7 +3,7 @@
 import selectors
 import socket
 
-from muster_gateway.frames import WINDOW_BYTES, Frame, Kind, credit
+from muster_gateway.frames import WINDOW_BYTES, Frame, Kind, build_credit
 
 _READ_BYTES = 1 << 16
 
@@ -75,7 +75,7 @@ class Connection:
         except OSError:
             return self._broken()
         self._finish()
-        return [credit(self.number, written)] if written else []
+        return [build_credit(self.number, written)] if written else []
 
     def _finish(self) -> None:
         if not self._is_ended or self._unwritten:

@@ -34,12 +34,12 @@ class Frame(NamedTuple):
         return _HEADER.pack(self.connection, self.kind, len(self.body)) + self.body
 
 
-def credit(connection: int, taken: int) -> Frame:
+def build_credit(connection: int, taken: int) -> Frame:
     """Builds a frame that lets the other side send this many more bytes."""
     return Frame(connection, Kind.CREDIT, _CREDIT.pack(taken))
 
 
-def credited(frame: Frame) -> int:
+def read_credit(frame: Frame) -> int:
     """Returns the number of bytes that a CREDIT frame grants."""
     return int(_CREDIT.unpack(frame.body)[0])
 

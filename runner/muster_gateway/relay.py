@@ -7,7 +7,7 @@ import socket
 import sys
 
 from muster_gateway.connection import Connection
-from muster_gateway.frames import Frame, FrameReader, Kind, credited
+from muster_gateway.frames import Frame, FrameReader, Kind, read_credit
 
 _LINE = 3
 _READ_BYTES = 1 << 16
@@ -89,7 +89,7 @@ class Relay:
                 case Kind.END:
                     connection.end()
                 case Kind.CREDIT:
-                    connection.credit += credited(frame)
+                    connection.credit += read_credit(frame)
                 case _:
                     connection.is_over = True
             self._forget(connection)

@@ -68,7 +68,7 @@ class Answer:
 
 
 @contextmanager
-def asked(url: str, headers: Mapping[str, str], seconds: float) -> Iterator[Answer]:
+def request_answer(url: str, headers: Mapping[str, str], seconds: float) -> Iterator[Answer]:
     """Sends a GET request. @raises Broken when another attempt may help; PullError `refused`, `url` when none will."""
     parts = _split(url)
     connection = _connect(parts, min(STALL_SECONDS, max(0.1, seconds)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from muster_puller.answer import Answer, Broken, asked
+from muster_puller.answer import Answer, Broken, request_answer
 from muster_puller.delta_encoded_file import DeltaOffer
 from muster_puller.failure import PullError
 from muster_puller.growing_file import GrowingFile
@@ -99,7 +99,7 @@ class Transfer:
     def _ask(self, file: GrowingFile) -> bool:
         """Sends one request. @returns whether the file came as a delta. @raises Broken"""
         url = self._bucket if self._asks_bucket and self._bucket else self._wanted.url
-        with asked(url, self._build_headers(file.count), self._patience.left) as answer:
+        with request_answer(url, self._build_headers(file.count), self._patience.left) as answer:
             if answer.status == 226 and self._offer:
                 self._received += self._offer.take(answer, file, self._buffer)
                 return True

@@ -28,7 +28,7 @@ def compute_digest(path: Path) -> str:
     raise PolicyRefusal(f"there is no checkpoint at {path}")
 
 
-def verified(path: Path, expected: str) -> str:
+def verify_digest(path: Path, expected: str) -> str:
     """Returns the digest. @raises PolicyRefusal when the content does not have the expected one."""
     try:
         digest = compute_digest(path)
@@ -40,19 +40,19 @@ def verified(path: Path, expected: str) -> str:
 
 
 @contextmanager
-def verifying(path: Path, expected: str) -> Iterator[None]:
-    """Verifies as `verified` does, in a thread beside the `with` block, and waits for both.
+def verify_digest_beside(path: Path, expected: str) -> Iterator[None]:
+    """Verifies as `verify_digest` does, in a thread beside the `with` block, and waits for both.
 
     The work in the block counts only when this ends without an error, so it must only read data and have no effects. Data with a wrong
     digest may make it fail; the error then names the digest.
 
-    @raises PolicyRefusal as `verified` does, and whatever the work raises.
+    @raises PolicyRefusal as `verify_digest` does, and whatever the work raises.
     """
     problems: list[BaseException] = []
 
     def verify() -> None:
         try:
-            verified(path, expected)
+            verify_digest(path, expected)
         except BaseException as error:
             problems.append(error)
 

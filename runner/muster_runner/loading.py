@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from muster_runner.blocks.block_player import BlockPlayer
 from muster_runner.carried_code import Visit, forget, visit
-from muster_runner.digest import verified
+from muster_runner.digest import verify_digest
 from muster_runner.environments import Environment, EnvironmentMaker, Record, close_environment
 from muster_runner.failure import describe_load
 from muster_runner.fitted_policies import FittedPolicies
@@ -110,7 +110,7 @@ def load(request: Load, policy: "PolicyLink | None" = None, record: Record | Non
 
 def _read(request: Load, path: Path, loaded: Loaded) -> Checkpoint:
     preloaded = find_preloaded(request.digest)
-    loaded.digest = request.digest if preloaded or request.verified else verified(path, request.digest)
+    loaded.digest = request.digest if preloaded or request.verified else verify_digest(path, request.digest)
     if path.is_dir():
         loaded.visits.append(visit(path))
     _visit_suite(request, loaded)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster_runner.carried_code import keep, visit
-from muster_runner.digest import verified, verifying
+from muster_runner.digest import verify_digest, verify_digest_beside
 from muster_runner.loading_bounds import bounded_loading
 from muster_runner.policies.carried_policy import CarriedPolicy
 from muster_runner.policies.checkpoint import Checkpoint
@@ -49,10 +49,10 @@ def preload_policy(path: Path, digest: str, trusted: bool) -> LoadCost:
 
 def _preload(path: Path, digest: str, trusted: bool) -> None:
     if trusted:
-        verified(path, digest)
+        verify_digest(path, digest)
         _preloaded[digest] = _read_trusted(path)
         return
-    with verifying(path, digest):
+    with verify_digest_beside(path, digest):
         if not _is_data(path):
             raise PolicyRefusal(f"{path.name} is not data alone: each sandbox loads it by itself")
         with bounded_loading(path):

@@ -5,8 +5,8 @@ import os
 import stat
 from dataclasses import dataclass
 
-from muster_workspace.looking import resolved
-from muster_workspace.places import Refusal, directory_problem, kind_of, opened_directory
+from muster_workspace.looking import resolve
+from muster_workspace.places import Refusal, describe_kind, directory_problem, open_directory
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MODE = 0o644
@@ -66,10 +66,10 @@ class Change:
             self._undo()
             raise
         for staged in self._staged:
-            with opened_directory(staged.place.base, staged.place.parts[:-1], make=False) as directory:
+            with open_directory(staged.place.base, staged.place.parts[:-1], make=False) as directory:
                 os.rename(staged.temporary, staged.place.parts[-1], src_dir_fd=directory, dst_dir_fd=directory)
         for place in removals:
-            with opened_directory(place.base, place.parts[:-1], make=False) as directory:
+            with open_directory(place.base, place.parts[:-1], make=False) as directory:
                 os.unlink(place.parts[-1], dir_fd=directory)
         return [
             *(Changed("directory", _join_path(base, parts)) for base, parts in self._made),
@@ -78,14 +78,14 @@ class Change:
         ]
 
     def _plan_write(self, path: str) -> _Place:
-        base, parts = resolved(path, self._bases)
+        base, parts = resolve(path, self._bases)
         if not parts:
             raise Refusal("directory", path, "is a directory")
         return _Place(base, parts, path)
 
     def _plan_removal(self, path: str) -> _Place:
         place = self._plan_write(path)
-        with directory_problem(path), opened_directory(place.base, place.parts[:-1], make=False) as directory:
+        with directory_problem(path), open_directory(place.base, place.parts[:-1], make=False) as directory:
             _choose_mode(place, directory, must_exist=True)
         return place
 
@@ -93,7 +93,7 @@ class Change:
         place = self._plan_write(written.path)
         with directory_problem(written.path):
             self._make_parents(place)
-            with opened_directory(place.base, place.parts[:-1], make=False) as directory:
+            with open_directory(place.base, place.parts[:-1], make=False) as directory:
                 mode = _choose_mode(place, directory, must_exist=False)
                 temporary = f".muster-{os.urandom(8).hex()}"
                 descriptor = os.open(temporary, _NEW, mode, dir_fd=directory)
@@ -108,7 +108,7 @@ class Change:
 
     def _make_parents(self, place: _Place) -> None:
         for depth in range(1, len(place.parts)):
-            with opened_directory(place.base, place.parts[: depth - 1], make=False) as directory:
+            with open_directory(place.base, place.parts[: depth - 1], make=False) as directory:
                 try:
                     os.mkdir(place.parts[depth - 1], 0o755, dir_fd=directory)
                 except FileExistsError:
@@ -119,10 +119,10 @@ class Change:
         for staged in self._staged:
             place = staged.place
             # The agent's own processes may have removed or moved it in the meantime.
-            with contextlib.suppress(OSError), opened_directory(place.base, place.parts[:-1], make=False) as directory:
+            with contextlib.suppress(OSError), open_directory(place.base, place.parts[:-1], make=False) as directory:
                 os.unlink(staged.temporary, dir_fd=directory)
         for base, parts in reversed(self._made):
-            with contextlib.suppress(OSError), opened_directory(base, parts[:-1], make=False) as directory:
+            with contextlib.suppress(OSError), open_directory(base, parts[:-1], make=False) as directory:
                 os.rmdir(parts[-1], dir_fd=directory)
 
 
@@ -141,5 +141,5 @@ def _choose_mode(place: _Place, directory: int, must_exist: bool) -> int:
     if stat.S_ISDIR(found):
         raise Refusal("directory", place.path, "is a directory")
     if not stat.S_ISREG(found):
-        raise Refusal("special", place.path, f"is {kind_of(found)}")
+        raise Refusal("special", place.path, f"is {describe_kind(found)}")
     return stat.S_IMODE(found) & 0o777

@@ -67,7 +67,7 @@ class Command(NamedTuple):
         return self._replace(argv=[*self.argv, *arguments], input=given, seconds=seconds, forked=forked)
 
 
-def end_of(status: int) -> dict[str, Any]:
+def describe_end(status: int) -> dict[str, Any]:
     """Describes the end of a process for Muster."""
     if os.WIFSIGNALED(status):
         return {"kind": "signalled", "signal": os.WTERMSIG(status)}

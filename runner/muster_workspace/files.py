@@ -5,7 +5,7 @@ import stat
 from typing import Any
 
 from muster_workspace.channel import DATA_BYTES, Channel
-from muster_workspace.places import Refusal, directory_problem, kind_of, opened_below, opened_directory, parts_below, remove, renew
+from muster_workspace.places import Refusal, describe_kind, directory_problem, open_below, open_directory, remove, renew, split_below
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -40,10 +40,10 @@ class Incoming:
                 raise self._failure
 
     def _open(self, path: str, mode: int) -> None:
-        base, parts = parts_below(path, self._writable)
+        base, parts = split_below(path, self._writable)
         if not parts:
             raise Refusal("path", path, "is a directory")
-        with opened_directory(base, parts[:-1], make=True) as directory:
+        with open_directory(base, parts[:-1], make=True) as directory:
             try:
                 self._descriptor = os.open(parts[-1], _NEW, mode, dir_fd=directory)
             except FileExistsError:
@@ -64,12 +64,12 @@ class Incoming:
 
 def wipe(path: str, writable: tuple[str, ...]) -> None:
     """Makes an empty directory, which replaces a directory of that name."""
-    base, parts = parts_below(path, writable)
+    base, parts = split_below(path, writable)
     if not parts:
-        with opened_directory(base, [], make=False) as directory:
+        with open_directory(base, [], make=False) as directory:
             renew(directory)
         return
-    with opened_directory(base, parts[:-1], make=True) as directory:
+    with open_directory(base, parts[:-1], make=True) as directory:
         remove(parts[-1], directory)
         os.mkdir(parts[-1], 0o755, dir_fd=directory)
 
@@ -95,7 +95,7 @@ class Outgoing:
         if path == "/" or not path.startswith("/") or os.path.normpath(path) != path:
             raise Refusal("path", path, "is not a normalised absolute path")
         names = path.split("/")[1:]
-        with directory_problem(path), opened_directory("/", names[:-1], make=False) as directory:
+        with directory_problem(path), open_directory("/", names[:-1], make=False) as directory:
             self._visit_entry(directory, names[-1], path, 0)
 
     def _visit_entry(self, directory: int, name: str, path: str, depth: int) -> None:
@@ -108,14 +108,14 @@ class Outgoing:
         elif stat.S_ISREG(kind.st_mode):
             self._file(directory, name, path)
         else:
-            raise Refusal("special", path, f"is {kind_of(kind.st_mode)}")
+            raise Refusal("special", path, f"is {describe_kind(kind.st_mode)}")
 
     def _visit_directory(self, directory: int, name: str, path: str, depth: int) -> None:
         if depth >= _DEEPEST:
             raise Refusal("too-deep", path, f"is more than {_DEEPEST} directories deep")
         self._count(path)
         self._channel.send({**self._answer, "type": "entry", "kind": "directory", "path": path})
-        with opened_below(directory, name) as below:
+        with open_below(directory, name) as below:
             for each in self._list_names(below, path):
                 self._visit_entry(below, each, f"{path}/{each}", depth + 1)
 
@@ -134,7 +134,7 @@ class Outgoing:
         with os.fdopen(descriptor, "rb", buffering=0) as file:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
-                raise Refusal("special", path, f"is {kind_of(found.st_mode)}")
+                raise Refusal("special", path, f"is {describe_kind(found.st_mode)}")
             if found.st_size > self._bounds.bytes:
                 raise Refusal("too-large", path, f"has {found.st_size} bytes, more than allowed")
             executable = found.st_mode & 0o100 != 0

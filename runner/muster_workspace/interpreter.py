@@ -10,7 +10,7 @@ from _socket import AF_UNIX, SCM_RIGHTS, SOCK_SEQPACKET, SOL_SOCKET, socket, soc
 from array import array
 
 from muster_workspace.forked_program import ForkedProgram
-from muster_workspace.linux import scheduling_of
+from muster_workspace.linux import read_scheduling
 from muster_workspace.processes import Accounts, end_one, read_proc
 from muster_workspace.warm import describe_wanted
 
@@ -163,4 +163,4 @@ def _can_run(pid: int) -> bool:
 
 def _read_state(pid: int) -> tuple[object, ...]:
     """Returns the properties of this process that another process of the same user can change: limits and scheduling. Raises OSError."""
-    return read_proc(f"{pid}/limits"), *scheduling_of(pid), frozenset(os.sched_getaffinity(pid))
+    return read_proc(f"{pid}/limits"), *read_scheduling(pid), frozenset(os.sched_getaffinity(pid))

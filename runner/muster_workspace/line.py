@@ -3,7 +3,6 @@
 import os
 import selectors
 import socket
-from typing import Any
 
 from muster_workspace import fields
 from muster_workspace.channel import Channel, ProtocolError
@@ -89,8 +88,3 @@ class Line:
     def _close(self, selector: selectors.BaseSelector) -> None:
         self._is_open = False
         selector.unregister(self._descriptor)
-
-
-def stale(frame: dict[str, Any]) -> bool:
-    """Returns whether a frame is for a command that has ended. Muster sent it before it learnt of the end."""
-    return frame.get("type") in ("line", "hangup")

@@ -47,7 +47,7 @@ def seal() -> None:
     _check("prctl", _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
 
 
-def scheduling_of(pid: int) -> tuple[bytes, int]:
+def read_scheduling(pid: int) -> tuple[bytes, int]:
     """Returns the scheduling of a process, and its priority for input and output. Raises OSError."""
     scheduling = ctypes.create_string_buffer(_SCHEDULING_BYTES)
     _check("sched_getattr", _libc.syscall(_SCHED_GETATTR, pid, scheduling, _SCHEDULING_BYTES, 0))

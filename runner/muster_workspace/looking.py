@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from muster_workspace.channel import DATA_BYTES, Channel
-from muster_workspace.places import Refusal, directory_problem, kind_of, opened_below, opened_directory, parts_below
+from muster_workspace.places import Refusal, describe_kind, directory_problem, open_below, open_directory, split_below
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Directories below this depth are listed but not entered.
@@ -27,14 +27,14 @@ _WALKED_ENTRIES = 50_000
 _LINE_BYTES = 400
 
 
-def resolved(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
+def resolve(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
     """Follows links. Returns the writable directory that contains the path, and the names below it."""
-    return parts_below(os.path.realpath(path), bases)
+    return split_below(os.path.realpath(path), bases)
 
 
-def opened_parent(base: str, parts: list[str]) -> AbstractContextManager[int]:
+def open_parent(base: str, parts: list[str]) -> AbstractContextManager[int]:
     """Opens the directory that contains a resolved path."""
-    return opened_directory(base, parts[:-1], make=False)
+    return open_directory(base, parts[:-1], make=False)
 
 
 class Looking:
@@ -46,10 +46,10 @@ class Looking:
 
     def read(self, request: int, path: str, most: int) -> None:
         """Sends the content of a file of at most `most` bytes."""
-        base, parts = resolved(path, self._bases)
+        base, parts = resolve(path, self._bases)
         if not parts:
             raise Refusal("directory", path, "is a directory")
-        with directory_problem(path), opened_parent(base, parts) as directory:
+        with directory_problem(path), open_parent(base, parts) as directory:
             data, mode = _read_content(directory, parts[-1], path, most)
         self._channel.send_data({"type": "data", "request": request}, data)
         self._channel.send({"type": "file", "request": request, "bytes": len(data), "executable": mode & 0o100 != 0})
@@ -89,8 +89,8 @@ class Looking:
         self._channel.send({"type": "counted", "request": request, "total": total, "complete": bytes_left >= 0 and total <= most})
 
     def _walk(self, path: str, depth: int) -> "Iterator[_Entry]":
-        base, parts = resolved(path, self._bases)
-        with directory_problem(path), opened_directory(base, parts, make=False) as directory:
+        base, parts = resolve(path, self._bases)
+        with directory_problem(path), open_directory(base, parts, make=False) as directory:
             yield from _walk_below(directory, "", depth, path)
 
 
@@ -114,7 +114,7 @@ def _walk_below(directory: int, prefix: str, depth: int, where: str) -> Iterator
         yield entry
         if entry.kind == "directory" and depth > 1:
             # A directory that is gone, or that its owner may not read, is listed without its entries.
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError), opened_below(directory, name) as below:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError), open_below(directory, name) as below:
                 yield from _walk_below(below, f"{entry.path}/", depth - 1, where)
 
 
@@ -143,7 +143,7 @@ def _read_content(directory: int, name: str, path: str, most: int) -> tuple[byte
         if stat.S_ISDIR(found.st_mode):
             raise Refusal("directory", path, "is a directory")
         if not stat.S_ISREG(found.st_mode):
-            raise Refusal("special", path, f"is {kind_of(found.st_mode)}")
+            raise Refusal("special", path, f"is {describe_kind(found.st_mode)}")
         if found.st_size > most:
             raise Refusal("too-large", path, f"has {found.st_size} bytes; expected {most} at most")
         return _read_all(descriptor, path, most), found.st_mode

@@ -28,7 +28,7 @@ class Refusal(Exception):
         self.detail = detail
 
 
-def parts_below(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
+def split_below(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
     """Splits a normalised absolute path into the innermost writable directory that contains it, and the names below that."""
     parts = path.split("/")[1:]
     if not path.startswith("/") or any(part in ("", ".", "..") for part in parts):
@@ -63,7 +63,7 @@ def directory_problem(path: str) -> Iterator[None]:
         raise Refusal("unreadable", path, error.strerror or str(error)) from error
 
 
-def kind_of(mode: int) -> str:
+def describe_kind(mode: int) -> str:
     """Names, for people, what is neither a regular file, nor a directory, nor a link."""
     if stat.S_ISFIFO(mode):
         return "a named pipe"
@@ -73,14 +73,14 @@ def kind_of(mode: int) -> str:
 
 
 @contextmanager
-def opened_directory(base: str, parts: list[str], make: bool) -> Iterator[int]:
+def open_directory(base: str, parts: list[str], make: bool) -> Iterator[int]:
     """Opens a directory below a base."""
     descriptor = open_base(base)
     try:
         for part in parts:
             if make:
                 _make(part, descriptor)
-            below = _open_directory(part, descriptor)
+            below = _open_descriptor(part, descriptor)
             os.close(descriptor)
             descriptor = below
         yield descriptor
@@ -115,16 +115,16 @@ def renew(base: int) -> None:
 
 
 @contextmanager
-def opened_below(directory: int, name: str) -> Iterator[int]:
+def open_below(directory: int, name: str) -> Iterator[int]:
     """Opens a directory in another directory."""
-    descriptor = _open_directory(name, directory)
+    descriptor = _open_descriptor(name, directory)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _open_directory(name: str, directory: int) -> int:
+def _open_descriptor(name: str, directory: int) -> int:
     descriptor = os.open(name, _DIRECTORY, dir_fd=directory)
     # Older versions of gVisor follow a link to a directory in spite of O_NOFOLLOW.
     if os.path.samestat(os.fstat(descriptor), os.stat(name, dir_fd=directory, follow_symlinks=False)):
@@ -155,7 +155,7 @@ def empty(directory: int) -> None:
             if is_directory:
                 has_more = True
                 os.chmod(name, 0o700, dir_fd=directory)
-                with opened_below(directory, name) as below:
+                with open_below(directory, name) as below:
                     _move_up(below, directory, moved)
                 os.rmdir(name, dir_fd=directory)
             else:
@@ -191,7 +191,7 @@ def remove(name: str, directory: int) -> None:
     except FileNotFoundError:
         return
     os.chmod(name, 0o700, dir_fd=directory)
-    with opened_below(directory, name) as below:
+    with open_below(directory, name) as below:
         empty(below)
     os.rmdir(name, dir_fd=directory)
 

@@ -23,7 +23,7 @@ class Remaining(Exception):
     """Processes that were killed still exist."""
 
 
-def others() -> Iterator[int]:
+def list_others() -> Iterator[int]:
     """Yields the ids of all processes but this one."""
     own = str(os.getpid())
     with os.scandir(_PROC) as entries:
@@ -39,7 +39,7 @@ def is_alone_with(pid: int) -> bool:
     changed.
     """
     before = _read_last_number()
-    return all(each == pid for each in others()) and before is not None and before == _read_last_number()
+    return all(each == pid for each in list_others()) and before is not None and before == _read_last_number()
 
 
 def _read_last_number() -> str | None:
@@ -51,10 +51,10 @@ def _read_last_number() -> str | None:
     return None if last == "0" else last
 
 
-def resident_bytes(but: int | None = None) -> int:
+def measure_resident_bytes(but: int | None = None) -> int:
     """Returns the resident memory of all others together, but for one of them. Shared memory counts for each."""
     total = 0
-    for pid in others():
+    for pid in list_others():
         if pid == but:
             continue
         try:
@@ -79,7 +79,7 @@ def look_at_threads() -> dict[str, Thread]:
     """Reads all threads, those of this process included, by their paths in /proc. Returns None where the kernel has no such figures."""
     looked = {}
     own = os.getpid()
-    for pid in (*others(), own):
+    for pid in (*list_others(), own):
         with contextlib.suppress(OSError):
             with os.scandir(f"{_PROC}/{pid}/task") as threads:
                 places = [f"{pid}/task/{thread.name}" for thread in threads]
@@ -91,10 +91,10 @@ def look_at_threads() -> dict[str, Thread]:
     return looked
 
 
-def processor_seconds(but: int | None = None) -> float:
+def measure_processor_seconds(but: int | None = None) -> float:
     """Returns the processor time that all others, but for one of them, have used, and their reaped children."""
     ticks = 0
-    for pid in others():
+    for pid in list_others():
         if pid == but:
             continue
         with contextlib.suppress(OSError):
@@ -151,10 +151,10 @@ def _kill_all(accounts: Accounts) -> None:
             # No other process exists, not even an unreaped one.
             break
         accounts.reap()
-        if next(others(), None) is None:
+        if next(list_others(), None) is None:
             break
         if time.monotonic() > deadline:
-            raise Remaining(f"processes {list(others())} do not end")
+            raise Remaining(f"processes {list(list_others())} do not end")
         time.sleep(0.0005)
 
 

@@ -8,10 +8,10 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from muster_workspace.channel import Channel
-from muster_workspace.command import Command, end_of
+from muster_workspace.command import Command, describe_end
 from muster_workspace.interpreters import Interpreters
 from muster_workspace.output import BoundedOutput
-from muster_workspace.processes import Accounts, resident_bytes
+from muster_workspace.processes import Accounts, measure_resident_bytes
 from muster_workspace.starting import begin
 from muster_workspace.time_limit import TimeLimit
 
@@ -132,12 +132,12 @@ class RunningCommand:
             is_due = time.monotonic() >= sample
             status = self._look_for_end(exited) if may_have_ended or is_due else None
             if status is not None:
-                return end_of(status)
+                return describe_end(status)
             # Only a command that still runs is measured. Most have ended by now, and a look at all processes takes time.
             if is_due:
                 now = time.monotonic()
                 if self._command.sampled:
-                    self._peak_bytes = max(self._peak_bytes, resident_bytes(but=self._interpreters.pid))
+                    self._peak_bytes = max(self._peak_bytes, measure_resident_bytes(but=self._interpreters.pid))
                 sample = now + max(self._look_seconds, _SAMPLE_SHARE * (now - self._start) if self._is_forked else 0.0)
             if sum(stream.total for stream in self._streams.values()) > self._command.most:
                 return {"kind": "output-limit"}

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from muster_workspace.channel import Channel
-from muster_workspace.command import Command, end_of
+from muster_workspace.command import Command, describe_end
 from muster_workspace.interpreters import Interpreters
 from muster_workspace.output import BoundedOutput, give
 from muster_workspace.processes import Accounts
@@ -58,7 +58,7 @@ class RunsInTurn:
             if said:
                 status, seconds, kibibytes = said.split()
                 accounts.add(0, int(status), float(seconds), int(kibibytes) * 1024)
-                self._tell(channel, request, end_of(int(status)), accounts, limit)
+                self._tell(channel, request, describe_end(int(status)), accounts, limit)
                 accounts, limit = self._begin_next()
             elif said is not None:
                 # The interpreter has ended. The runs that are left are started one by one.

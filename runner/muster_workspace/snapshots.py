@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from muster_workspace.channel import DATA_BYTES, Channel
-from muster_workspace.places import Refusal, directory_problem, opened_below, opened_directory, parts_below
+from muster_workspace.places import Refusal, directory_problem, open_below, open_directory, split_below
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _DEEPEST = 64
@@ -48,8 +48,8 @@ class Snapshots:
         """Reports the changes below directories; none for the first look. Raises Refusal; the next look then reports them again."""
         look = _Look(self._channel, {"request": request}, self._marks, _Left(most_entries, most_bytes), is_baseline)
         for path in paths:
-            base, parts = parts_below(path, self._writable)
-            with directory_problem(path), opened_directory(base, parts, make=False) as directory:
+            base, parts = split_below(path, self._writable)
+            with directory_problem(path), open_directory(base, parts, make=False) as directory:
                 look.below(directory, path, 0)
         if not is_baseline:
             for path in self._marks:
@@ -61,12 +61,12 @@ class Snapshots:
 def arrange(directories: list[str], links: list[str], targets: list[str], writable: tuple[str, ...]) -> None:
     """Makes directories and links."""
     for path in directories:
-        base, parts = parts_below(path, writable)
-        with opened_directory(base, parts, make=True):
+        base, parts = split_below(path, writable)
+        with open_directory(base, parts, make=True):
             pass
     for path, target in zip(links, targets, strict=True):
-        base, parts = parts_below(path, writable)
-        with opened_directory(base, parts[:-1], make=True) as directory:
+        base, parts = split_below(path, writable)
+        with open_directory(base, parts[:-1], make=True) as directory:
             os.symlink(target, parts[-1], dir_fd=directory)
 
 
@@ -111,7 +111,7 @@ class _Look:
             self._tell(directory, name, path, mode)
         self.marks[path] = mark
         if is_directory:
-            with opened_below(directory, name) as inside:
+            with open_below(directory, name) as inside:
                 self.below(inside, path, depth + 1)
 
     def _tell(self, directory: int, name: str, path: str, mode: int) -> None:

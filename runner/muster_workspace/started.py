@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster_workspace.command import Command, end_of
+from muster_workspace.command import Command, describe_end
 from muster_workspace.fields import Frame
 from muster_workspace.output import BoundedOutput
 from muster_workspace.places import Refusal
-from muster_workspace.processes import Accounts, Remaining, others
+from muster_workspace.processes import Accounts, Remaining, list_others
 from muster_workspace.starting import begin_detached
 
 _MOST = 16
@@ -118,7 +118,7 @@ class StartedCommands:
             return False
         for _ in range(_PASSES):
             kept = set().union(*(self._tree(each) for each in running))
-            strays = [pid for pid in others() if pid not in kept]
+            strays = [pid for pid in list_others() if pid not in kept]
             _signal(strays, signal.SIGKILL)
             accounts.reap()
             if not strays:
@@ -161,7 +161,7 @@ class StartedCommands:
             if status is None and each.printed <= each.most:
                 continue
             _signal(self._tree(each), signal.SIGKILL)
-            each.end = {"kind": "output-limit"} if status is None else end_of(status)
+            each.end = {"kind": "output-limit"} if status is None else describe_end(status)
             self._close(each)
 
     def _close(self, started: _Started) -> None:
@@ -204,7 +204,7 @@ class StartedCommands:
 
 def _list_family() -> Iterator[tuple[int, int, int]]:
     """Yields each process with its parent and its session."""
-    for pid in others():
+    for pid in list_others():
         try:
             fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
         except OSError:

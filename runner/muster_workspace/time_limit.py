@@ -4,7 +4,7 @@ import os
 import time
 from typing import NamedTuple
 
-from muster_workspace.processes import Accounts, Thread, look_at_threads, processor_seconds
+from muster_workspace.processes import Accounts, Thread, look_at_threads, measure_processor_seconds
 
 # The bound on waiting. A command can make itself wait, by many processes that use little. command.ts waits for this time, too.
 _WAITING_SECONDS = 300.0
@@ -89,4 +89,4 @@ class TimeLimit:
         return self._seconds * len(os.sched_getaffinity(0))
 
     def _measure_used(self) -> float:
-        return self._accounts.cpu_seconds + processor_seconds(self._accounts.but)
+        return self._accounts.cpu_seconds + measure_processor_seconds(self._accounts.but)

@@ -31,7 +31,7 @@ def reap_children() -> Iterator[tuple[int, int, resource.struct_rusage]]:
         yield pid, status, usage
 
 
-def end_message(sandbox: str, status: int, usage: resource.struct_rusage) -> Message:
+def build_end_message(sandbox: str, status: int, usage: resource.struct_rusage) -> Message:
     """Builds the message to Muster about the end of a sandbox's program."""
     seconds = usage.ru_utime + usage.ru_stime
     ended: Message = {"type": "ended", "sandbox": sandbox, "cpu_seconds": seconds, "peak_memory_bytes": usage.ru_maxrss * 1024}

@@ -87,7 +87,7 @@ class Spawned:
 
     def start(self, serial: int, word: str) -> int:
         try:
-            return os.posix_spawn(self._path, (name_of(serial), word), {}, file_actions=self._streams)
+            return os.posix_spawn(self._path, (format_name(serial), word), {}, file_actions=self._streams)
         except OSError as error:
             raise OSError(error.errno, f"spawn: {os.strerror(error.errno or 0)}") from None
 
@@ -103,11 +103,11 @@ class Forked:
         self._report = report
 
     def start(self, serial: int, word: str) -> int:
-        calls = [with_word(call, os.fsencode(word)) for call in self._calls]
+        calls = [replace_argument(call, os.fsencode(word)) for call in self._calls]
         pid = fork()
         if pid == 0:
             try:
-                self._become(name_of(serial).encode(), calls)
+                self._become(format_name(serial).encode(), calls)
             finally:
                 os._exit(1)
         return pid
@@ -156,11 +156,11 @@ def can_spawn() -> bool:
         os.close(writing)
 
 
-def with_word(call: Call, word: bytes) -> Call:
+def replace_argument(call: Call, word: bytes) -> Call:
     return call._replace(arguments=tuple(word if isinstance(each, Argument) else each for each in call.arguments))
 
 
-def name_of(serial: int) -> str:
+def format_name(serial: int) -> str:
     return f"{serial:0{NAME_BYTES}}"
 
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from muster_runner.imports import import_all, is_lasting
 from muster_runner.shared_memory import share_memory
-from muster_zygote.children import end_message, reap_children, wake_on_child
+from muster_zygote.children import build_end_message, reap_children, wake_on_child
 from muster_zygote.entrance import list_namespaces
 from muster_zygote.envelope import Message, close_all, receive, send
 from muster_zygote.holes import fill_holes
@@ -138,7 +138,7 @@ class Image:
         for pid, status, usage in reap_children():
             sandbox = self._programs.pop(pid, None)
             if sandbox is not None:
-                send(self.channel, end_message(sandbox, status, usage))
+                send(self.channel, build_end_message(sandbox, status, usage))
 
 
 def give_up_privileges(settings: Settings) -> None:

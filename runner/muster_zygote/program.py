@@ -134,7 +134,7 @@ class OwnProgram:
         """Compiles the program. Ignores errors in its file, because the program reports them when it starts."""
         if self._path is not None:
             with contextlib.suppress(OSError, SyntaxError, ValueError):
-                main_of(self._path)
+                compile_main(self._path)
 
     def __call__(self) -> None:
         sys.argv = list(self._arguments)
@@ -143,7 +143,7 @@ class OwnProgram:
         if self._path is None:
             exec(compile(self._source, "<string>", "exec"), module.__dict__)
             return
-        file, code = main_of(self._path)
+        file, code = compile_main(self._path)
         if file != self._path:
             sys.path.insert(0, self._path)
         module.__file__ = file
@@ -151,7 +151,7 @@ class OwnProgram:
 
 
 @cache
-def main_of(path: str) -> tuple[str, types.CodeType]:
+def compile_main(path: str) -> tuple[str, types.CodeType]:
     """Returns the file that `python PATH` runs, and its code. An image compiles it before the first program is forked.
 
     @raises OSError, SyntaxError; ValueError from an older Python for a file with a null byte

@@ -46,11 +46,11 @@ class ImageLink:
     """The sandboxes that were ready before the image."""
 
 
-def fork_message(sandbox: str, command: list[str], has_line: bool) -> Message:
+def build_fork_message(sandbox: str, command: list[str], has_line: bool) -> Message:
     return {"type": "fork", "sandbox": sandbox, "command": command, "has_line": has_line}
 
 
-def as_seen(sandbox: Sandbox, end: Message) -> Message:
+def correct_end(sandbox: Sandbox, end: Message) -> Message:
     """Marks the end as lost if the sandbox's first process was killed from outside, which the image's report cannot show."""
     return end if sandbox.killed or not _is_exiting(sandbox.pid) else {**end, **TAKEN_AWAY}
 

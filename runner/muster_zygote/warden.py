@@ -19,7 +19,7 @@ from muster_zygote.entrance import open_entrance
 from muster_zygote.envelope import MAX_BYTES, Message, Outbox, close_all, fits, receive
 from muster_zygote.image import Image
 from muster_zygote.orders import Orders
-from muster_zygote.records import TAKEN_AWAY, ImageLink, Sandbox, as_seen, fork_message
+from muster_zygote.records import TAKEN_AWAY, ImageLink, Sandbox, build_fork_message, correct_end
 from muster_zygote.settings import Settings
 from muster_zygote.site import STREAMS, open_site
 from muster_zygote.walls import WallBuilder
@@ -89,7 +89,7 @@ class Warden:
         """@param lines: the descriptor of the program's line to another program, if it has one. The sandbox owns it from here on."""
         name, image, token = (as_text(order[field], field) for field in ("sandbox", "image", "token"))
         command = [as_text(word, "command") for word in as_list(order["command"], "command")]
-        if not fits(fork_message(name, command, bool(lines))):
+        if not fits(build_fork_message(name, command, bool(lines))):
             close_all(lines)
             self._orders.send({"type": "failed", "sandbox": name, "message": f"its command is too long: {MAX_BYTES} bytes are the limit"})
             return
@@ -125,11 +125,11 @@ class Warden:
         try:
             entrance = open_entrance(sandbox.pid, self._settings)
         except OSError as error:
-            self._end(sandbox, as_seen(sandbox, {"type": "failed", "message": str(error)}))
+            self._end(sandbox, correct_end(sandbox, {"type": "failed", "message": str(error)}))
             return
         sandbox.state, sandbox.occupied = "forked", True
         descriptors, sandbox.descriptors = sandbox.descriptors, []
-        image.outbox.put(fork_message(sandbox.name, sandbox.command, sandbox.has_line), [*entrance, *descriptors])
+        image.outbox.put(build_fork_message(sandbox.name, sandbox.command, sandbox.has_line), [*entrance, *descriptors])
         self._flush(sandbox.image, image)
 
     def _flush(self, key: str, image: ImageLink) -> None:
@@ -165,7 +165,7 @@ class Warden:
             case "ended" | "unforked":
                 sandbox = self._sandboxes[message["sandbox"]]
                 sandbox.occupied = False
-                self._end(sandbox, as_seen(sandbox, message))
+                self._end(sandbox, correct_end(sandbox, message))
                 self._forget_if_gone(sandbox)
 
     def _on_image_ready(self, key: str, image: ImageLink, policies: list[Message]) -> None:

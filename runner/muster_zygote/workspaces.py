@@ -23,9 +23,9 @@ from muster_runner.json_fields import Object, as_choice, as_text
 from muster_runner.shared_memory import share_memory
 from muster_workspace.command_line import converse
 from muster_workspace.rehearsal import rehearse
-from muster_zygote.children import end_message, reap_children, wake_on_child
+from muster_zygote.children import build_end_message, reap_children, wake_on_child
 from muster_zygote.envelope import Message, close_all
-from muster_zygote.first_process import with_word
+from muster_zygote.first_process import replace_argument
 from muster_zygote.holes import fill_holes
 from muster_zygote.linux import MountFlag, Namespace, change_directory, close_from, enter, make, mount, unshare
 from muster_zygote.orders import Orders
@@ -129,8 +129,7 @@ class WorkspaceWarden:
     def _hand_on(self, pid: int) -> None:
         """Passes the request for an interpreter on. The line becomes readable when the first process sends a request, or has ended."""
         sandbox, workspace = self._workspaces[pid]
-        line = self._forget_line(workspace)
-        if line is not None and self._warm is not None:
+        if (line := self._forget_line(workspace)) is not None and self._warm is not None:
             self._warm.hand_on(line, pid, sandbox)
 
     def _forget_line(self, workspace: Workspace) -> socket.socket | None:
@@ -166,8 +165,7 @@ class WorkspaceWarden:
             os._exit(1)
         code = 1
         try:
-            asking = len(STREAMS) if count > len(STREAMS) else None
-            code = converse(("/tmp", "/dev/shm", *(self._settings.writable or ())), asking)
+            code = converse(("/tmp", "/dev/shm", *(self._settings.writable or ())), len(STREAMS) if count > len(STREAMS) else None)
         except BaseException:
             # Muster shows this error output as the reason why the workspace is gone.
             sys.excepthook(*sys.exc_info())
@@ -190,7 +188,7 @@ class WorkspaceWarden:
         os.closerange(REPORT + 1, ASIDE)
         close_from(ASIDE + len(streams))
         word = os.fsencode(locate_inbox(sandbox))
-        make(*(with_word(call, word) for call in self._calls))
+        make(*(replace_argument(call, word) for call in self._calls))
         for kind, limit in list_limits(self._settings):
             resource.setrlimit(kind, (limit, limit))
         os.umask(0o022)
@@ -223,13 +221,12 @@ class WorkspaceWarden:
             self._read_reports()
             sandbox, workspace = self._workspaces.pop(pid)
             del self._pids[sandbox]
-            line = self._forget_line(workspace)
-            if line is not None:
+            if (line := self._forget_line(workspace)) is not None:
                 line.close()
             if workspace.has_begun:
                 # Muster would take a thread and a promise for each.
                 removed = workspace.is_killed and remove_groups(sandbox, self._settings.cgroups)
-                self._orders.send({**end_message(sandbox, status, usage), "groups_removed": removed})
+                self._orders.send({**build_end_message(sandbox, status, usage), "groups_removed": removed})
             else:
                 problem = workspace.problem or f"its first process ended with status {status} before it had begun"
                 self._orders.send({"type": "failed", "sandbox": sandbox, "message": problem})

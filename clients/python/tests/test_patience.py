@@ -8,7 +8,7 @@ import pytest
 
 from muster_client import QuotaExceeded, Retry, ServerUnavailable, Timeout
 from muster_client.calls import Deadline, call
-from muster_client.effects import Done, Exchange, Items, Open, Pause, Read, Request, Response, Steps, Work, resumed
+from muster_client.effects import Done, Exchange, Items, Open, Pause, Read, Request, Response, Steps, Work, resume
 from muster_client.operations import events, submit
 from muster_client.server_version import HEADER
 from muster_client.settings import VERSION, Settings
@@ -30,16 +30,16 @@ class Fixture:
     def play(self, steps: Steps[Any] | Items[Any], answers: Sequence[Response | bytes | Exception]) -> Any:
         """Answers each exchange, opening and reading in turn; pauses pass at once."""
         left = list(answers)
-        step = resumed(steps)
+        step = resume(steps)
         while not isinstance(step, Done):
             if isinstance(step, Pause):
                 self.pauses.append(step.seconds)
                 self.now += step.seconds
-                step = resumed(steps)
+                step = resume(steps)
                 continue
             assert isinstance(step, Exchange | Open | Read)
             answer = left.pop(0)
-            step = resumed(steps, error=answer) if isinstance(answer, Exception) else resumed(steps, answer)
+            step = resume(steps, error=answer) if isinstance(answer, Exception) else resume(steps, answer)
         assert left == []
         return step.value
 
@@ -111,13 +111,13 @@ def test_each_event_restores_the_whole_patience() -> None:
         data = b'data: {"sequence": %d, "type": "state", "at": "2026-01-01T00:00:00Z", "data": {"state": "running"}}\n\n' % sequence
         stream += [broken(), Response(200, {}), data, broken()]
     seen: list[int] = []
-    step = resumed(items := events(fixture.settings, "ev-1", 0, _no_deadline(fixture)))
+    step = resume(items := events(fixture.settings, "ev-1", 0, _no_deadline(fixture)))
     for answer in [*stream, Response(204, {})]:
         while not isinstance(step, Open | Read):
             if hasattr(step, "item"):
                 seen.append(step.item.sequence)
-            step = resumed(items)
-        step = resumed(items, error=answer) if isinstance(answer, Exception) else resumed(items, answer)
+            step = resume(items)
+        step = resume(items, error=answer) if isinstance(answer, Exception) else resume(items, answer)
     assert isinstance(step, Done)
     assert seen == list(range(1, 20))
 
@@ -146,7 +146,7 @@ def test_no_pause_is_longer_than_the_time_that_is_left_to_wait() -> None:
 
 def test_a_silent_stream_is_read_no_longer_than_the_time_that_is_left() -> None:
     fixture = Fixture()
-    opened = resumed(events(fixture.settings, "ev-1", 0, Deadline(fixture.settings, 2.5, lambda seconds: Timeout("ev-1", seconds))))
+    opened = resume(events(fixture.settings, "ev-1", 0, Deadline(fixture.settings, 2.5, lambda seconds: Timeout("ev-1", seconds))))
     assert isinstance(opened, Open)
     assert opened.idle_seconds == 2.5
 
@@ -155,9 +155,9 @@ def test_a_server_that_reads_a_large_checkpoint_before_it_accepts_is_given_the_t
     """Asked again after the client's own timeout, it would begin anew, and never come to an end."""
     fixture = Fixture()
     steps = submit(fixture.settings, "s3://bucket/large", "cartpole", None, {})
-    first = resumed(steps)
+    first = resume(steps)
     assert isinstance(first, Work)
-    exchange = resumed(steps, first.call())
+    exchange = resume(steps, first.call())
     assert isinstance(exchange, Exchange)
     assert answer_timeout(fixture.settings.timeout, exchange.answer_seconds).as_dict() == {"connect": 5, "read": 900, "write": 5, "pool": 5}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muster_client import InvalidArgument, LeaseLost, Retry, RolloutsFailed, Segment, rollouts
-from muster_client.effects import Done, Emit, Exchange, Items, Request, Response, Steps, Work, resumed
+from muster_client.effects import Done, Emit, Exchange, Items, Request, Response, Steps, Work, resume
 from muster_client.settings import Settings
 
 SETTINGS = Settings(url="http://muster", token=None, timeout=5, retry=Retry(), now=lambda: 0.0, draw=lambda: 0.0)
@@ -38,13 +38,13 @@ class Answering:
         self.asked: list[Request] = []
 
     def items(self, call: Items[Any]) -> Iterator[Any]:
-        step = resumed(call)
+        step = resume(call)
         while not isinstance(step, Done):
             if isinstance(step, Emit):
                 yield step.item
-                step = resumed(call)
+                step = resume(call)
             else:
-                step = resumed(call, self._reply(step))
+                step = resume(call, self._reply(step))
         self.value = step.value
 
     def run(self, call: Steps[Any]) -> Any:

@@ -225,13 +225,13 @@ def test_a_checkpoint_is_one_of_path_uri_and_digest() -> None:
     with pytest.raises(InvalidArgument, match="got path and uri"):
         Checkpoint(path="a", uri="b")
     with pytest.raises(InvalidArgument, match=r"checkpoint\.path: it is empty"):
-        checkpoint.named_checkpoint("")
+        checkpoint.normalize_checkpoint("")
     with pytest.raises(InvalidArgument, match="64 lower-case"):
         Checkpoint(sha256="ABC")
     with pytest.raises(InvalidArgument, match=r"checkpoint\.name: expected 1 to 255 characters"):
         Checkpoint(sha256="a" * 64, name="two\nlines")
     assert checkpoint.checkpoint_reference(Checkpoint(path="runs/..", name="best"), "d") == {"sha256": "d", "name": "best"}
     assert checkpoint.checkpoint_reference(Checkpoint(path="/"), "d") == {"sha256": "d"}
-    assert checkpoint.named_checkpoint("a" * 64) == Checkpoint(sha256="a" * 64)
-    assert checkpoint.named_checkpoint("gs://bucket/x", "r", 3) == Checkpoint(uri="gs://bucket/x", run="r", version=3)
-    assert checkpoint.named_checkpoint("runs/x.onnx") == Checkpoint(path="runs/x.onnx")
+    assert checkpoint.normalize_checkpoint("a" * 64) == Checkpoint(sha256="a" * 64)
+    assert checkpoint.normalize_checkpoint("gs://bucket/x", "r", 3) == Checkpoint(uri="gs://bucket/x", run="r", version=3)
+    assert checkpoint.normalize_checkpoint("runs/x.onnx") == Checkpoint(path="runs/x.onnx")

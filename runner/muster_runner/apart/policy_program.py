@@ -19,7 +19,7 @@ from muster_runner.apart.observations import Observations
 from muster_runner.apart.space_data import read_space
 from muster_runner.apart.wire import ANSWER, COUNT, GREETING, MAX_TEXT_BYTES, REQUEST, RESET_BODY, ROW_FAULT, Answer, Request
 from muster_runner.carried_code import Visit, forget, visit
-from muster_runner.digest import verified
+from muster_runner.digest import verify_digest
 from muster_runner.failure import describe, describe_load
 from muster_runner.json_fields import as_object, parse_object
 from muster_runner.policies.checkpoint import Checkpoint, Fit
@@ -138,7 +138,7 @@ class PolicyProgram:
         try:
             preloaded = find_preloaded(digest)
             if not preloaded and not order["verified"]:
-                verified(path, digest)
+                verify_digest(path, digest)
             if path.is_dir():
                 self._visits.append(visit(path))
             self._checkpoint = preloaded or read_checkpoint(path)

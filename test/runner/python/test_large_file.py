@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from muster_runner import digest
-from muster_runner.digest import compute_digest, verified, verifying
+from muster_runner.digest import compute_digest, verify_digest, verify_digest_beside
 from muster_runner.large_file import BLOCK_BYTES, read_large_pieces
 
 SIZE = 2 * BLOCK_BYTES
@@ -114,8 +114,8 @@ def test_a_sandbox_that_reads_a_file_has_no_thread_that_would_use_its_memory(
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", counted)
-    assert verified(path, expected) == expected
+    assert verify_digest(path, expected) == expected
     assert started == []
-    with verifying(path, expected):
+    with verify_digest_beside(path, expected):
         pass
     assert len(started) == 1

@@ -40,7 +40,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine()
     monkeypatch.setattr(time_limit, "time", machine)
     monkeypatch.setattr(time_limit, "look_at_threads", lambda: dict(machine.threads))
-    monkeypatch.setattr(time_limit, "processor_seconds", lambda _but: machine.used)
+    monkeypatch.setattr(time_limit, "measure_processor_seconds", lambda _but: machine.used)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(PROCESSORS)))
     return machine
 
@@ -206,13 +206,13 @@ def test_real_waits_for_a_processor_are_given_back(
     monkeypatch.setattr(time_limit, "time", machine)
     limit = TimeLimit(machine.now, 1, Accounts(), alone=True)
     with crowd_on_one_processor(3, 0.05) as crowd:
-        monkeypatch.setattr(processes, "others", lambda: iter(crowd))
+        monkeypatch.setattr(processes, "list_others", lambda: iter(crowd))
         machine.now += 1
         # Two of three have waited while the first used its 50 ms, and one while the second did.
         assert not limit.is_over()
         assert limit.waited_seconds >= 0.1
         # The kernel tells whole ticks of each.
-        assert processes.processor_seconds() >= 0.09
+        assert processes.measure_processor_seconds() >= 0.09
         # Nothing more is waited while all are stopped, but by this process.
         machine.now += limit.waited_seconds + 60
         assert limit.is_over()
@@ -226,7 +226,7 @@ def test_real_processes_that_make_themselves_wait_end_by_their_processor_time(
     seconds = 0.08 / len(os.sched_getaffinity(0))
     limit = TimeLimit(machine.now, seconds, Accounts(), alone=True)
     with crowd_on_one_processor(3, 0.05) as crowd:
-        monkeypatch.setattr(processes, "others", lambda: iter(crowd))
+        monkeypatch.setattr(processes, "list_others", lambda: iter(crowd))
         machine.now += seconds
         assert limit.is_over()
         assert limit.waited_seconds > 0

@@ -24,7 +24,7 @@ class Row:
     """Whether it is the last segment of its trajectory."""
 
 
-def trajectory_rows(trajectory: RolloutTrajectory) -> list[Row]:
+def make_rows(trajectory: RolloutTrajectory) -> list[Row]:
     """Returns a row for each segment. Raises InvalidArgument when the model's server gave no log-probabilities."""
     rows = [_make_row(segment, trajectory, segment is trajectory.segments[-1]) for segment in trajectory.segments]
     if not rows:
@@ -32,7 +32,7 @@ def trajectory_rows(trajectory: RolloutTrajectory) -> list[Row]:
     return rows
 
 
-def whole_group(group: RolloutGroup, size: int) -> list[list[Row]]:
+def fill_group(group: RolloutGroup, size: int) -> list[list[Row]]:
     """Returns the rows of `size` trajectories. Rows with a mask of 0 replace lost or filtered trajectories.
 
     Raises InvalidArgument for a group of another size.
@@ -75,7 +75,7 @@ class GroupSource:
         if version > self._reported:
             self._client.rollouts.report_version(self._stream.policy, version)
             self._reported = version
-        return [rows for group in next(self._batches) for rows in whole_group(group, self.group_size)]
+        return [rows for group in next(self._batches) for rows in fill_group(group, self.group_size)]
 
 
 def _make_row(segment: Segment, trajectory: RolloutTrajectory, is_last: bool) -> Row:
@@ -87,7 +87,7 @@ def _make_row(segment: Segment, trajectory: RolloutTrajectory, is_last: bool) ->
 
 
 def _list_counted(trajectory: RolloutTrajectory) -> list[Row]:
-    rows = trajectory_rows(trajectory)
+    rows = make_rows(trajectory)
     return rows if trajectory.advantage is not None else [_make_idle_row(row) for row in rows]
 
 

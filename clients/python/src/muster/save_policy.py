@@ -32,17 +32,7 @@ def save_policy(
     path = Path(path)
     if path.suffix not in (".safetensors", ".pth"):
         raise ValueError(f"expected a path that ends in .safetensors or .pth, got {path}")
-    if not isinstance(policy, torch.nn.Sequential):
-        raise ValueError(f"expected a torch.nn.Sequential of the policy's layers, got {type(policy).__name__}: make one of its layers")
-    linear = [module for module in policy if isinstance(module, torch.nn.Linear)]
-    between = [module for module in policy if not isinstance(module, torch.nn.Linear)]
-    kinds = {ACTIVATIONS.get(type(module)) for module in between}
-    alternate = all(isinstance(module, torch.nn.Linear) == (i % 2 == 0) for i, module in enumerate(policy))
-    if not linear or not alternate or len(between) != len(linear) - 1 or None in kinds or len(kinds) > 1:
-        raise ValueError(f"expected Linear, Tanh, Linear, … or Linear, ReLU, Linear, …: export others to ONNX; got {policy}")
-    if any(layer.bias is None for layer in linear):
-        raise ValueError("expected linear layers with a bias")
-
+    linear, activation = _read_layers(policy)
     tensors: dict[str, Numbers] = {f"l{i}.{name}": value for i, layer in enumerate(linear) for name, value in layer.named_parameters()}
     if normalisation is not None:
         tensors["observation.mean"], tensors["observation.variance"] = normalisation
@@ -53,16 +43,34 @@ def save_policy(
     architecture: dict[str, Any] = {
         "format": "muster-mlp/1",
         "layers": [f"l{i}" for i in range(len(linear))],
-        "activation": next(iter(kinds), "tanh"),
+        "activation": activation,
         "action": action,
         "normalise": normalisation is not None,
     }
+    _write(path, saved, architecture)
 
+
+def _read_layers(policy: torch.nn.Sequential) -> tuple[list[torch.nn.Linear], str]:
+    """Returns the linear layers, and the activation between them. Raises ValueError for any other policy."""
+    if not isinstance(policy, torch.nn.Sequential):
+        raise ValueError(f"expected a torch.nn.Sequential of the policy's layers, got {type(policy).__name__}: make one of its layers")
+    linear = [module for module in policy if isinstance(module, torch.nn.Linear)]
+    between = [module for module in policy if not isinstance(module, torch.nn.Linear)]
+    kinds = {ACTIVATIONS.get(type(module)) for module in between}
+    alternate = all(isinstance(module, torch.nn.Linear) == (i % 2 == 0) for i, module in enumerate(policy))
+    if not linear or not alternate or len(between) != len(linear) - 1 or None in kinds or len(kinds) > 1:
+        raise ValueError(f"expected Linear, Tanh, Linear, … or Linear, ReLU, Linear, …: export others to ONNX; got {policy}")
+    if any(layer.bias is None for layer in linear):
+        raise ValueError("expected linear layers with a bias")
+    return linear, next((ACTIVATIONS[type(module)] for module in between), "tanh")
+
+
+def _write(path: Path, tensors: dict[str, torch.Tensor], architecture: dict[str, Any]) -> None:
     unfinished = path.with_name(f".{path.name}.unfinished")
     if path.suffix == ".safetensors":
         from safetensors.torch import save_file
 
-        save_file(saved, unfinished, metadata={"muster": json.dumps(architecture)})
+        save_file(tensors, unfinished, metadata={"muster": json.dumps(architecture)})
     else:
-        torch.save({"muster": architecture, "state_dict": saved}, unfinished)
+        torch.save({"muster": architecture, "state_dict": tensors}, unfinished)
     unfinished.rename(path)

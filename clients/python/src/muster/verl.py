@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from verl import DataProto
 
-from muster.group_rows import Row, trajectory_rows
+from muster.group_rows import Row, make_rows
 from muster_client import RolloutGroup
 
 
@@ -29,7 +29,7 @@ def to_data_proto(groups: Sequence[RolloutGroup], *, pad: int) -> DataProto:
         for group in groups
         for trajectory in group.trajectories
         if trajectory.advantage is not None
-        for row in trajectory_rows(trajectory)
+        for row in make_rows(trajectory)
     ]
     rows = [row for _, _, row in found]
     prompts = _pad([row.prompt[::-1] for row in rows], pad).flip(1)

@@ -8,18 +8,18 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from muster_client.effects import Done, Effect, Emit, Exchange, Items, Open, Pause, Read, Response, Steps, Work, resumed
+from muster_client.effects import Done, Effect, Emit, Exchange, Items, Open, Pause, Read, Response, Steps, Work, resume
 from muster_client.errors import MusterError
 from muster_client.settings import Settings
 from muster_client.wire import (
     BlockingContent,
     answer_timeout,
-    connecting_to,
+    choose_options,
     default_headers,
-    failure,
     headers_to_send,
     response_of,
     stream_timeout,
+    translate_error,
 )
 
 Result = TypeVar("Result")
@@ -31,7 +31,7 @@ class BlockingDriver:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        options = connecting_to(settings.url)
+        options = choose_options(settings.url)
         self._client = httpx.Client(base_url=settings.url, headers=default_headers(settings), timeout=settings.timeout, **options)
 
     def close(self) -> None:
@@ -39,21 +39,21 @@ class BlockingDriver:
 
     def run(self, steps: Steps[Result]) -> Result:
         with _Connection(self._client, self._settings) as connection, closing(steps):
-            step = resumed(steps)
+            step = resume(steps)
             while not isinstance(step, Done):
-                step = resumed(steps, *connection.outcome(step))
+                step = resume(steps, *connection.outcome(step))
         result: Result = step.value
         return result
 
     def iterate(self, items: Items[Item]) -> Iterator[Item]:
         with _Connection(self._client, self._settings) as connection, closing(items):
-            step = resumed(items)
+            step = resume(items)
             while not isinstance(step, Done):
                 if isinstance(step, Emit):
                     yield step.item
-                    step = resumed(items)
+                    step = resume(items)
                 else:
-                    step = resumed(items, *connection.outcome(step))
+                    step = resume(items, *connection.outcome(step))
 
 
 class _Connection:
@@ -96,7 +96,7 @@ class _Connection:
                 case _:
                     raise TypeError(f"{effect!r} is no effect")
         except httpx.HTTPError as error:
-            raise failure(error, self._url) from error
+            raise translate_error(error, self._url) from error
 
     def _exchange(self, effect: Exchange) -> httpx.Response:
         request = effect.request

@@ -63,7 +63,7 @@ is.
 """
 
 
-def named_checkpoint(given: CheckpointLike, run: str | None = None, version: int | None = None) -> Checkpoint:
+def normalize_checkpoint(given: CheckpointLike, run: str | None = None, version: int | None = None) -> Checkpoint:
     """Returns a checkpoint. @param run, version: the labels if it has none of its own."""
     if isinstance(given, Checkpoint):
         return replace(given, run=run if given.run is None else given.run, version=version if given.version is None else given.version)

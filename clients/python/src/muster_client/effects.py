@@ -96,7 +96,7 @@ class Done:
     value: Any
 
 
-def resumed(steps: Generator[Any, Any, Any], reply: Any = None, error: Exception | None = None) -> Any:
+def resume(steps: Generator[Any, Any, Any], reply: Any = None, error: Exception | None = None) -> Any:
     """Sends a call the result of its last effect (None at first). Returns the next effect, an item, or `Done`."""
     try:
         return steps.send(reply) if error is None else steps.throw(error)
@@ -107,17 +107,17 @@ def resumed(steps: Generator[Any, Any, Any], reply: Any = None, error: Exception
 def for_each(items: Items[Item], take: Callable[[Item], None]) -> Steps[None]:
     """Runs an iteration to its end and gives each item to `take`."""
     try:
-        step = resumed(items)
+        step = resume(items)
         while not isinstance(step, Done):
             if isinstance(step, Emit):
                 take(step.item)
-                step = resumed(items)
+                step = resume(items)
                 continue
             try:
                 reply = yield step
             except Exception as error:
-                step = resumed(items, error=error)
+                step = resume(items, error=error)
             else:
-                step = resumed(items, reply)
+                step = resume(items, reply)
     finally:
         items.close()

@@ -20,7 +20,7 @@ class Connecting(TypedDict, total=False):
     trust_env: bool
 
 
-def connecting_to(url: str) -> Connecting:
+def choose_options(url: str) -> Connecting:
     """Returns options for an address. Plain HTTP on this machine needs neither a proxy nor certificates, whose loading takes the
     interpreter 20 ms.
     """
@@ -80,7 +80,7 @@ def headers_of(headers: httpx.Headers) -> Mapping[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def failure(error: httpx.HTTPError, url: str) -> MusterError:
+def translate_error(error: httpx.HTTPError, url: str) -> MusterError:
     """Turns an httpx error into the client's. A broken connection may work later; an answer that httpx cannot parse will not improve."""
     message = f"{url}: {type(error).__name__}: {error}".rstrip(": ")
     if isinstance(error, httpx.ConnectError) and "WRONG_VERSION_NUMBER" in message:

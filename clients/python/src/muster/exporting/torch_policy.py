@@ -37,12 +37,7 @@ def torch_snapshot(
     @param steps: what happens to observations before they go into the module, in order.
     Raises ExportError naming the layer that is not known, or the space that cannot be exported.
     """
-    from gymnasium import spaces
-
-    if not isinstance(observation_space, spaces.Box):
-        raise ExportError(
-            f"observation_space: expected a Box, got {observation_space}: flatten it with gymnasium.wrappers.FlattenObservation"
-        )
+    _assert_box(observation_space)
     shape: tuple[int, ...] = observation_space.shape
     layers = layers_of(module, "")
     normalises = any(isinstance(step, Normalise) for step in steps)
@@ -60,6 +55,15 @@ def torch_snapshot(
     traces[PREPROCESSED] = taken[:TRACED]
     actions, logits = best_actions(outputs, action_space, squash)
     return Snapshot(network, Reference(observation_space, action_space, list(rows), actions, logits, traces))
+
+
+def _assert_box(observation_space: Any) -> None:
+    from gymnasium import spaces
+
+    if not isinstance(observation_space, spaces.Box):
+        raise ExportError(
+            f"observation_space: expected a Box, got {observation_space}: flatten it with gymnasium.wrappers.FlattenObservation"
+        )
 
 
 def action_of(space: Any, squash: Squash) -> dict[str, str]:

@@ -47,9 +47,6 @@ class TrainingEvaluator:
 
     _thread: Thread | None
     _work: Work | None
-    _open: ExitStack
-    _closing: Event
-    _changed: Condition
     _queue: deque[Taken]
     _regression: tuple[Score, Score] | None
 
@@ -234,8 +231,7 @@ class TrainingEvaluator:
 
     def _evaluate(self, work: Work, accepted: Accepted, connection: Connection) -> None:
         former = work.best
-        answer = work.evaluate(accepted, connection.client)
-        if answer is None:
+        if (answer := work.evaluate(accepted, connection.client)) is None:
             return
         score, found = answer
         if found == "worse" and former is not None:
