@@ -83,7 +83,7 @@ export class Muster implements AsyncDisposable {
     return this.#evaluateLoaded(position, await this.loadSuite(input, options.signal), input, options);
   }
 
-  /** For several checkpoints on the same suite. @throws as `evaluate` does. */
+  /** Evaluates one of several checkpoints on the same suite. @throws as `evaluate` does. */
   evaluateLoaded(suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions = {}): Promise<Summary> {
     return this.#evaluateLoaded(this.#queue.takePosition(), suite, input, options);
   }

@@ -90,7 +90,7 @@ export class Pools implements AsyncDisposable {
     return { min: Math.min(min, most), max: most, warm: Math.min(warm, most) };
   }
 
-  /** Until the end of this process. @param drains whether it keeps no sandboxes, whatever its size. */
+  /** Changes the size until the end of this process. @param drains whether it keeps no sandboxes, whatever its size. */
   resize(template: string, size: PoolSize, drains: boolean): void {
     this.#sizes.set(template, size);
     if (drains) this.#draining.add(template);
@@ -98,7 +98,7 @@ export class Pools implements AsyncDisposable {
     for (const pool of this.#getOpenPools(template)) pool.resize(this.#getEffectiveSize(template));
   }
 
-  /** Undefined before the pool is first needed. */
+  /** Returns undefined before the pool is first needed. */
   getState(template: string): PoolState | undefined {
     const [first, ...others] = this.#getOpenPools(template).map((pool) => pool.state());
     return first && others.reduce(mergeStates, first);

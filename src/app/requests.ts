@@ -54,7 +54,7 @@ export interface ComparisonOptions {
 }
 
 export interface TuningInput extends SuiteInput, Pick<CheckpointInput, 'checkpoint'> {
-  /** For all trials together, approximately. */
+  /** The approximate time for all trials together. */
   readonly seconds: number;
 }
 
@@ -90,7 +90,7 @@ export function assertEvaluation(input: EvaluationInput, options: EvaluationOpti
   assertCheckpoint('evaluate(): checkpoint', input.checkpoint);
 }
 
-/** For a script that opens no `Muster`. @throws as `assertEvaluation` does. */
+/** Checks the input of a script that opens no `Muster`. @throws as `assertEvaluation` does. */
 export function assertOneEvaluation(input: EvaluationInput, options: OneEvaluationOptions): void {
   assertEvaluation(input, options, SCRIPT_OPTIONS);
   const { sandboxes } = options;

@@ -65,7 +65,7 @@ export class Runtime implements AsyncDisposable {
   #grading: GradingPools | undefined;
   /** Model servers of agents. */
   readonly models: ModelServers;
-  /** Where agents outside of Muster take episodes. */
+  /** Agents outside of Muster take episodes here. */
   readonly #offerServers: OfferServers;
 
   private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore, use: Use) {
@@ -152,9 +152,9 @@ export class Runtime implements AsyncDisposable {
   }
 
   /**
-   * Where the policies of an evaluation are played. They share sandboxes, so code of one of them affects all.
+   * Decides where the policies of an evaluation are played. They share sandboxes, so code of one of them affects all.
    *
-   * @throws InputError `template.policy-together` when that is apart, and the template's sandboxes cannot do it.
+   * @throws InputError `template.policy-together` when they have to be apart, and the template's sandboxes cannot do it.
    */
   choosePolicyPlacement(template: string, checkpoints: readonly Pick<Checkpoint, 'digest' | 'files'>[]): PolicyPlacement {
     const settings = this.pools.getSettings(template);
@@ -170,9 +170,9 @@ export class Runtime implements AsyncDisposable {
   }
 
   /**
-   * Everything that playing needs; the caller disposes `players`.
+   * Builds everything that playing needs; the caller disposes `players`.
    *
-   * @param principal that it is played for. @throws InputError as `choosePolicyPlacement` does.
+   * @param principal for whom it is played. @throws InputError as `choosePolicyPlacement` does.
    */
   async buildContext(played: Played, principal: string, signal: AbortSignal): Promise<EvaluateContext> {
     const { template } = played.suite;

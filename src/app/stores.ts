@@ -16,7 +16,7 @@ export function isShared({ url }: Config['store']): boolean {
   return namesServer(url);
 }
 
-/** For people, without user and password. */
+/** Describes the store for people, without user and password. */
 export function describeStore(url: string): string {
   return isShared({ url }) ? describeDatabase(url) : `the store ${url}`;
 }

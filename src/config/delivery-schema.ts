@@ -9,7 +9,7 @@ export const templateDeliverySchema = z
 
 const URL_EXPECTED = 'expected "none", or how sandboxes reach this Muster, such as http://10.0.0.5:7680';
 
-/** Where sandboxes that are elsewhere fetch checkpoints from. */
+/** Says where sandboxes that are elsewhere fetch checkpoints from. */
 export const deliverySchema = z
   .strictObject({
     url: z

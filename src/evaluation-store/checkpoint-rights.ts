@@ -15,9 +15,9 @@ type CheckpointKind = 'file' | 'directory';
 /** Records that a principal lets another one use a checkpoint. */
 export interface Grant {
   readonly digest: Digest;
-  /** Who may use it. */
+  /** The principal that may use it. */
   readonly principal: string;
-  /** Who allowed it. */
+  /** The principal that allowed it. */
   readonly grantedBy: string;
 }
 

@@ -20,7 +20,7 @@ export interface Conclusion {
   readonly failure?: EvaluationFailure | undefined;
   /** The question that the summary answers, so that later callers get the same answer; left out when the answer may not be shared. */
   readonly question?: Question | undefined;
-  /** True when no other evaluation may reuse its episodes: the next evaluation that needs them plays them again. */
+  /** When it is true, no other evaluation may reuse its episodes: the next evaluation that needs them plays them again. */
   readonly withheld?: boolean | undefined;
   /** Webhooks to deliver from now on. */
   readonly webhooks: readonly NewWebhook[];

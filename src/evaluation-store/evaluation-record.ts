@@ -12,7 +12,7 @@ export type FinalState = Extract<EvaluationState, 'finished' | 'cancelled' | 'fa
 /** An evaluation that a caller asks for. Documents are JSON, which the store does not interpret. No text may contain U+0000. */
 export interface NewEvaluation {
   readonly id: EvaluationId;
-  /** Who asked. */
+  /** The principal that asked for the evaluation. */
   readonly principal: string;
   /** The accepted request: enough to begin or resume the evaluation. */
   readonly request: object;

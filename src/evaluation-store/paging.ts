@@ -3,7 +3,7 @@ import { InputError } from '../kernel/errors.ts';
 /** One page of a list, and the cursor of the next page. */
 export interface Page<Item> {
   readonly items: readonly Item[];
-  /** Undefined at the end of the list. */
+  /** It is undefined at the end of the list. */
   readonly next: string | undefined;
 }
 

@@ -23,7 +23,7 @@ export interface StoredToken extends NewToken {
   readonly revokedAt: Date | undefined;
 }
 
-/** Who may use a server. Tokens stay listed after they end, so that names in the audit can be traced. */
+/** The tokens of a server's callers. Tokens stay listed after they end, so that names in the audit can be traced. */
 export interface Tokens {
   /** Durable once it resolves. */
   create(token: NewToken): Promise<StoredToken>;

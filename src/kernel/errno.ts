@@ -9,7 +9,7 @@ export function hasErrno(error: unknown, ...codes: readonly string[]): boolean {
   return typeof code === 'string' && codes.includes(code);
 }
 
-/** For `catch`: a missing file is undefined, and everything else is thrown again. */
+/** Handles errors in `catch`: returns undefined for a missing file, and throws every other error again. */
 export function ignoreMissing(error: unknown): undefined {
   if (hasErrno(error, 'ENOENT')) return undefined;
   throw error;

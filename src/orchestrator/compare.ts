@@ -67,7 +67,7 @@ export function getPartialComparison(error: unknown): ComparisonSummary | undefi
   return error instanceof ComparisonFailedError || error instanceof ComparisonAllFailedError ? error.partial : undefined;
 }
 
-/** Enough to decide a difference of 5 % of the range nearly always. */
+/** This number nearly always decides a difference of 5 % of the range. */
 const DEFAULT_PAIRS = 2000;
 
 /**

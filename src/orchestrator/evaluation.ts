@@ -106,7 +106,7 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
   }
 }
 
-/** Undefined when tasks are drawn by weight. */
+/** Returns undefined when tasks are drawn by weight. */
 function createAllocation({ allocation, tasks, bounds, stop, play }: SuiteDefinition): Allocation | undefined {
   if (allocation === 'proportional') return undefined;
   const halfWidth = stop.rule === 'certified' ? stop.halfWidth : undefined;

@@ -2,7 +2,7 @@ import { InputError } from '../kernel/errors.ts';
 import type { CheckpointKind } from './checkpoint.ts';
 
 /**
- * Where checkpoints are read from: the file system, an object store, a web server. A source lists files and reads their bytes; the store
+ * Reads checkpoints from one kind of place: the file system, an object store, a web server. A source lists files and reads their bytes; the store
  * names, verifies and stores them.
  *
  * Errors of both methods: `InputError` for what the caller can correct (`checkpoint.missing`, `checkpoint.unreadable`, `checkpoint.link`,
@@ -20,8 +20,8 @@ export interface CheckpointSource {
    */
   read(file: ListedFile, signal: AbortSignal, buffer?: Uint8Array<ArrayBuffer>): AsyncIterable<Uint8Array>;
   /**
-   * As `read`, from a position on, to inspect a part of a large file: it neither checks announced digests nor notices at the end whether
-   * the file has changed. Left out where reaching a position means reading everything before it.
+   * Reads like `read`, from a position on, to inspect a part of a large file: it neither checks announced digests nor notices at the end whether the
+   * file has changed. It is left out where reaching a position means reading everything before it.
    */
   readFrom?(file: ListedFile, from: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
@@ -44,7 +44,7 @@ export interface ListedFile {
   readonly path: string;
   /** Bytes. */
   readonly size: number;
-  /** Where the source finds the file again, also for people: an absolute path or URL. */
+  /** The source finds the file again by it, and people see it: an absolute path or URL. */
   readonly address: string;
   /** Differs whenever the content may differ: a generation, an entity tag, or a file's times and numbers. */
   readonly revision: string;

@@ -32,7 +32,7 @@ export interface BucketObject {
   readonly revision: string;
 }
 
-/** Where a checkpoint comes from, for people and comparisons. It does not change the checkpoint's digest. */
+/** Says where a checkpoint comes from, for people and comparisons. It does not change the checkpoint's digest. */
 export interface CheckpointLabels {
   readonly run?: string;
   /** Training step. */
@@ -43,7 +43,7 @@ export interface CheckpointLabels {
 const DATA = /\.(safetensors|safetensors\.index\.json|onnx|onnx\.data)$/;
 
 const WEIGHTS = ['.safetensors', '.onnx', '.pt', '.ts', '.pth', '.keras', '.zip'] as const;
-/** For messages. */
+/** Messages show this list. */
 export const WEIGHTS_ENDINGS: string = WEIGHTS.join(', ');
 
 export function isWeightsFile(path: string): boolean {

@@ -10,7 +10,7 @@ import { tryParseJson } from '../kernel/json-bounds.ts';
  */
 export const PROTOCOL_VERSIONS: readonly number[] = [1, 2];
 
-/** Since this version, a runner plays in blocks when the load says so. An older one would silently play the episodes one by one. */
+/** Runners play in blocks since this version, when the load says so. An older one would silently play the episodes one by one. */
 export const BATCHING_SINCE = 2;
 
 /** Longest line that a runner may send, in bytes without the line feed. */
@@ -143,7 +143,7 @@ export interface LoadFrame {
   readonly tasks: readonly TaskEnvironment[];
   readonly actions: 'deterministic' | 'stochastic';
   readonly metrics: readonly string[];
-  /** Left out: one episode after the other. */
+  /** When it is left out, one episode is played after the other. */
   readonly batching?: Batching;
   /** Environment seed of an episode whose rewards and pictures are recorded, too. */
   readonly recordedSeed?: number;

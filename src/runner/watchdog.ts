@@ -41,7 +41,7 @@ export class Watchdog {
     this.#timer = undefined;
   }
 
-  /** Since the last restart. */
+  /** Milliseconds since the last restart. */
   get elapsedMilliseconds(): number {
     return this.#clock.now() - this.#startedAt;
   }

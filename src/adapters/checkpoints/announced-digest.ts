@@ -5,7 +5,7 @@ import { createBrokenReadError } from './retries.ts';
 
 /** A server's statement about the digest of the whole file. */
 export interface AnnouncedDigest {
-  /** For people. */
+  /** It is shown to people. */
   readonly algorithm: string;
   readonly base64: string;
   start(): RunningDigest;

@@ -4,13 +4,13 @@ import { builtInAgents } from './built-in-agents.ts';
 import type { CheckpointSource, ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 
 export interface SourcesByUri {
-  /** For absolute paths and `file:` URLs. */
+  /** It reads absolute paths and `file:` URLs. */
   readonly files: CheckpointSource;
-  /** For `http:` and `https:` URLs. */
+  /** It reads `http:` and `https:` URLs. */
   readonly web: CheckpointSource;
-  /** For `gs:` URIs. */
+  /** It reads `gs:` URIs. */
   readonly gcs: CheckpointSource;
-  /** For `s3:` URIs. */
+  /** It reads `s3:` URIs. */
   readonly s3: CheckpointSource;
 }
 

@@ -76,7 +76,7 @@ async function listFiles(given: string, roots: Roots | undefined, options: ListO
   return beside === undefined ? { kind: 'file', files: [file] } : { kind: 'directory', files: [file, beside] };
 }
 
-/** For a model whose weights are in a file beside it. */
+/** Lists a file beside the checkpoint, for a model whose weights are in that file. */
 async function listFileBeside(given: string, roots: Roots | undefined): Promise<ListedFile | undefined> {
   const path = getDataFileName(given);
   if (path === undefined) return undefined;

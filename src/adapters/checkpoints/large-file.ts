@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { allocateAligned, isUnknownToFileSystem, openDirect } from '../../policy-distribution/files/direct-files.ts';
 
-/** In bytes. For files from this size on, checking whether the file is in the page cache costs nothing compared with reading it. */
+/** For files of at least this many bytes, checking whether the file is in the page cache costs nothing compared with reading it. */
 export const LARGE_BYTES = 64 * 2 ** 20;
 
 /** Bytes of a read: at this size a disk is as fast as it gets. */

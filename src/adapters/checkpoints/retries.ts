@@ -9,7 +9,7 @@ export function waitBeforeRetry(clock: Clock, failures: number, signal: AbortSig
   return sleep(clock, RETRY_MS * 2 ** failures, signal);
 }
 
-/** Until there is an answer, or a retry is useless. */
+/** Retries until there is an answer, or a retry is useless. */
 export async function retry<Value>(clock: Clock, signal: AbortSignal, ask: () => Promise<Value>): Promise<Value> {
   for (let failures = 1; ; failures += 1) {
     try {

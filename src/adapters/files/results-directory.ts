@@ -152,7 +152,7 @@ export class ResultsDirectory implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#episodes.closed) {
-      // Not `once`, which would throw for an earlier error: that was reported, or the file is no longer needed.
+      // `once` would throw for an earlier error: that was reported, or the file is no longer needed.
       const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
       this.#episodes.on('close', onClosed).destroy();
       await closed;
@@ -222,7 +222,7 @@ async function removeEmpty(directory: string, outermost: string): Promise<void> 
   if (directory !== outermost) await removeEmpty(dirname(directory), outermost);
 }
 
-/** Under another name first, so that the file appears complete or not at all. */
+/** Writes under another name first, so that the file appears complete or not at all. */
 async function writeWhole(directory: string, name: string, content: unknown): Promise<void> {
   const path = join(directory, name);
   const partial = `${path}.partial`;

@@ -7,7 +7,7 @@ import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
 import { formatExactBytes } from '../../kernel/text/figures.ts';
 import { isWeightsFile } from '../../policy-distribution/checkpoint.ts';
 
-/** Far more than any suite that a person writes; a wrong path must not fill the memory. */
+/** Suites that people write are far smaller. The limit keeps a wrong path from filling the memory. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /**

@@ -42,7 +42,7 @@ function markHeader(block: Buffer): number {
   return Math.ceil(size / BLOCK) * BLOCK;
 }
 
-/** Undefined for a block that the tar parser later refuses, with the reason. */
+/** Returns undefined for a block that the tar parser later refuses, with the reason. */
 function readHeader(block: Buffer): Header | undefined {
   try {
     return new Header(block);

@@ -7,7 +7,7 @@ import type { Digest } from '../../kernel/ids.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { readTar, createTooLargeError } from './tar-entries.ts';
 
-/** Far more than the layers of ordinary images have. */
+/** Ordinary images have far smaller layers. */
 export const LAYER_BOUNDS = { bytes: 16 * 2 ** 30, entries: 1_000_000, depth: 128, name: 255, link: 4095 };
 
 /** Files below that a layer removes (OCI image specification, layer.md). */

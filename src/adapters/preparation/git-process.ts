@@ -29,7 +29,7 @@ const ENVIRONMENT = {
 };
 const MOST_ERRORS = 8192;
 
-/** For a command that hangs without work, for example because the other side sends nothing. */
+/** The limit for a command that hangs without work, for example because the other side sends nothing. */
 const MOST_WALL_MS = 4 * 3_600_000;
 const SIGXCPU = 24;
 /** The exit code of prlimit when there is no git. */

@@ -24,7 +24,7 @@ const issueSchema = z.looseObject({
   pull_request: z.unknown().optional(),
 });
 
-/** Where the issues are that messages of commits name. */
+/** It has the issues that commit messages name. */
 export interface IssueTracker {
   /** @returns undefined when it has none of this number. @throws InputError, InfrastructureError `issues.…`; the signal's reason. */
   read(number: number, signal: AbortSignal): Promise<Issue | undefined>;

@@ -21,7 +21,7 @@ function createCapabilityCheck(name: string, find: () => Promise<Finding>, statu
   };
 }
 
-/** Only templates that name the provider need it. @param templates their names. */
+/** Creates a check that only templates with this provider need. @param templates their names. */
 export function createProviderCheck(name: string, templates: readonly string[], find: () => Promise<Finding>): HealthCheck {
   return {
     name,

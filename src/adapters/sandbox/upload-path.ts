@@ -1,6 +1,6 @@
 import { InputError } from '../../kernel/errors.ts';
 
-/** Where uploads appear inside a sandbox. */
+/** Uploads appear here inside a sandbox. */
 export const INBOX = '/muster/inbox';
 
 /** Longest path of an upload, in bytes, and longest part of one: what common file systems take. */

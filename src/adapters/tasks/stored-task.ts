@@ -8,7 +8,7 @@ import type { Task } from '../../agents/tasks/task.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { StoredFile } from '../../policy-distribution/stored-checkpoint.ts';
 
-/** Where a task is among stored files. */
+/** The place of a task among stored files. */
 export interface StoredTaskLocation {
   /** Path of the task's directory; empty when all files belong to the task. */
   readonly directory: string;

@@ -7,7 +7,7 @@ import type { TaskEpisode } from './task-episode.ts';
 export interface TrajectoryTimes {
   readonly startedAt: Date;
   readonly endedAt: Date;
-  /** Undefined where nothing was graded. */
+  /** It is undefined where nothing was graded. */
   readonly gradingSeconds: number | undefined;
 }
 

@@ -9,7 +9,7 @@ import type { Transcript, TranscriptStep, TranscriptTurn } from './transcript/tr
 /** Characters of one text, and of all: a store keeps one transcript for each episode. */
 const MOST = { text: 32 * 1024, all: 2 ** 20 };
 
-/** For people: long texts are shortened. */
+/** The transcript is for people, so long texts are shortened. */
 export function buildTranscript(played: readonly PlayedStep[]): Transcript {
   const texts = new Texts();
   const steps = played.map(({ step, acted, verdict }): TranscriptStep => {

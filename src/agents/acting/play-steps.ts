@@ -25,7 +25,7 @@ export interface StepsTerms {
 export interface PlayedStep {
   readonly step: TaskStep;
   readonly acted: Acted;
-  /** Undefined when there was nothing to grade, as in `Acted`. */
+  /** It is undefined when there was nothing to grade, as in `Acted`. */
   readonly verdict: Verdict | undefined;
 }
 

@@ -9,7 +9,7 @@ import type { ObservationData } from './observation.ts';
 import type { ToolCall } from './own-tool.ts';
 import { refuseFile } from './refusals.ts';
 
-/** Where and how an agent acts. */
+/** Says where and how an agent acts. */
 export interface ActionTerms {
   /** Absolute: where relative paths and commands begin. */
   readonly workdir: string;

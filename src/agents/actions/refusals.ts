@@ -2,7 +2,7 @@ import type { FileRefusal } from '../workspace/command.ts';
 import { escapeText } from './escaped-text.ts';
 import type { ObservationData, RefusalReason } from './observation.ts';
 
-/** For the agent, so that it can correct the action. */
+/** The agent reads the detail, so that it can correct the action. */
 export function refuse(reason: RefusalReason, detail: string): ObservationData {
   return { kind: 'refused', reason, detail: escapeText(detail.slice(0, 4000)) };
 }

@@ -11,7 +11,7 @@ type Ending = Omit<ClosedEpisode, 'at'>;
 
 /** The measurements of a submission, besides its verdict. */
 export interface Measured {
-  /** Undefined if time and steps do not count. */
+  /** It is undefined if time and steps do not count. */
   readonly baseline: Baseline | undefined;
   /** Null if it does not count, or could not be measured. */
   readonly style: number | null;

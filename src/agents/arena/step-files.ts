@@ -91,7 +91,7 @@ export function applyDeltas(deltas: readonly StepDelta[]): {
   return { entries: [...entries.values()], removed };
 }
 
-/** Everything that a workspace has to contain. @param brought the task's own files. @returns undefined when a content is no longer stored. */
+/** Returns everything that a workspace has to contain. @param brought the task's own files. @returns undefined when a content is no longer stored. */
 export async function restoreEntries(
   brought: readonly WorkspaceEntry[],
   deltas: readonly StepDelta[],

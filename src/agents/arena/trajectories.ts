@@ -25,7 +25,7 @@ export interface NewAgentEpisode {
   readonly terms: RewardTerms;
   /** Whether it is graded, with its present files, when it is given up or has no request for too long. */
   readonly gradesAbandoned: boolean;
-  /** Undefined for an episode that begins with the files of its task. */
+  /** It is undefined for an episode that begins with the files of its task. */
   readonly origin: EpisodeOrigin | undefined;
 }
 
@@ -48,9 +48,9 @@ export interface StoredAgentEpisode extends NewAgentEpisode {
   readonly touchedAt: Date;
   readonly steps: number;
   readonly spent: Spent;
-  /** Undefined while it takes steps. */
+  /** It is undefined while it takes steps. */
   readonly endedBy: EndCause | undefined;
-  /** Undefined until it is closed. */
+  /** It is undefined until it is closed. */
   readonly closed: ClosedEpisode | undefined;
 }
 

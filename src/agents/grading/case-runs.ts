@@ -24,7 +24,7 @@ export interface CaseRuns {
   readonly within: (seconds: number) => number;
 }
 
-/** For measured runs, whose command has a time limit of its own. */
+/** Measured runs have a command with a time limit of its own. */
 export const leaveUnbounded = (seconds: number): number => seconds;
 /** Longer than any verdict takes. */
 const MOST_SECONDS = 1_000_000;
@@ -77,7 +77,7 @@ export async function* runOnCases(
   }
 }
 
-/** Too large for the sandbox's memory. */
+/** Together they are too large for the sandbox's memory. */
 async function* runOneByOne(
   session: WorkspaceSession,
   { command, wiped, trusted, files, output, within }: CaseRuns,

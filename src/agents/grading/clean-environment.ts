@@ -3,7 +3,7 @@ export const BASE_ENVIRONMENT: Readonly<Record<string, string>> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   HOME: '/tmp',
   TMPDIR: '/tmp',
-  // Not LANG: UTF-8 does not affect the other categories, and each start of bash would read a file for each of them.
+  // LC_CTYPE replaces LANG: UTF-8 does not affect the other categories, and each start of bash would read a file for each of them.
   LC_CTYPE: 'C.UTF-8',
   // The workdir belongs to the first process of the sandbox, and git refuses a repository of another user.
   GIT_CONFIG_COUNT: '1',

@@ -2,7 +2,7 @@ import { EVIDENCE_TEXT, type Ending } from '../verification/evidence.ts';
 import type { CommandEnd, CommandResult, OutputBounds, PrintedOutput } from '../workspace/command.ts';
 import { nameSignal } from '../../kernel/text/signal-name.ts';
 
-/** For texts that only people read. */
+/** The bounds of texts that only people read. */
 export const SHOWN_OUTPUT: OutputBounds = { head: 16 * 1024, tail: 16 * 1024, most: 64 * 2 ** 20 };
 
 export function readEnding(end: CommandEnd): Ending {

@@ -12,7 +12,7 @@ import { putSubmission } from './submission.ts';
 const REWARDS = `${LOGS}/verifier`;
 const REWARD_BYTES = 64 * 1024;
 
-/** For a submission that could not be placed in the sandbox. */
+/** The evidence for a submission that could not be placed in the sandbox. */
 const UNJUDGED: Omit<ScriptEvidence, 'ending'> = {
   stage: 'execute',
   kind: 'script',

@@ -21,7 +21,7 @@ export type GradingTool = 'pytest' | 'go' | Mount;
 export const PYTEST_INSIDE = '/muster/pytest';
 export const GO_BUILD_INSIDE = '/muster/go-build';
 
-/** Undefined: as configured. */
+/** A limit that is undefined has the configured value. */
 export interface GradingLimits {
   readonly cpus: number | undefined;
   readonly memoryBytes: number | undefined;

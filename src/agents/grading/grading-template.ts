@@ -52,8 +52,8 @@ export function listWrittenPaths({ writable }: GradingTemplate): readonly string
 }
 
 /**
- * Where the candidate's cases are run. When it is measured beside the golden model, the directory of tests exists, empty while the candidate runs: so
- * a candidate cannot see whether it is measured.
+ * Describes the sandbox in which the candidate's cases are run. When it is measured beside the golden model, the directory of tests exists, but is
+ * empty while the candidate runs. So a candidate cannot see whether it is measured.
  */
 export function describeCandidateTemplate(
   { grading: { task, step }, verifier: { score } }: CandidateTerms,

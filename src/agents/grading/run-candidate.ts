@@ -23,7 +23,7 @@ const ERRORS_SHOWN = 2048;
 type Run = CasesEvidence['cases'][number]['runs'][number];
 type Compared = CompareEvidence['cases'][number];
 
-/** For a case that was not run. */
+/** Describes a case that was not run. */
 export const describeNotRun = (detail: string): Run => ({
   ending: { kind: 'no-output', detail: shortenEvidence(`was not run: ${detail}`) },
   outputDigest: '',
@@ -46,7 +46,7 @@ export function listWatchedCalls({ constraints }: StagedVerifier): ReadonlyMap<n
 export interface RanCase {
   readonly run: Run;
   readonly compared: Compared | undefined;
-  /** Undefined when there was nothing to run. */
+  /** It is undefined when there was nothing to run. */
   readonly result: CommandResult | undefined;
 }
 

@@ -41,7 +41,7 @@ export type Candidate =
       readonly id: string;
       readonly commit: Commit;
       readonly changes: readonly FileChange[];
-      /** That the commit says it mends, as far as they were looked up. */
+      /** The issues that the commit says it fixes, as far as they were looked up. */
       readonly issues?: readonly Issue[];
     }
   | { readonly kind: 'mutation'; readonly id: string; readonly mutation: Mutation };

@@ -13,8 +13,8 @@ export interface FixTrace {
   /** Lines that the fix adds, each normalised (`normaliseLine`). */
   readonly added: readonly string[];
   /**
-   * For each change of the fix, texts of consecutive normalised lines, one of which every file with the fix contains. Where the added lines alone
-   * would occur in any program, they include surrounding lines. Without any part, the fix cannot be distinguished from other code.
+   * For each change of the fix: texts of consecutive normalised lines, one of which every file with the fix contains. When the added lines alone
+   * would occur in any program, the texts include surrounding lines. When there are no parts, the fix cannot be distinguished from other code.
    */
   readonly parts: readonly (readonly string[])[];
   /** Occurs in each file with the fix, so that most files need no closer look. */

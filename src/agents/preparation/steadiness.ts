@@ -24,7 +24,7 @@ type WaveringCause = (typeof WAVERING_CAUSES)[number];
 export interface Wavering {
   readonly id: string;
   readonly cause: WaveringCause;
-  /** For people: of how many runs. */
+  /** Shown to people: how many runs failed, of how many. */
   readonly figure: string;
   readonly failures: number;
   readonly runs: number;

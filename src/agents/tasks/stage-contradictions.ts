@@ -86,7 +86,7 @@ function* findSuiteProblems({ muster, tests }: WrittenStages, stage: SuiteStage)
   if (muster.golden !== undefined) yield [['golden'], 'has no effect on a test suite; leave it out'];
 }
 
-/** Only flags of the interpreter may come before the module. */
+/** Only flags of the interpreter may precede the module. */
 function isPythonModule(command: readonly string[], module: string): boolean {
   const at = command.indexOf('-m');
   const [program = '', ...flags] = command.slice(0, Math.max(at, 0));

@@ -68,7 +68,7 @@ export type Network =
   /** Host names, `*.name`, addresses and CIDR ranges; none of them denies everything. */
   | { readonly mode: 'allowlist'; readonly hosts: readonly string[] };
 
-/** Undefined where the task leaves it to the player. */
+/** A limit is undefined where the task leaves it to the player. */
 export interface Limits {
   readonly cpus: number | undefined;
   readonly memoryBytes: number | undefined;
@@ -82,7 +82,7 @@ export interface TaskStep {
   /** The text that the agent reads, without the lines that mark the task for filters of training data. */
   readonly instruction: string;
   readonly agent: {
-    /** None: the task sets no limit. */
+    /** When it is undefined, the task sets no limit. */
     readonly timeoutSeconds: number | undefined;
     readonly user: string | undefined;
     readonly network: Network;

@@ -31,7 +31,7 @@ export interface TestCase {
   readonly arguments: readonly string[];
   readonly stdin: Uint8Array;
   readonly files: Readonly<Record<string, string>>;
-  /** Undefined: the golden model decides. */
+  /** When it is undefined, the golden model decides. */
   readonly expected: Uint8Array | undefined;
 }
 

@@ -2,7 +2,7 @@
 export interface TestFiles {
   has(path: string): boolean;
   hasDirectory(path: string): boolean;
-  /** Undefined for a file that is not read whole. */
+  /** Returns undefined for a file that is not read whole. */
   bytes(path: string): Uint8Array | undefined;
   /** Its name in messages. */
   name(path: string): string;

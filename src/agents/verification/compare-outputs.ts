@@ -91,7 +91,7 @@ function splitParts(form: 'lines' | 'sorted-lines' | 'tokens', bytes: Uint8Array
   return form === 'sorted-lines' ? lines.sort() : lines;
 }
 
-/** Not by a regular expression: one that looks for white space at the end takes quadratic time on a line of white space and a letter. */
+/** This avoids a regular expression: one that looks for white space at the end takes quadratic time on a line of white space and a letter. */
 function stripEnd(line: string): string {
   let end = line.length;
   while (end > 0 && (line[end - 1] === ' ' || line[end - 1] === '\t' || line[end - 1] === '\r')) end -= 1;

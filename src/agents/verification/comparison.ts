@@ -13,5 +13,5 @@ export function toDifference(difference: string): Comparison {
   return { isEqual: false, difference };
 }
 
-/** For output that is JSON. */
+/** The bounds of output that is JSON. */
 export const OUTPUT_JSON: JsonBounds = { bytes: 256 * 1024 * 1024, depth: 64, values: 4_000_000 };

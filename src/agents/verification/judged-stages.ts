@@ -9,7 +9,7 @@ import type { StageOutcome, Verdict } from './verdict.ts';
 /** The result of the evidence so far. */
 export interface Judged {
   readonly stages: readonly StageOutcome[];
-  /** Undefined until the cases or tests have been judged. */
+  /** It is undefined until the cases or tests have been judged. */
   readonly correctness: number | undefined;
   readonly speed: number | undefined;
   readonly efficiency: number | undefined;

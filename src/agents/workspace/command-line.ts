@@ -23,13 +23,13 @@ export class CommandLine {
     this.#send({ type: 'hangup', seconds: seconds ?? null });
   }
 
-  /** For the session that runs the command. */
+  /** Connects the session that runs the command. */
   attach(send: Send): void {
     this.#send = send;
     for (const frame of this.#early.splice(0)) send(frame);
   }
 
-  /** For the session that runs the command. */
+  /** Receives output from the session that runs the command. */
   take(data: Buffer): void {
     this.#receive(data);
   }

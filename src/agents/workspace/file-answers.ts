@@ -27,7 +27,7 @@ export interface Counted<Item> {
   readonly items: readonly Item[];
   /** Including omitted ones. */
   readonly total: number;
-  /** False where not everything was searched, or is in the answer. */
+  /** It is false when not everything was searched, or not all of it is in the answer. */
   readonly isComplete: boolean;
 }
 

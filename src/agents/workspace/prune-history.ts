@@ -1,12 +1,12 @@
 import { InputError } from '../../kernel/errors.ts';
 import type { WorkspaceSession } from './workspace-session.ts';
 
-/** For one workspace, with all of its repositories. */
+/** The longest time for one workspace, with all of its repositories. */
 const SECONDS = 300;
 
 /**
- * In each repository below the directory: removes every reference that is no ancestor of HEAD, resets the index to HEAD, and removes every object
- * that is then unreachable. The paths below are where git keeps further references.
+ * Handles each repository below the directory: removes every reference that is no ancestor of HEAD, resets the index to HEAD, and removes every
+ * object that is then unreachable. The paths below are where git keeps further references.
  */
 const SCRIPT = `set -eu
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0

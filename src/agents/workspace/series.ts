@@ -40,7 +40,7 @@ export interface SeriesRun {
 /** The result of one run. */
 export interface SeriesResult {
   readonly result: CommandResult;
-  /** Undefined where there was nothing to read, or the run has failed. */
+  /** It is undefined where there was nothing to read, or the run has failed. */
   readonly taken: Collected | undefined;
 }
 

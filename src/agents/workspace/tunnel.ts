@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import type { CommandLine } from './command-line.ts';
 
-/** For each connection and direction: bytes that may be sent before the other side has received them. */
+/** Bytes that one direction of a connection may send before the other side has received them. */
 export const WINDOW_BYTES = 256 * 1024;
 /** Connections at a time. */
 const MOST_CONNECTIONS = 64;

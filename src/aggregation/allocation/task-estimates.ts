@@ -81,7 +81,7 @@ interface ObservedTask {
 
 interface TaskMean {
   readonly weight: number;
-  /** Undefined when nothing is known. */
+  /** It is undefined when nothing is known. */
   readonly mean: number | undefined;
   /** Variance of `mean` about the truth. */
   readonly error: number;

@@ -39,7 +39,7 @@ export interface RunningCandidate {
   readonly interval: { readonly low: number; readonly high: number } | undefined;
   /** log10 of E⁺ and E⁻, and of the threshold of either. */
   readonly evidence: { readonly promote: number; readonly regress: number; readonly needed: number };
-  /** Undefined while more pairs are needed. */
+  /** It is undefined while more pairs are needed. */
   readonly verdict: Decision | undefined;
 }
 
@@ -86,7 +86,7 @@ export class CandidateComparison {
     return this.#sample.pairs;
   }
 
-  /** Undefined while more pairs are needed. */
+  /** It is undefined while more pairs are needed. */
   get verdict(): Decision | undefined {
     return this.#verdict;
   }

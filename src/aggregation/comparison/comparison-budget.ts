@@ -1,7 +1,7 @@
 import { InputError } from '../../kernel/errors.ts';
 
 export interface ComparisonBudgetOptions {
-  /** For all arms together, the baseline included even when it was recorded, so that the result is the same either way. */
+  /** The budget of all arms together. It includes the baseline even when it was recorded, so that the result is the same either way. */
   readonly budgetEpisodes?: number | undefined;
   /** Episodes of a recorded baseline. */
   readonly baselineEpisodes?: number | undefined;

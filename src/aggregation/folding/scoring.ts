@@ -6,7 +6,7 @@ import type { Score } from '../stopping/stopping-rule.ts';
 /** The scores of failed episodes, in units of the return. */
 export interface FailureScores {
   readonly timeout: number;
-  /** For every failure that is no timeout. */
+  /** The score of every failure that is not a timeout. */
   readonly crash: number;
 }
 

@@ -23,9 +23,9 @@ export interface AffordableSimulation {
 const MOST_RUNS = 200;
 /** … and with fewer runs they would be little more than the extremes. */
 const FEWEST_RUNS = 40;
-/** For all runs together, in updates of one grid point of a confidence sequence (4 or 5 ns): at most about a second. */
+/** The bound for all runs together, in updates of one grid point of a confidence sequence (4 or 5 ns): at most about a second. */
 const MOST_WORK = 160_000_000;
-/** For one episode: drawing it, folding it, and asking whether the rule is satisfied. */
+/** The cost of one episode: drawing it, folding it, and asking whether the rule is satisfied. */
 const EPISODE_WORK: Readonly<Record<SequentialStop['rule'], number>> = { certified: 50, approximate: 50, asymptotic: 80 };
 /** Average number of live grid points of `certified` at an episode is some 80·ln(1/h) for a half-width of h on the unit scale; … */
 const LIVE_POINTS = 80;
@@ -90,7 +90,7 @@ function estimateEpisodes(stop: SequentialStop, { variance }: SimulatedReturns, 
   }
 }
 
-/** Where the sequence becomes as narrow as requested for this deviation, to within a thousandth. */
+/** Computes the number of episodes at which the sequence becomes as narrow as requested for this deviation, to within a thousandth. */
 function computeAsymptoticEpisodes(stop: Extract<Stop, { rule: 'asymptotic' }>, deviation: number): number {
   const sequence = new AsymptoticSequence(stop);
   const isWide = (episodes: number): boolean => deviation * sequence.computeRelativeHalfWidth(episodes) > stop.halfWidth;

@@ -3,10 +3,7 @@ import { compiled, incbi, ndtri, stdtri } from 'cephes';
 // The library is WebAssembly, which Node compiles without blocking.
 await compiled;
 
-/**
- * From this number on, the expansion in powers of one over the degrees of freedom is more exact than an inverse of the distribution
- * function.
- */
+/** From this number on, the expansion in powers of one over the degrees of freedom is more exact than an inverse of the distribution function. */
 const MANY_DEGREES = 100_000;
 
 /** The standard normal deviate with probability `p` below it. @throws RangeError unless 0 < p < 1. */

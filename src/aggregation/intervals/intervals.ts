@@ -62,7 +62,7 @@ export function computeStudentInterval(moments: Moments, confidence: number): In
 /** Moments of values, present or expected. */
 export type FirstTwoMoments = Pick<Moments, 'count' | 'mean' | 'sumOfSquares'>;
 
-/** On the unit scale. */
+/** The moments are on the unit scale. */
 export interface AdjustedMoments {
   /** n + z² */
   readonly count: number;
@@ -87,7 +87,7 @@ export function adjustMoments(values: FirstTwoMoments, bounds: Bounds, confidenc
   return { count: total, mean: centre, sumOfSquares: squares };
 }
 
-/** For bounded returns: a t-interval from adjusted moments, so that its width is never zero. Undefined for fewer than two values. */
+/** Computes a t-interval of bounded returns from adjusted moments, so that its width is never zero. Returns undefined for fewer than two values. */
 export function computeAdjustedInterval(moments: Moments, bounds: Bounds, confidence: number): Interval | undefined {
   const adjusted = adjustMoments(moments, bounds, confidence);
   if (adjusted === undefined || moments.count < 2) return undefined;

@@ -42,7 +42,7 @@ export class Moments {
     return this.#count;
   }
 
-  /** Undefined while there are no values. */
+  /** It is undefined while there are no values. */
   get mean(): number | undefined {
     return this.#count === 0 ? undefined : this.#mean;
   }

@@ -1,4 +1,4 @@
-/** Beyond this distance, Φ cannot be told from 0 or 1 in floating point. */
+/** Beyond this distance, Φ is indistinguishable from 0 or 1 in floating point. */
 const FARTHEST = 8.5;
 
 /**

@@ -1,6 +1,6 @@
 import { quantileSorted } from 'simple-statistics';
 import { drawIndex, type Random } from '../../kernel/seeded-random.ts';
-/** Enough for the ends of a 95 % interval to be exact to some 8 % of a standard error. */
+/** This number makes the ends of a 95 % interval exact to some 8 % of a standard error. */
 const MOST_REPLICATES = 1000;
 /** Over all replicates of one interval: bounds its time to some 25 milliseconds, in which nothing else happens. */
 const MOST_DRAWS = 2_000_000;

@@ -42,7 +42,10 @@ function createOnlyBin([value = 0]: readonly number[]): number[] {
   return [value - reach, value + reach];
 }
 
-/** For values at whole multiples of a step: a bin for every step, those without a value included. Returns undefined when these are too many. */
+/**
+ * Makes a bin for every step when all values are whole multiples of a step. Steps without a value have bins, too. Returns undefined when there would
+ * be too many.
+ */
 function computeEvenBins(distinct: readonly number[]): number[] | undefined {
   const [lowest = 0] = distinct;
   const step = Math.min(...measureGaps(distinct));
@@ -54,8 +57,8 @@ function computeEvenBins(distinct: readonly number[]): number[] | undefined {
 }
 
 /**
- * As many equal bins as allowed, the outermost centred on the lowest and the highest value. Returns undefined where floating point has no room for
- * them.
+ * Makes as many equal bins as allowed, the outermost centred on the lowest and the highest value. Returns undefined where floating point has no room
+ * for them.
  */
 function computeFinestBins(distinct: readonly number[]): number[] | undefined {
   const [lowest = 0, highest = 0] = [distinct[0], distinct.at(-1)];

@@ -12,7 +12,7 @@ import { INTERVAL_METHODS } from '../intervals/intervals.ts';
 
 const count = z.int().nonnegative();
 const figure = z.number().nullable();
-/** Where returns decide neither the number of episodes nor their tasks. */
+/** The reason where returns decide neither the number of episodes nor their tasks. */
 const FIXED = 'the number of episodes was fixed in advance and tasks were drawn by weight';
 
 const intervalSchema = z

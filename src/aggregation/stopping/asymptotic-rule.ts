@@ -42,8 +42,8 @@ export class AsymptoticRule implements StoppingRule {
   }
 
   /**
-   * As the coverage study shows for normal returns. An interval that is narrower than requested shows that something other than the spread delayed
-   * the stop.
+   * The overshoot that the coverage study shows for normal returns. An interval that is narrower than requested shows that something other than the
+   * spread delayed the stop.
    */
   get priceOfSpread(): number | undefined {
     const interval = this.interval();
@@ -61,7 +61,7 @@ export class AsymptoticRule implements StoppingRule {
     return interval !== undefined && computeHalfWidth(interval) <= this.targetHalfWidth;
   }
 
-  /** Undefined before 64 episodes are resolved and 10 of them differ from the most frequent return. */
+  /** Returns undefined before 64 episodes are resolved and 10 of them differ from the most frequent return. */
   interval(): Interval | undefined {
     return this.#isEnough() ? this.#sample.interval(this.confidence) : undefined;
   }

@@ -46,7 +46,7 @@ export class AsymptoticSequence {
     return Math.sqrt((2 * growth * Math.log(Math.sqrt(growth) / this.#alpha)) / this.rhoSquared) / count;
   }
 
-  /** Undefined for fewer than 64 values, or when without bounds their spread is beyond floating point. Never exceeds the bounds. */
+  /** Returns undefined for fewer than 64 values, or when without bounds their spread is beyond floating point. Never exceeds the bounds. */
   interval(values: FirstTwoMoments, bounds?: Bounds): Interval | undefined {
     if (values.count < FEWEST_VALUES) return undefined;
     return bounds === undefined ? this.#computeUnbounded(values) : this.#computeBounded(values, bounds);

@@ -90,7 +90,7 @@ export class CertifiedRule implements StoppingRule {
   }
 }
 
-/** For people; equal values give equal texts. */
+/** Formats a value for people. Equal values give equal texts. */
 function formatShort(value: number): string {
   return String(Number(value.toPrecision(4)));
 }

@@ -28,7 +28,7 @@ const FLUSH_PERIOD = 32;
 const UNIT: Bounds = { low: 0, high: 1 };
 
 export interface ConfidenceSequenceOptions {
-  /** On the unit scale, in (0, ½). The bets grow fastest at this distance from the mean. */
+  /** It is on the unit scale, in (0, ½). The bets grow fastest at this distance from the mean. */
   readonly halfWidth: number;
   readonly confidence: number;
   /** Points 0, 1/grid, … 1 are tested; at least 40/halfWidth, which is the default. */

@@ -141,7 +141,7 @@ class Stream {
     return copy;
   }
 
-  /** Undefined once a value is on neither bound; a success is the upper one. */
+  /** It is undefined once a value is on neither bound; a success is the upper one. */
   get twoValued(): Proportion | undefined {
     const trials = this.moments.count;
     return this.#onLow + this.#onHigh === trials ? { successes: this.#onHigh, trials } : undefined;

@@ -9,7 +9,7 @@ import type { CheckpointStore } from '../../policy-distribution/store/checkpoint
 import type { ContentOrigin } from '../../policy-distribution/delivery/content-origin.ts';
 import { DeltaEncodedContents } from '../../policy-distribution/delivery/delta-encoded-contents.ts';
 
-/** Where remote sandboxes fetch checkpoints from, until it is disposed. */
+/** An origin from which remote sandboxes fetch checkpoints, until it is disposed. */
 export interface OpenOrigin extends ContentOrigin, AsyncDisposable {
   readonly served: Readonly<Served>;
 }

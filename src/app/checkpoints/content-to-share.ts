@@ -23,9 +23,9 @@ export interface Played {
   readonly suite: SuiteDefinition;
   readonly suiteFiles: StoredCheckpoint | undefined;
   readonly checkpoints: readonly StoredCheckpoint[];
-  /** Where models' trajectories are stored; undefined: they are not. */
+  /** The directory that stores the trajectories of models. When it is undefined, they are not stored. */
   readonly trajectories?: TrajectoryDirectory | undefined;
-  /** Where turns of models are stored during their episodes; undefined: an interrupted episode queries its model again. */
+  /** Stores the turns of models during their episodes. When it is undefined, an interrupted episode queries its model again. */
   readonly storedTurns?: { readonly turns: EpisodeTurns; readonly principal: string } | undefined;
 }
 

@@ -28,7 +28,7 @@ export type { MusterClient };
 
 /** The composition root of clients: programs in TypeScript, and the commands. */
 
-/** For paths that a person typed: an error names the nearest existing path. */
+/** The source of paths that a person typed: an error names the nearest existing path. */
 const TYPED_SOURCE: CheckpointSource = {
   ...filesystemSource,
   list: (path, options) => suggestNearest(path, () => filesystemSource.list(path, options)),
@@ -98,7 +98,7 @@ export interface ServerAddress {
   readonly patienceSeconds?: number;
 }
 
-/** For a command: a client of the server from its flags, from MUSTER_URL, or of the server that the configuration would start here. */
+/** Creates a command's client: of the server that its flags or MUSTER_URL name, or of the server that the configuration would start here. */
 export function createClient({ server, config, plainHttp, patienceSeconds = SHELL_PATIENCE_SECONDS }: ServerAddress): MusterClient {
   return connect(server ?? process.env['MUSTER_URL'] ?? readServerUrl(config), {
     plainHttp,

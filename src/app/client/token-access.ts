@@ -14,7 +14,7 @@ import { describeStore, openEvaluationStore } from '../stores.ts';
 /** Creates, lists and revokes tokens, until it is closed. Part of the composition root. */
 export interface OpenTokenService extends AsyncDisposable {
   readonly office: TokenActions;
-  /** Where the tokens are kept, for people: `in the store /srv/muster.db`. */
+  /** Says where the tokens are kept, for people: `in the store /srv/muster.db`. */
   readonly place: string;
   /** What a person may have meant otherwise. */
   readonly remark: string | undefined;
@@ -23,7 +23,7 @@ export interface OpenTokenService extends AsyncDisposable {
 }
 
 /**
- * At a running server, as an operator whose token is in MUSTER_TOKEN; or in the store of a configuration.
+ * Opens the tokens of a running server, as an operator whose token is in MUSTER_TOKEN, or those in the store of a configuration.
  *
  * @param server its address; MUSTER_URL when left out, unless a configuration is named: a flag takes precedence over the environment. @throws as
  * `openStoredTokens` does.
@@ -40,7 +40,7 @@ export async function openTokenService({ server: named, config, plainHttp = fals
   };
 }
 
-/** For those who have the token of an operator, and do not say at which server. */
+/** The remark for people who have an operator's token but do not name a server. */
 const UNASKED = 'MUSTER_TOKEN is not used, as this is the store itself; set MUSTER_URL, or give --server, to ask a server';
 
 /**

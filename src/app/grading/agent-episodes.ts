@@ -33,9 +33,9 @@ const KEPT = { maxSize: 32 * 2 ** 20, maxEntrySize: 2 ** 20, sizeCalculation: ({
 
 interface OpenAgent {
   readonly agent: Agent;
-  /** For a model or a program. */
+  /** It is undefined unless the agent is a model or a program. */
   readonly endpoint: ModelEndpoint | undefined;
-  /** For an agent outside of Muster. */
+  /** It is undefined unless the agent runs outside of Muster. */
   readonly offers: EpisodeOffers | undefined;
 }
 

@@ -184,7 +184,7 @@ export class GradingPools implements AsyncDisposable {
       template,
       config: {
         ...configured,
-        // As many again may be kept for later.
+        // The same number may be kept for later.
         max: Math.min(2 * configured.max, allowed.max ?? Infinity),
         creationsPerSecond: Math.min(configured.creationsPerSecond, allowed.creationsPerSecond ?? Infinity),
         restSeconds: undefined,

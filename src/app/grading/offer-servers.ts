@@ -5,7 +5,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { readKey } from './agent-keys.ts';
 
-/** Where agents outside of Muster take episodes of this process, each agent at its own address. Part of the composition root. */
+/** Servers at which agents outside of Muster take episodes of this process, each agent at its own address. Part of the composition root. */
 export class OfferServers implements AsyncDisposable {
   readonly #mayListen: boolean;
   readonly #clock: Clock;

@@ -7,12 +7,12 @@ import { getMessage, InfrastructureError } from '../../kernel/errors.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import type { Mount } from '../../pool/ports/template.ts';
 
-/** Where Go's own installer and distributions put it; sandboxes search these paths, too. */
+/** Go's own installer and distributions put it here. Sandboxes search these paths, too. */
 const GO_PATH = ['/usr/local/go/bin', '/usr/local/bin', '/usr/bin'].join(delimiter);
 const GO_BUILD_MILLISECONDS = 900_000;
 const building = new Map<string, Promise<void>>();
 
-/** Where a test tool is on this machine. @throws InfrastructureError `tool.missing` when it has not been installed. */
+/** Finds a test tool on this machine. @throws InfrastructureError `tool.missing` when it has not been installed. */
 export async function findToolMount(tool: GradingTool): Promise<Mount> {
   if (typeof tool === 'object') return tool;
   switch (tool) {

@@ -8,7 +8,7 @@ import { toDirectoryName } from '../../agents/tasks/importing/imported-row.ts';
 /** A repository as preparation reads it. */
 export interface RepositorySource extends AsyncDisposable {
   readonly name: string;
-  /** Undefined for a directory without a history. */
+  /** It is undefined for a directory without a history. */
   readonly history: GitRepository | undefined;
   readonly head: string | null;
   readonly files: SourceFiles;

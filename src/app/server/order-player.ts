@@ -176,7 +176,7 @@ export class OrderPlayer implements Player {
     // A sandbox's price, and the delivery of its files, do not affect what happens in it.
     const { costPerSandboxHour: _price, delivery: _way, policy: _wished, ...template } = this.#runtime.pools.getSettings(name);
     const policy = this.#runtime.choosePolicyPlacement(name, checkpoints);
-    // Left out for the original placement, so that older stored episodes are still found.
+    // It is left out for the original placement, so that older stored episodes are still found.
     return digestBytes(formatCanonicalJson({ ...template, ...(policy === 'apart' && { policy }) }));
   }
 }

@@ -108,7 +108,7 @@ interface OpenedParts {
 /** A stream whose groups have the task and the seed of the episode with the group's number. */
 class OpenedRollout implements OpenRollout {
   readonly #parts: OpenedParts;
-  /** Where the latest turn went. */
+  /** The model that got the latest turn. */
   #served: ServedModel;
   readonly #tasks = new Map<number, { readonly id: string; readonly digest: string }>();
 

@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { WebhookSender } from '../../service/upkeep/webhook-deliverer.ts';
 
-/** Where webhooks may go, and what sends them. Part of the composition root. */
+/** Decides which addresses may get webhooks, and sends them. Part of the composition root. */
 export interface Webhooks {
   readonly sender: WebhookSender;
   /** Checks a URL before anything is accepted. The address of its name is known only when it is sent. @throws InputError `egress.…` */

@@ -35,7 +35,7 @@ function selectKey(path: string, stop: StopOverride | undefined): string {
   return JSON.stringify([path, stop]);
 }
 
-/** Undefined when it cannot be known, or there is no such file: reading it gives the reason. */
+/** Returns undefined when it cannot be known, or there is no such file: reading it gives the reason. */
 async function readSettledRevision(path: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     const { kind, files } = await filesystemSource.list(path, { signal, maxFiles: 1 });

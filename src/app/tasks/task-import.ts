@@ -9,7 +9,7 @@ export interface ImportTerms {
   readonly rows: string;
   /** Directory that the tasks' directories are made in. */
   readonly out: string;
-  /** Only rows with these instance ids. */
+  /** Imports only the rows with these instance ids. */
   readonly only?: readonly string[];
   readonly limit?: number;
 }

@@ -17,7 +17,7 @@ export function createCheckpointsCommand(inspect: InspectCheckpoint, open: OpenC
     .addCommand(createVerifyCommand(open));
 }
 
-/** What `muster checkpoints inspect` needs from the composition root. */
+/** `muster checkpoints inspect` gets this from the composition root. */
 type InspectCheckpoint = (path: string, terms: InspectTerms, signal: AbortSignal) => Promise<CheckpointInspection>;
 
 interface InspectTerms {
@@ -73,7 +73,7 @@ async function inspectAndPrint(inspect: InspectCheckpoint, path: string, { json,
   }
 }
 
-/** What `muster checkpoints verify` needs from the composition root. */
+/** `muster checkpoints verify` gets this from the composition root. */
 type OpenCheckpoints = (configFile: string | undefined) => Promise<{ verify(options: VerificationOptions): Promise<VerifiedStore> }>;
 
 interface VerifyFlags {

@@ -19,7 +19,7 @@ import { openProgressDisplay } from '../progress/progress-display.ts';
 import { reportFile } from './report-file.ts';
 import { addRunFlags, type RunFlags } from '../flags/run-flags.ts';
 
-/** What `muster compare` needs from the composition root. */
+/** `muster compare` gets this from the composition root. */
 export type OpenMuster = (options: {
   readonly config?: string;
   readonly sandboxes?: number;
@@ -72,7 +72,7 @@ Example:
 interface Verdict {
   readonly summary?: ComparisonSummary;
   readonly exitCode: number;
-  /** For stderr. */
+  /** Written to stderr. */
   readonly report?: string;
 }
 

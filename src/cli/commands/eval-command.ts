@@ -32,7 +32,7 @@ interface WrittenFlags extends StopFlags, SuiteChangeFlags, RunFlags, LogFlags {
 }
 
 interface EvalFlags extends Omit<WrittenFlags, 'checkpoint' | 'agent'> {
-  /** Or agents. */
+  /** Checkpoints or agents. */
   readonly checkpoint: readonly string[];
 }
 
@@ -79,7 +79,7 @@ interface Verdict {
   readonly title: ProgressTitle;
   readonly summary?: Summary;
   readonly exitCode: number;
-  /** For stderr. */
+  /** Written to stderr. */
   readonly report?: string;
 }
 

@@ -4,7 +4,7 @@ import type { SuiteFlags } from '../flags/run-flags.ts';
 import type { StopFlags } from '../flags/stop-override.ts';
 import type { SuiteChangeFlags } from '../flags/suite-change-flags.ts';
 
-/** What `muster eval` needs from the composition root: a suite that is ready to be played by one checkpoint after the other. */
+/** `muster eval` gets this from the composition root: a suite that is ready to be played by one checkpoint after the other. */
 export type EvaluateSuite = (request: SuiteRequest) => Promise<SuiteEvaluator>;
 
 export interface SuiteRequest extends StopFlags, SuiteChangeFlags, Pick<SuiteFlags, 'config' | 'sandboxes'> {

@@ -9,7 +9,7 @@ import { formatPlanLines } from '../lines/plan-lines.ts';
 import { addSuiteFlags, type SuiteFlags } from '../flags/run-flags.ts';
 import { addStopFlags, stopOverride, type StopFlags } from '../flags/stop-override.ts';
 
-/** What `muster plan` needs from the composition root. */
+/** `muster plan` gets this from the composition root. */
 export type PlanSuite = (request: PlanSuiteRequest, signal: AbortSignal) => Promise<EvaluationPlan>;
 
 export interface PlanSuiteRequest extends Pick<SuiteFlags, 'config' | 'sandboxes'> {

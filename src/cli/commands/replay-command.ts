@@ -20,7 +20,7 @@ export interface ReplayRequest {
   readonly config?: string;
 }
 
-/** What `muster replay` needs from the composition root, for results on this machine. */
+/** `muster replay` gets this from the composition root, for results on this machine. */
 export type ReplayResults = (request: ReplayRequest, signal: AbortSignal) => Promise<ReplayDocument>;
 
 interface ReplayFlags extends ServerFlags {

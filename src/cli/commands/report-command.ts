@@ -7,7 +7,7 @@ import { formatRanking } from '../lines/ranking-lines.ts';
 import { reportFile } from './report-file.ts';
 import { formatSummary } from '../lines/summary-lines.ts';
 
-/** What `muster report` needs from the composition root. @throws InputError when there is no summary at a path. */
+/** `muster report` gets this from the composition root. @throws InputError when there is no summary at a path. */
 export type ReadDocument = (paths: readonly string[]) => Promise<ResultDocument>;
 
 interface ReportFlags {

@@ -32,7 +32,7 @@ interface SubmitFlags extends ServerFlags, StopFlags {
 /** The name of a suite on the server, or a suite to send. */
 export type SuiteToSend = (nameOrPath: string) => Promise<NewEvaluation['suite']>;
 
-/** What `muster submit` needs from the composition root. */
+/** `muster submit` gets this from the composition root. */
 export interface SubmitContext {
   readonly connect: Connect;
   /** Reads the suite when the argument is a file. */

@@ -9,12 +9,12 @@ import { alignColumns } from '../lines/columns.ts';
 import { formatNotice } from '../terminal/error-report.ts';
 import { print, formatJson } from '../terminal/output.ts';
 
-/** What `muster token` needs from the composition root. */
+/** `muster token` gets this from the composition root. */
 export type OpenTokens = (flags: TokenFlags) => Promise<AsyncDisposable & OpenedTokens>;
 
 interface OpenedTokens {
   readonly office: TokenActions;
-  /** Where the tokens are kept, for people: `in the store /srv/muster.db`. */
+  /** Says where the tokens are kept, for people: `in the store /srv/muster.db`. */
   readonly place: string;
   /** What a person may have meant otherwise. */
   readonly remark: string | undefined;

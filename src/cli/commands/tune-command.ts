@@ -10,7 +10,7 @@ import { openProgressDisplay } from '../progress/progress-display.ts';
 import { addSuiteFlags, type SuiteFlags } from '../flags/run-flags.ts';
 import { formatTuning, tuningView } from '../lines/tuning-lines.ts';
 
-/** What `muster tune` needs from the composition root. */
+/** `muster tune` gets this from the composition root. */
 export type OpenTuner = (options: Pick<SuiteFlags, 'config' | 'sandboxes'>) => Promise<Pick<Muster, 'tune' | typeof Symbol.asyncDispose>>;
 
 interface TuneFlags extends SuiteFlags {

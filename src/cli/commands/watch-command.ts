@@ -34,7 +34,7 @@ interface WatchFlags extends ServerFlags, StopFlags, LogFlags {
   readonly every?: number;
   readonly once?: true;
   readonly webhook?: string;
-  /** True: in the directory of the checkpoints. */
+  /** When it is true, the directory is that of the checkpoints. */
   readonly best?: string | true;
 }
 
@@ -162,7 +162,7 @@ export function getExitCodeOfState({ state, failure }: Pick<EvaluationResource, 
   }
 }
 
-/** What `muster watch --suite` needs from the composition root. */
+/** `muster watch --suite` gets this from the composition root. */
 type WatchARun = (request: RunWatchRequest & WatchRunSettings, hooks: RunWatchHooks) => Promise<WatchRecord>;
 
 export interface WatchRunSettings {

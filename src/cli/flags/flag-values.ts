@@ -12,7 +12,7 @@ export function describeInvalid(error: z.ZodError, value: unknown, schema: z.Zod
   return text.endsWith('?') ? text : `${text}.`;
 }
 
-/** For a flag that may be repeated. */
+/** Collects the values of a flag that may be repeated. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
 }

@@ -8,7 +8,7 @@ const RULES = ['certified', 'approximate', 'asymptotic', 'fixed'] as const;
 /** Flags that replace the suite's stopping rule; its confidence stays. */
 export interface StopFlags {
   readonly rule?: (typeof RULES)[number];
-  /** For `fixed`, which it also selects. */
+  /** The number of episodes of `fixed`, which it also selects. */
   readonly episodes?: number;
   /** The half-width in units of the return, for the other rules. Alone, it selects `certified`. */
   readonly halfWidth?: number;

@@ -12,7 +12,7 @@ import { formatAnswer } from '../progress/remote-progress.ts';
 export interface BatchProgress {
   readonly items: readonly BatchItem[];
   readonly upload: (UploadProgress & { readonly title: string }) | undefined;
-  /** Since it began. */
+  /** Seconds since the batch began. */
   readonly seconds: number;
 }
 

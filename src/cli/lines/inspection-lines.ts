@@ -3,7 +3,7 @@ import type { FileContents } from '../../policy-distribution/formats/file-conten
 import { WEIGHTS_ENDINGS } from '../../policy-distribution/checkpoint.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
-/** For people. Names and metadata come from outside and are escaped. */
+/** Formats the inspection for people. Names and metadata come from outside and are escaped. */
 export function formatInspection({ digest, kind, bytes, files }: CheckpointInspection): readonly string[] {
   const head = [
     digest ?? 'no digest: only what tells what it holds was read',

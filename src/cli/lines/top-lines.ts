@@ -19,7 +19,7 @@ export interface TopView {
 }
 
 const HEADINGS = ['state', 'checkpoint', 'suite', 'answer so far', 'episodes', 'rate', 'time', 'by'] as const;
-/** On narrow terminals the principal, the suite, the rate and the episodes are omitted, in this order. */
+/** Narrow terminals do not show the principal, the suite, the rate and the episodes; they are omitted in this order. */
 const FITTING = { omitted: [7, 2, 5, 4], cut: 1, least: 20 } as const;
 /** The largest number of ended evaluations. The others get the remaining room. */
 const MOST_ENDED = 5;

@@ -10,7 +10,7 @@ export function formatListLine({ trajectory, task, reward, turns, usage, stopRea
   return [trajectory, task, rewarded, String(turns.length), String(usage.completionTokens), stopReason];
 }
 
-/** For people: all messages, with long observations shortened. */
+/** Describes the trajectory for people: all messages, with long observations shortened. */
 export function describeTrajectory(trajectory: Trajectory): readonly string[] {
   const { task, model, reward, components, verdict, stopReason, segments, prompt, turns } = trajectory;
   const parts = Object.entries(components).map(([name, value]) => `${name} ${value}`);

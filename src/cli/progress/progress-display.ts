@@ -2,7 +2,7 @@
 export interface ProgressView<Shown> {
   /** Replaces the previous lines on a terminal. */
   lines(progress: Shown): readonly string[];
-  /** For a log. */
+  /** Formats the progress for a log. */
   line(progress: Shown): string;
 }
 

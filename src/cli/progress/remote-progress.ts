@@ -9,7 +9,7 @@ import { drawBar } from './progress-lines.ts';
 /** Progress texts for work at a server. */
 
 export interface ShownUpload extends UploadProgress {
-  /** Since it began. */
+  /** Seconds since it began. */
   readonly seconds: number;
 }
 

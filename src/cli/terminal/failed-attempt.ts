@@ -4,7 +4,7 @@ import { EXIT_CODES, getExitCode } from './exit-code.ts';
 /** The end of a command that could not give its answer. */
 export interface FailedAttempt {
   readonly exitCode: number;
-  /** For stderr. */
+  /** Written to stderr. */
   readonly report: string;
 }
 

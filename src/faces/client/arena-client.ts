@@ -41,7 +41,7 @@ export class ArenaClient {
     this.#calls = calls;
   }
 
-  /** Not repeated when no answer comes, as that would begin two episodes. */
+  /** The client does not repeat the request when no answer comes, as that would begin two episodes. */
   start(task: string, agent: string, seed = 0, signal?: AbortSignal): Promise<StartedAgentEpisode> {
     const body = { task, agent, seed };
     return this.#calls.askOnce(startedEpisodeSchema, { method: 'POST', path: '/v1/episodes', body, signal });

@@ -26,7 +26,7 @@ export interface Call {
   readonly body?: object | Uint8Array | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
-  /** For a slow answer. */
+  /** The wait for a slow answer. */
   readonly answerMilliseconds?: number;
   /** Statuses that count as answers, besides those of success. */
   readonly also?: readonly number[];

@@ -66,7 +66,7 @@ export class MusterClient {
     this.#submissions = new Submissions(this.#calls, options);
   }
 
-  /** For one program that uses the Model Context Protocol over pipes. */
+  /** Creates a relay for one program that uses the Model Context Protocol over pipes. */
   createMcpRelay(): McpRelay {
     return new McpRelay(this.#calls);
   }
@@ -234,7 +234,10 @@ export class MusterClient {
     return (await this.#calls.ask(poolListSchema, { method: 'GET', path: '/v1/pools', signal })).items;
   }
 
-  /** Until the server ends. Not repeated when no answer comes, as another operator may have changed the pool in between. */
+  /**
+   * Changes the pool until the server ends. The client does not repeat the request when no answer comes, as another operator may have changed the
+   * pool in between.
+   */
   changePool(name: string, change: PoolChange, signal?: AbortSignal): Promise<Pool> {
     return this.#calls.askOnce(poolSchema, { method: 'PATCH', path: `/v1/pools/${encodeURIComponent(name)}`, body: change, signal });
   }
@@ -244,7 +247,7 @@ export class MusterClient {
     return this.#calls.ask(tokenPageSchema, { method: 'GET', path: `/v1/tokens?${query.toString()}`, signal });
   }
 
-  /** Not repeated when no answer comes, as that would create two. */
+  /** The client does not repeat the request when no answer comes, as that would create two tokens. */
   createToken(body: z.input<typeof newTokenSchema>, signal?: AbortSignal): Promise<z.infer<typeof issuedTokenSchema>> {
     return this.#calls.askOnce(issuedTokenSchema, { method: 'POST', path: '/v1/tokens', body, signal });
   }

@@ -22,7 +22,7 @@ export interface CommonFields {
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** URL that is called when it is over. */
   readonly webhook?: string | undefined;
-  /** False: every episode is played again. */
+  /** When it is false, every episode is played again. */
   readonly cache?: boolean | undefined;
 }
 

@@ -26,7 +26,7 @@ export class RolloutsClient {
     this.#calls = calls;
   }
 
-  /** Not repeated when no answer comes, as that would begin two streams. */
+  /** The client does not repeat the request when no answer comes, as that would begin two streams. */
   begin(body: z.input<typeof newRolloutsSchema>, signal?: AbortSignal): Promise<RolloutsResource> {
     const call = { method: 'POST', path: '/v1/rollouts', body, signal, answerMilliseconds: SLOW_ANSWER_MILLISECONDS } as const;
     return this.#calls.askOnce(rolloutsSchema, call);

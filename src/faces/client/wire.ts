@@ -66,13 +66,13 @@ function createUnreachableError(url: string, error: unknown, signal: AbortSignal
   });
 }
 
-/** For a name with several addresses, each has failed in its own way. */
+/** When a name has several addresses, each has failed in its own way. */
 function getReason(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(getMessage).join(', ');
   return getMessage(error);
 }
 
-/** Far more than an event, an episode or a call has: longer lines come from something else, and must not fill the memory. */
+/** Events, episodes and calls have far shorter lines. A longer line comes from something else, and must not fill the memory. */
 const MOST_LINE_CHARACTERS = 16 * 2 ** 20;
 
 /**

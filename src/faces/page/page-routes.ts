@@ -72,7 +72,7 @@ function setSecurityHeaders(reply: FastifyReply): FastifyReply {
 async function collectPage(directory: string): Promise<Page> {
   const { digest, entry, style, files } = await collectFiles(directory);
   const base = `/page/${digest}`;
-  // Otherwise a browser would discover modules from their importers, one round trip after the other.
+  // Without these links a browser would discover modules from their importers, one round trip after the other.
   const more = files.filter(({ path }) => path !== entry && path !== style);
   return {
     html: `<!doctype html>
@@ -93,7 +93,10 @@ async function collectPage(directory: string): Promise<Page> {
   };
 }
 
-/** In a thread, which ends by itself: types are stripped from TypeScript where Muster runs from its sources, and Node warns of that on stderr. */
+/**
+ * The work is done in a thread, which ends by itself: types are stripped from TypeScript where Muster runs from its sources, and Node warns of that
+ * on stderr.
+ */
 async function collectFiles(directory: string): Promise<PageFiles> {
   const thread = resolveBeside(import.meta.url, 'page-files-thread');
   const bundled = join(directory, 'app.js');

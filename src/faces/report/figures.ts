@@ -18,7 +18,7 @@ import { formatMethod } from './text/wording.ts';
 type Official = Summary['official'];
 type Interval = NonNullable<Official['interval']>;
 
-/** Everything that describes the returns besides their mean. */
+/** Renders everything that describes the returns besides their mean. */
 export function renderFigures(official: Official, source: string): Markup {
   const groups = [renderSpread, renderRobust, renderSuccess, renderEstimands, renderCertainty].map((group): RowGroup =>
     group(official, source),

@@ -51,7 +51,7 @@ function renderTimeRows(
   return rows;
 }
 
-/** To the minute, in UTC as in the summary. */
+/** Formats the start to the minute, in UTC as in the summary. */
 export function startTime(startedAt: string): Markup {
   return markup`<time datetime="${startedAt}">${startedAt.slice(0, 10)} ${startedAt.slice(11, 16)} UTC</time>`;
 }

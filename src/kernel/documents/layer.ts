@@ -4,7 +4,7 @@ import type { SettingPath } from './path.ts';
 export interface Layer {
   /** A mapping of the settings from this source, in the form of the configuration; not validated yet. */
   readonly value: unknown;
-  /** Where a person finds the setting: `muster.yaml:12`, `environment variable MUSTER_POOL__MAX`, `flag --sandboxes`. */
+  /** Names the place where a person finds the setting: `muster.yaml:12`, `environment variable MUSTER_POOL__MAX`, `flag --sandboxes`. */
   findOrigin(path: SettingPath): string;
 }
 

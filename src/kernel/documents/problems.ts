@@ -10,7 +10,7 @@ export interface Problem {
   readonly text: string;
   /** The expected value alone: `a number`. Left out where that cannot be said. */
   readonly expected?: string;
-  /** True when the value is missing. A layer that may be incomplete ignores such problems. */
+  /** It is true when the value is missing. A layer that may be incomplete ignores such problems. */
   readonly isAbsence: boolean;
 }
 
@@ -76,7 +76,7 @@ function* listProblemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: Kn
   yield { ...problem, text: `${message}, got ${got}${choice}${list}`, isAbsence: false };
 }
 
-/** For a text in place of a list of texts. */
+/** Suggests a list in place of a single text. */
 function suggestList(text: string): string {
   if (/^\s*\[/.test(text)) return '; a list in brackets ends with "]", and has quotation marks in pairs';
   const items = text.split(',').map((item) => item.trim());
@@ -94,8 +94,8 @@ function stopAtText(value: unknown, path: SettingPath): SettingPath {
 }
 
 /**
- * Where a value may have one of several forms, reports the problems of the closest form: the one whose type it has. Returns undefined when
- * no form has its type, or when the schema's own message about the whole says more.
+ * Reports the problems of the closest form of a value that may have one of several: the form whose type it has. Returns undefined when no form has
+ * its type, or when the schema's own message about the whole says more.
  */
 function findClosestForm(forms: readonly Issues[]): Issues | undefined {
   const fitting = forms.filter(
@@ -133,7 +133,7 @@ function squeeze(name: string): string {
   return name.replaceAll(/[-_]/g, '').toLowerCase();
 }
 
-/** Where the key is known, in whatever spelling: one level further down, or above. */
+/** Describes where the key is known, in any spelling: one level further down, or above. */
 function describePlaceOf(path: SettingPath, key: string, known: KnownSettings): string {
   const below = [...new Set(known.listKeys(path))].flatMap((name) =>
     known.listKeys([...path, name]).flatMap((inner) => (squeeze(inner) === squeeze(key) ? [`${name}.${inner}`] : [])),

@@ -7,7 +7,9 @@ export function namesServer(url: string): boolean {
   return /^[a-z]+:/.test(url);
 }
 
-/** False for a slip in the scheme of a URL, such as `postgres//host/database`, which would otherwise be the path of a new SQLite file. */
+/**
+ * Returns false for a typing error in the scheme of a URL, such as `postgres//host/database`, which would otherwise be the path of a new SQLite file.
+ */
 export function isPathOrUrl(text: string): boolean {
   return namesServer(text) || !/^[a-z]+:?\/\//i.test(text);
 }

@@ -2,7 +2,7 @@ import { parse, TomlError } from 'smol-toml';
 import { InputError } from '../errors.ts';
 import type { Layer } from './layer.ts';
 
-/** Far more than a person writes; generated lists of some ten thousand test ids fit. */
+/** People write far less; generated lists of some ten thousand test ids fit. */
 const MOST_CHARACTERS = 4 * 1024 * 1024;
 const MOST_DEPTH = 64;
 

@@ -18,7 +18,7 @@ export class ArmRecall {
   readonly #dispatcher: Pick<Dispatcher, 'next' | 'passNext' | 'return'>;
   readonly #repeated: RepeatedPlays;
   readonly #onKnown: (episode: RecalledEpisode) => void;
-  /** Undefined once the journal knows nothing more. Until then only episodes that it does not know are dispatched. */
+  /** It becomes undefined once the journal knows nothing more. Until then only episodes that the journal does not know are dispatched. */
   #recall: Recall | undefined;
   #running: Promise<boolean> | undefined;
   #count = 0;

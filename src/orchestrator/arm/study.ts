@@ -16,7 +16,7 @@ export type StudyEnd = 'rule' | 'verdicts' | 'episodes' | 'failures';
 /** The question that a run of episodes answers, and its arms: one for an evaluation, one for each checkpoint of a comparison. */
 export interface Study<Running extends RunningFigures> {
   readonly arms: readonly Arm[];
-  /** Undefined while episodes are needed. */
+  /** It is undefined while episodes are needed. */
   readonly ended: StudyEnd | undefined;
   /** Outcomes that are not part of the result: those after a missing one, and surplus ones. */
   readonly surplus: number;

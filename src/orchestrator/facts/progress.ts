@@ -15,10 +15,10 @@ export interface Progress<Running extends RunningFigures = RunningStatistics> {
   readonly failed: number;
   readonly inFlight: number;
   readonly surplus: number;
-  /** Since the first outcome. */
+  /** Episodes per second since the first outcome. */
   readonly episodesPerSecond: number;
   readonly seconds: number;
-  /** Until the rule is likely to be satisfied; undefined while that cannot be estimated. */
+  /** Seconds until the rule is likely to be satisfied. It is undefined while that cannot be estimated. */
   readonly secondsLeft: number | undefined;
   readonly pool: PoolState;
   readonly look: RunLook;
@@ -37,7 +37,7 @@ export interface Timings {
   readonly firstEpisodeSeconds: number | undefined;
   readonly episodesPerSecond: number;
   readonly outcomes: number;
-  /** Undefined while no episode has ended. */
+  /** It is undefined while no episode has ended. */
   readonly episodeSeconds: EpisodeSeconds | undefined;
   /** Share of the episodes' time that the policy's forward passes took, over runners that measure it. Undefined when none does. */
   readonly forwardShare: number | undefined;
@@ -157,7 +157,7 @@ class ForwardTime {
     this.#forward += forwardSeconds;
   }
 
-  /** Undefined while nothing was measured. */
+  /** It is undefined while nothing was measured. */
   get share(): number | undefined {
     return this.#seconds > 0 ? this.#forward / this.#seconds : undefined;
   }
@@ -193,7 +193,7 @@ export class EpisodeTimes {
     if (seconds > this.#max) this.#max = seconds;
   }
 
-  /** Undefined while there is none. */
+  /** Returns undefined while there is none. */
   summarise(): EpisodeSeconds | undefined {
     if (this.#count === 0) return undefined;
     return { mean: this.#sum / this.#count, p50: this.#computeQuantile(0.5), p95: this.#computeQuantile(0.95), max: this.#max };

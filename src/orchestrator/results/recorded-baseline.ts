@@ -14,7 +14,7 @@ export interface RecordedFiles extends EpisodeLines {
 /** A baseline that was played before: its outcomes replace playing it again. */
 export interface RecordedBaseline {
   readonly digest: Digest;
-  /** For the indices 0, 1, … without a gap. */
+  /** The outcomes of the indices 0, 1, … without a gap. */
   readonly outcomes: readonly { readonly task: number; readonly outcome: Outcome }[];
 }
 

@@ -25,7 +25,7 @@ export interface Refusal {
   readonly remedy: string;
 }
 
-/** For documents that should be as `--out` wrote them. */
+/** Refuses documents that are not as `--out` wrote them. */
 export const NOT_KEPT: Refusal = {
   code: 'results.invalid',
   remedy: 'expected what "muster eval --out" writes; record the evaluation again',

@@ -26,7 +26,7 @@ export interface RunOptions<Running extends RunningFigures> {
    * has settled.
    */
   readonly after?: Promise<unknown>;
-  /** Only adds the outcomes that the journals know, and ends as interrupted: for the result of a run that was cancelled. */
+  /** It only adds the outcomes that the journals know, and ends as interrupted: this gives the result of a run that was cancelled. */
   readonly recallOnly?: boolean;
 }
 

@@ -25,7 +25,7 @@ export interface EvaluateContext {
   readonly workOut?: WorkOut | undefined;
   /** Works out the improvement of candidates of comparisons. */
   readonly workOutImprovement?: WorkOutImprovement | undefined;
-  /** For a process that answers requests while it plays. */
+  /** It is set in a process that answers requests while it plays. */
   readonly turns?: Turns | undefined;
   readonly clock: Clock;
   readonly log: Log;

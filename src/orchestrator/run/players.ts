@@ -22,7 +22,7 @@ export interface Duty {
   readonly slot: Slot | undefined;
   /** Resolves when episodes may be played. */
   readonly begun: Promise<void>;
-  /** For a process that answers requests while it plays. */
+  /** It is set in a process that answers requests while it plays. */
   readonly turns: Turns | undefined;
   /** How many sandboxes share the arm's episodes, including those that are being created. */
   countSandboxes(): number;
@@ -41,7 +41,7 @@ export interface Replay {
   readonly seconds: number;
   /** Output of the environment and the policy, shortened. */
   readonly log: string | undefined;
-  /** Empty for agents, and where the runner records nothing. */
+  /** It is empty for agents, and where the runner records nothing. */
   readonly recording: Recording;
 }
 

@@ -23,7 +23,7 @@ const agentTaskSchema = z.strictObject({
   verifier: z.int(),
 });
 
-/** Where a task for agents is among the suite's files, and what it must contain. */
+/** Says where a task for agents is among the suite's files, and what it must contain. */
 export type AgentTask = z.infer<typeof agentTaskSchema>;
 
 type Environment = TaskEnvironment['environment'];

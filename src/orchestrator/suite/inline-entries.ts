@@ -38,7 +38,7 @@ function isWithin(module: string, allowed: string): boolean {
   return module === allowed || module.startsWith(`${allowed}.`);
 }
 
-/** Everything that names a module, except environments that Gymnasium has registered and known wrappers. */
+/** Lists everything that names a module, except environments that Gymnasium has registered and known wrappers. */
 function* listEntries({ environment, tasks }: Pick<ParsedSuite, 'environment' | 'tasks'>): Generator<Found> {
   if (environment) yield* listOfEnvironment(environment, ['environment']);
   for (const [i, task] of (tasks ?? []).entries()) yield* listOfEnvironment(task.environment, ['tasks', i, 'environment']);

@@ -68,7 +68,7 @@ export function getBlockSize(play: PlayDeclaration): number {
   }
 }
 
-/** For a runner's `load`. Returns undefined for one episode after the other. @param episodeSeconds time limit of an episode. */
+/** Returns the batching for a runner's `load`, and undefined for one episode after the other. @param episodeSeconds time limit of an episode. */
 export function getBatching(play: PlayDeclaration, episodeSeconds: number): Batching | undefined {
   if (play.mode === 'single') return undefined;
   return { form: play.mode, width: play.width, episodes: getBlockSize(play), episodeSeconds };

@@ -17,7 +17,7 @@ export interface TuningRequest {
   readonly checkpointUri: string;
   /** Processors of this machine. */
   readonly processors: number;
-  /** For all trials together. When they are over, no further trial begins; the first may take longer, until it has played an episode. */
+  /** The time for all trials together. When it is over, no further trial begins; the first may take longer, until it has played an episode. */
   readonly seconds: number;
 }
 

@@ -2,7 +2,7 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { LinkedFile } from '../../kernel/fetching.ts';
 import type { CheckpointFile } from '../checkpoint.ts';
 
-/** Where remote sandboxes fetch the files of stored checkpoints from. */
+/** Remote sandboxes fetch the files of stored checkpoints from it. */
 export interface ContentOrigin {
   /** @param checkpoint that the file belongs to. @throws InputError, InfrastructureError when it cannot be fetched from there. */
   link(file: CheckpointFile, checkpoint: Digest, signal: AbortSignal): Promise<FileLinks>;

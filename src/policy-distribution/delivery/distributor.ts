@@ -15,10 +15,13 @@ export interface Inbox {
 export interface DistributorOptions {
   /** The template's setting. */
   readonly delivery?: Delivery;
-  /** Undefined: sandboxes have nowhere to fetch from. */
+  /** When it is undefined, sandboxes can fetch from nowhere. */
   readonly origin?: ContentOrigin | undefined;
   readonly log?: Log;
-  /** Not every sandbox may read the files, as with the caches of nodes: these are used only where the template names them. */
+  /**
+   * True when not every sandbox may read the files. The caches of nodes are confidential in this sense: they are used only where the template names
+   * them.
+   */
   readonly isConfidential?: boolean;
 }
 

@@ -43,7 +43,7 @@ export const indexSchema = z.strictObject({
       /** Bytes; divided into blocks of `BLOCK_BYTES`, the last one shorter. */
       size: z.int().min(1),
       wordBytes: z.literal([1, 2, 4]),
-      /** Where the similar segment begins in the base; null when there is none. */
+      /** The position in the base at which the similar segment begins; null when there is none. */
       from: z.int().min(0).nullable(),
       crc32: z.int().min(0).max(0xffff_ffff),
       /** Kind and bytes of each block. */

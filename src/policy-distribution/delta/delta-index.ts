@@ -6,7 +6,7 @@ import { readJsonText } from '../formats/json-in-file.ts';
 import type { ReadAt } from '../formats/read-at.ts';
 
 export interface DeltaIndexOrder {
-  /** For people. */
+  /** It is shown to people. */
   readonly address: string;
   /** Bytes of the unpacked index. */
   readonly size: number;

@@ -32,7 +32,7 @@ export async function readLayout(path: string, size: number, readAt: ReadAt): Pr
   ]);
 }
 
-/** Where each segment's counterpart begins in a base; undefined for those that have none. */
+/** Finds the position in a base at which each segment's counterpart begins; undefined for those that have none. */
 export function findAlike(segments: readonly Segment[], base: readonly Segment[]): readonly (number | undefined)[] {
   const byName = new Map(base.map((segment) => [segment.name, segment]));
   return segments.map(({ name, size }) => {

@@ -9,7 +9,7 @@ import { Thread } from '../../kernel/thread.ts';
 export const BLOCK_BYTES = 2 ** 20;
 /** One is filled, one is written, and some wait to be hashed while the disk pauses. */
 const BLOCKS = 8;
-/** From this size on, a file is hashed in a separate thread. Starting one takes as long as hashing some 60 MB. */
+/** Files of at least this size are hashed in a separate thread. Starting one takes as long as hashing some 60 MB. */
 export const WORTH_A_THREAD_BYTES = 64 * 2 ** 20;
 
 /** Messages to and from the thread. Buffers are transferred. */

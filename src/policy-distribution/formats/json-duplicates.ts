@@ -25,7 +25,7 @@ export function findDuplicateKey(text: string): string | undefined {
   return undefined;
 }
 
-/** Not a regular expression: on one string of many megabytes its backtracking would exhaust the stack. */
+/** This avoids a regular expression: on one string of many megabytes its backtracking would exhaust the stack. */
 function findClosingQuote(text: string, openingQuote: number): number {
   for (let at = openingQuote + 1; ; at += 1) {
     at = text.indexOf('"', at);

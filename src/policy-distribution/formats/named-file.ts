@@ -2,7 +2,7 @@
 export interface NamedFile {
   /** Its suffix gives the format. */
   readonly path: string;
-  /** For people. */
+  /** It is shown to people. */
   readonly address: string;
   /** Bytes. */
   readonly size: number;

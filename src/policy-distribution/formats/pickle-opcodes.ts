@@ -143,7 +143,7 @@ class Opcodes {
     }
   }
 
-  /** Only for texts: joining nested lists could take forever. */
+  /** Joins texts only: joining nested lists could take forever. */
   #createNamed(parts: readonly unknown[]): Named {
     const texts = parts.filter((part) => typeof part === 'string');
     if (texts.length !== 2) throw new UnknownPickle(`what is named before byte ${this.#at} has no name`);

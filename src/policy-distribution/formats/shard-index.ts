@@ -8,7 +8,7 @@ import type { ReadAt } from './read-at.ts';
 const INDEX = /\.(safetensors|bin)\.index\.json$/;
 /** Some hundred thousand tensors: beyond all models. */
 const INDEX_BOUNDS: JsonBounds = { bytes: 32 * 2 ** 20, depth: 64, values: 1_000_000 };
-/** Enough to show what is wrong. */
+/** So many names show what is wrong. */
 const MISSING_SHOWN = 5;
 
 export function isShardIndex(path: string): boolean {

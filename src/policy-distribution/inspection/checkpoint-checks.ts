@@ -8,7 +8,7 @@ import { readSafetensorsHeader } from '../formats/safetensors.ts';
 /** What every checkpoint has to satisfy, wherever it comes from. */
 
 export interface CheckpointLimits {
-  /** For all files of one checkpoint together. */
+  /** The limit for all files of one checkpoint together. */
   readonly maxBytes: number;
   readonly maxFiles: number;
 }
@@ -43,7 +43,7 @@ export function assertSize(uri: string, bytes: number, maxBytes: number): void {
   throw new InputError('checkpoint.too-large', message);
 }
 
-/** For a checkpoint's only file. @throws InputError `checkpoint.path` */
+/** Checks the name of a checkpoint's only file. @throws InputError `checkpoint.path` */
 export function assertFileName(name: string): void {
   assertCheckpointPath(name);
   if (name.includes('/'))

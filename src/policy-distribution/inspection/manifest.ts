@@ -11,11 +11,11 @@ export interface ManifestEntry {
 }
 
 const LINE = /^(?<hex>[0-9a-f]{64}) {2}(?<path>.+)$/;
-/** Enough to show what is wrong. */
+/** So many names show what is wrong. */
 const MISSING_SHOWN = 20;
 
 export interface ManifestOrder {
-  /** For people. */
+  /** It is shown to people. */
   readonly address: string;
   /** Bytes. */
   readonly size: number;

@@ -35,7 +35,7 @@ const readers: Readers = {
   deltaIndex: readDeltaIndex,
 };
 
-/** Here and now, in this thread. @throws as the reader does. */
+/** Reads in this thread, at once. @throws as the reader does. */
 export function readHere<Kind extends ReadingKind>(kind: Kind, order: Order<Kind>, readAt: ReadAt, take: Take): Promise<Answer<Kind>> {
   return readers[kind](order, readAt, take);
 }

@@ -63,7 +63,7 @@ export class CheckpointRecords {
     return records;
   }
 
-  /** Also when there is one: a file's name may have changed. Counts as a use. */
+  /** Replaces an existing record, as a file's name may have changed. Counts as a use. */
   async write({ digest, kind, files }: RecordedCheckpoint): Promise<void> {
     const incoming = join(this.#incoming, this.#names.next());
     const text = JSON.stringify({
@@ -72,7 +72,7 @@ export class CheckpointRecords {
     });
     await translateErrors(incoming, async () => {
       try {
-        // Not synced: a record that a power cut removes is made again.
+        // The file is not synced: a record that a power cut removes is made again.
         await writeFile(incoming, text, { flag: 'wx', mode: 0o600 });
         await rename(incoming, this.#getPath(digest));
         await this.#touchNow(digest);
@@ -82,7 +82,7 @@ export class CheckpointRecords {
     });
   }
 
-  /** Undefined when there is none, or an unreadable one: the checkpoint then has to be brought again. */
+  /** Returns undefined when there is none, or an unreadable one: the checkpoint then has to be brought again. */
   async read(digest: Digest): Promise<RecordedCheckpoint | undefined> {
     const path = this.#getPath(digest);
     const text = await translateErrors(path, () => readFile(path, 'utf8').catch(ignoreMissing));

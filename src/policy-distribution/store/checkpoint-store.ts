@@ -103,7 +103,7 @@ export class CheckpointStore {
   async restore({ digest, kind, files, labels }: Checkpoint): Promise<StoredCheckpoint> {
     const stored = await listRestoredFiles(digest, files, this.#contents);
     const restored = { digest, kind, files: stored, labels };
-    // So that it can be held even if its record was removed before its files were.
+    // The record is written again, so that the checkpoint can be held even if its record was removed before its files were.
     if (this.#records.isFresh(digest)) return restored;
     if (await this.#records.read(digest)) await this.#records.touch(digest);
     else await this.#record(restored);

@@ -22,7 +22,7 @@ const BYTES_BETWEEN_TOUCHES = 2 ** 30;
  */
 export type Syncing = 'before' | 'behind';
 
-/** In bytes. A smaller file is on the disk as soon as a note about it would be, so it never has a note. */
+/** Smaller files get no note: they are on the disk as soon as a note about them would be. */
 const WORTH_NOTING_BYTES = 2 ** 24;
 
 /**
@@ -126,7 +126,7 @@ export class ContentStore {
     return this.#unsynced.waitUntilSynced();
   }
 
-  /** Undefined when it is not stored. @throws InfrastructureError `store.full`, `store.unusable` */
+  /** Returns undefined when it is not stored. @throws InfrastructureError `store.full`, `store.unusable` */
   async find(digest: Digest): Promise<StoredObject | undefined> {
     const hostPath = this.#getPath(digest);
     const facts = await translateErrors(hostPath, () => readFacts(hostPath));

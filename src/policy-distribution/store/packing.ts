@@ -12,7 +12,7 @@ export interface Packable {
   readonly bases: readonly { readonly digest: Digest; readonly path: string }[];
 }
 
-/** For smaller files a delta saves little and costs a file. */
+/** A delta of a smaller file saves little and costs a file. */
 const WORTH_PACKING_BYTES = 2 ** 16;
 /** The next newer files of its size that are tried: of several runs, one is likely the same. */
 const MOST_BASES = 3;

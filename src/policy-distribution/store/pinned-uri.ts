@@ -8,7 +8,7 @@ import type { CheckpointLabels } from '../checkpoint.ts';
 /** A URI with the expected content: it ends with `#sha256=<hex>`, the digest that Muster gives a file or directory. */
 export interface PinnedUri {
   readonly uri: string;
-  /** Undefined: any content. */
+  /** When it is undefined, any content is accepted. */
   readonly expected: Digest | undefined;
 }
 

@@ -19,7 +19,7 @@ export class SharedHolds {
     this.#make = make;
   }
 
-  /** Undefined when there is nothing to hold. @throws as making one does. */
+  /** Returns undefined when there is nothing to hold. @throws as making one does. */
   async hold(digest: Digest): Promise<Hold | undefined> {
     const shared = this.#shared.get(digest) ?? this.#begin(digest);
     shared.holders += 1;

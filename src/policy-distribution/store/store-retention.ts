@@ -11,7 +11,7 @@ import { digestPieces } from '../files/digested-copy.ts';
 import type { StoredContent, StoredContents } from './stored-contents.ts';
 
 export interface Retention {
-  /** For the files of all checkpoints together; undefined for no bound. */
+  /** The limit for the files of all checkpoints together. It is undefined when there is none. */
   readonly maxBytes: number | undefined;
   /** Checkpoints that will be needed although no process holds them: those of waiting evaluations, for example. */
   readonly isNeeded: (digest: Digest) => boolean;
@@ -125,7 +125,7 @@ export class StoreRetention {
     }
   }
 
-  /** Otherwise its delta is removed: it is damaged, or another process has removed its base meanwhile. */
+  /** Removes the delta otherwise: it is damaged, or another process has removed its base meanwhile. */
   async #isRebuilt(digest: Digest): Promise<boolean> {
     const { packed, plain } = this.#parts;
     const findPlainPath = async (each: Digest): Promise<string | undefined> =>

@@ -6,7 +6,7 @@ import { toDamage, type PackedFiles } from './packed-files.ts';
 
 /** What the store has of one content: as it is, as a delta, or both. */
 export interface StoredContent {
-  /** On the disk, in all. */
+  /** Bytes on the disk, in all forms. */
   readonly bytes: number;
   readonly isPlain: boolean;
   /** The base of its delta. */
@@ -25,8 +25,8 @@ export class StoredContents {
   }
 
   /**
-   * Undefined when it is not there. What is kept as a delta is rebuilt, which takes as long as bringing it anew would; it is verified as it is
-   * written, and nothing has its name that is anything else.
+   * Returns undefined when it is not there. A content that is kept as a delta is rebuilt, which takes as long as bringing it again would. The digest
+   * is verified while it is written, so only this content can get its name.
    *
    * @throws InfrastructureError `store.damaged`, `store.full`, `store.unusable`
    */

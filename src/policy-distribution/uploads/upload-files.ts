@@ -45,7 +45,7 @@ export class UploadFiles {
     return new UploadFiles(directory, await IncomingNames.create(clock));
   }
 
-  /** Where an upload that has no file yet will be written. */
+  /** Makes the path at which an upload that has no file yet will be written. */
   makePath(key: UploadKey): string {
     return join(this.#directory, `${key}.${this.#names.next()}`);
   }

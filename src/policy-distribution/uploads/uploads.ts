@@ -23,11 +23,11 @@ export interface UploadPart {
   readonly content: UploadContent;
   /** Files that a delta or a manifest of the uploader may name. */
   readonly usable: UsableFiles;
-  /** Where in the whole these bytes begin; 0 starts anew, whatever had come before. */
+  /** The position of these bytes in the whole. At 0 the upload starts again, and earlier bytes are dropped. */
   readonly offset: number;
   /** The size of the whole, in bytes. */
   readonly size: number;
-  /** Not more than what is missing. Read as they are written: the sender is held back to the speed of the disk. */
+  /** At most the missing bytes. They are read as they are written: the sender is held back to the speed of the disk. */
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
@@ -36,7 +36,7 @@ export type Uploaded =
   { readonly kind: 'partial'; readonly received: number } | { readonly kind: 'stored'; readonly checkpoint: StoredCheckpoint };
 
 export interface UploadLimits {
-  /** For one checkpoint. */
+  /** The limit for one checkpoint. */
   readonly maxBytes: number;
   /** An upload that is not continued is removed after this time. */
   readonly unfinishedMs: number;
@@ -44,7 +44,7 @@ export interface UploadLimits {
 
 /** The part does not begin where the last one ended. */
 export class UploadOffsetError extends InputError {
-  /** Where it has to begin. */
+  /** The position at which it has to begin. */
   readonly received: number;
 
   constructor(part: UploadPart, received: number) {

@@ -45,7 +45,7 @@ export class CreationHistory implements CreationObservation {
     return this.#lastError;
   }
 
-  /** Only the caller can correct the latest failure: it will not pass by itself. */
+  /** It is true when only the caller can correct the latest failure, which will not pass by itself. */
   get isHopeless(): boolean {
     return this.#isHopeless;
   }

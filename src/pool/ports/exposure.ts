@@ -15,7 +15,7 @@ export interface CodeExposure {
   readonly principal: string;
   /** Digest of everything that the environments are made of, the suite's own modules included. */
   readonly suite: Digest;
-  /** Undefined when the policy is data. */
+  /** It is undefined when the policy is data. */
   readonly checkpoint: Digest | undefined;
 }
 

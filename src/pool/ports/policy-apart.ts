@@ -1,6 +1,6 @@
 import { InputError } from '../../kernel/errors.ts';
 
-/** Where a policy is played: in the environment's process, or by a separate program beside it. */
+/** Says where a policy is played: in the environment's process, or by a separate program beside it. */
 export type PolicyPlacement = 'together' | 'apart';
 
 /** What decides the placement. */

@@ -34,7 +34,7 @@ export interface Refusal {
   readonly remedy: string;
 }
 
-/** For a provider without settings: a template has nothing under its name. */
+/** The settings of a provider that has none: a template has nothing under its name. */
 export const NO_SETTINGS = z.undefined();
 
 interface ProviderFacts {

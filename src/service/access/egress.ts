@@ -6,7 +6,7 @@ import { InputError } from '../../kernel/errors.ts';
 export interface EgressPolicy {
   /** Allowed hosts: exact, `*.example.com` for all below one, `*` for all. */
   readonly hosts: readonly string[];
-  /** In CIDR notation: what may be reached though it is not public. */
+  /** Networks in CIDR notation that may be reached although they are not public. */
   readonly networks: readonly string[];
   /** Whether http: may be used. */
   readonly plainHttp: boolean;
@@ -118,7 +118,7 @@ export function isWithin(address: string, networks: readonly string[]): boolean 
 /** An IPv4 address in IPv6's clothes is the IPv4 address. */
 function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   if (!address.includes(':')) return ipaddr.IPv4.isValidFourPartDecimal(address) ? ipaddr.IPv4.parse(address) : undefined;
-  // In hexadecimal groups: `ipaddr.js` takes ::1.2.3.4 for ::ffff:1.2.3.4, which it is not.
+  // The address is written in hexadecimal groups, as `ipaddr.js` takes ::1.2.3.4 for ::ffff:1.2.3.4, which is another address.
   const written = URL.parse(`http://[${address}]`)?.hostname.slice(1, -1);
   return written === undefined || !ipaddr.IPv6.isValid(written) ? undefined : ipaddr.process(written);
 }

@@ -9,7 +9,7 @@ export type Need = 'anyone' | Role | { readonly own: Role; readonly others: Role
  * can be compared.
  */
 export const NEEDS = {
-  // For load balancers, and for people before they sign in. None of it reveals evaluations.
+  // Load balancers use these, and people before they sign in. None of them reveals evaluations.
   'GET /healthz': 'anyone',
   'GET /readyz': 'anyone',
   'GET /openapi.json': 'anyone',

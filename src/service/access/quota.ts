@@ -128,7 +128,7 @@ export function findQuota(quotas: Readonly<Record<string, WrittenQuota>>, princi
   };
 }
 
-/** Undefined for no limit. */
+/** Returns undefined for no limit. */
 export function toBound(written: number | 'unlimited' | undefined): number | undefined {
   return written === 'unlimited' ? undefined : written;
 }

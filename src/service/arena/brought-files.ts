@@ -5,7 +5,7 @@ import type { TaskDigest } from '../../agents/tasks/task-ids.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import type { PlayableTask } from './playable-task.ts';
 
-/** For all tasks whose files are in memory. */
+/** The limit for all tasks whose files are in memory. */
 const MOST_BYTES = 256 * 2 ** 20;
 
 /** The files that tasks put into their workspaces, read once for many episodes of a task. */

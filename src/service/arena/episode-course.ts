@@ -28,7 +28,7 @@ export function takesSteps({ phase }: EpisodeState): boolean {
   return phase.kind === 'created' || phase.kind === 'ready' || phase.kind === 'stepping';
 }
 
-/** Undefined when one of them was not stored. */
+/** Returns undefined when one of them was not stored. */
 export function listDeltas(steps: readonly StoredStep[]): readonly StepDelta[] | undefined {
   const kept = steps.flatMap(({ delta }) => (delta === undefined ? [] : [delta]));
   return kept.length === steps.length ? kept : undefined;

@@ -15,7 +15,7 @@ import { requireStep } from './episode-history.ts';
 export interface CreationParts {
   readonly trajectories: Trajectories;
   readonly audit: AuditTrail;
-  /** For tasks that set none. */
+  /** The limits of tasks that set none. */
   readonly limits: () => EpisodeLimits;
   /** Episodes that a principal may have open at a time; undefined for any number. */
   readonly openEpisodes: (principal: string) => number | undefined;
@@ -32,7 +32,7 @@ export interface ForkRequest {
   /** The step after which the forks begin; undefined for the last one. */
   readonly at: number | undefined;
   readonly n: number;
-  /** Undefined for the episode's own label. */
+  /** When it is undefined, the episode keeps its own label. */
   readonly agent: string | undefined;
 }
 
@@ -92,7 +92,7 @@ export class EpisodeCreation {
   }
 }
 
-/** For each episode its own, forks included: it decides the hidden cases, and is published when the episode is closed. */
+/** Each episode has its own, forks included: it decides the hidden cases, and is published when the episode is closed. */
 function createGradingSeed(): string {
   return randomBytes(16).toString('hex');
 }

@@ -195,7 +195,7 @@ export class EpisodeService {
       if (!submits) throw new EpisodeStateError('episode.open', `episode ${id} still takes steps; it has a reward after the action submit`);
       await this.#open.open(episode.id).submit();
     }
-    // Also grades an episode that another process has ended and may have left: the sweep runs only now and then.
+    // This also grades an episode that another process has ended and may have left: the sweep runs only now and then.
     if (episode.closed === undefined) this.#open.finish(episode.id);
     const closed = (await this.#watch.waitUntilClosed(episode, milliseconds, gone))?.closed;
     return closed === undefined ? { kind: 'grading' } : { kind: 'closed', document: closed.document };

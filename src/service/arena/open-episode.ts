@@ -51,7 +51,7 @@ export class OpenEpisode {
     this.#stage = new EpisodeStage(parts);
   }
 
-  /** As far as this process has read it. */
+  /** The episode, as far as this process has read it. */
   get known(): StoredAgentEpisode | undefined {
     return this.#holding.known;
   }

@@ -44,12 +44,12 @@ export class OpenEpisodes {
     }
   }
 
-  /** Not remembered: it only answers for a closed episode. */
+  /** The episode is not remembered: it only answers for a closed episode. */
   create(id: AgentEpisodeId): OpenEpisode {
     return new OpenEpisode(id, this.#parts);
   }
 
-  /** Undefined when this process does not hold it. */
+  /** Returns undefined when this process does not hold it. */
   find(id: AgentEpisodeId): OpenEpisode | undefined {
     return this.#open.get(id);
   }

@@ -7,7 +7,7 @@ import type { EpisodeCalls } from './episode-service.ts';
 export interface StepToReward {
   /** The answer of the last step if the episode had ended before; undefined when it ended without a step. */
   readonly answer: StepAnswer | undefined;
-  /** Undefined while the episode takes steps. grading: the verdict takes longer than the caller waits. */
+  /** It is undefined while the episode takes steps. It is 'grading' when the verdict takes longer than the caller waits. */
   readonly reward: RewardAnswer | 'grading' | undefined;
 }
 

@@ -77,7 +77,7 @@ export class SubmissionMeasurements {
     return style;
   }
 
-  /** Undefined for a task without a solution, or whose solution does not get the whole reward. */
+  /** Returns undefined for a task without a solution, or whose solution does not get the whole reward. */
   async #findBaseline(open: PlayableTask): Promise<Baseline | undefined> {
     const { digest } = open.task;
     const taking = this.#taking.get(digest) ?? this.#take(open).finally(() => this.#taking.delete(digest));
@@ -102,7 +102,7 @@ export class SubmissionMeasurements {
     return await tasks.keepBaseline(judged, { reward: verdict.reward, seed, ...effort });
   }
 
-  /** Undefined when the solution cannot be made. */
+  /** Returns undefined when the solution cannot be made. */
   async #judge(open: PlayableTask, oracle: KnownSubmission, seed: string): Promise<Verdict | undefined> {
     const { getSandboxes, grade, log, closing } = this.#parts;
     const { task, content } = open;

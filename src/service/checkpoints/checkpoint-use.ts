@@ -7,13 +7,13 @@ export interface CheckpointUseOptions {
   readonly rights: CheckpointRights;
   /** Whether the configuration grants a principal the use of a checkpoint. */
   readonly isGranted: (principal: string, digest: Digest) => boolean;
-  /** Where access is off, all callers are one principal, which may use everything that is stored. */
+  /** It is true where access is off: all callers are then one principal, which may use everything that is stored. */
   readonly isEveryones: boolean;
 }
 
 /** The kind and the name under which a principal may use a checkpoint. */
 export interface UsableAs {
-  /** Undefined for either kind. */
+  /** When it is undefined, either kind is accepted. */
   readonly kind: Usable['kind'] | undefined;
   readonly name: string | undefined;
 }

@@ -4,7 +4,7 @@ import type { OrderedContent } from './evaluation-order.ts';
 
 /** A checkpoint that a caller names: by where it is, or by what it contains. */
 export type CheckpointReference = ({ readonly uri: string } | { readonly sha256: string }) & {
-  /** For people. */
+  /** It is shown to people. */
   readonly name?: string | undefined;
   readonly run?: string | undefined;
   readonly version?: number | undefined;

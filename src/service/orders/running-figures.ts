@@ -13,7 +13,7 @@ const shared = {
   secondsLeft: z.number().nullable().describe('until it is likely to be over'),
 };
 
-/** Left out where the figures were stored before these existed. */
+/** They are left out where the figures were stored before these existed. */
 const ends = {
   low: z.number().nullable().exactOptional().describe('of the interval, which need not be centred on the estimate'),
   high: z.number().nullable().exactOptional(),

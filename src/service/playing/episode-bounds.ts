@@ -52,7 +52,7 @@ export class EpisodeBounds {
   }
 }
 
-/** For principals without a bound. */
+/** Creates bounds for principals that have none. */
 export function createUnbounded(): EpisodeBounds {
   return new EpisodeBounds(() => ({ concurrentEpisodes: undefined }));
 }

@@ -23,7 +23,7 @@ export interface EpisodeAddress {
   readonly index: number;
 }
 
-/** For a sandbox to become free, and the episode to be played. */
+/** The longest time in which a sandbox has to become free, and the episode to be played. */
 const LONGEST_MILLISECONDS = 600_000;
 /** A person waits for it: it comes before evaluations of the same principal. */
 const PRIORITY = 1_000_000;

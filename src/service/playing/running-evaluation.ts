@@ -95,7 +95,7 @@ export class RunningEvaluation {
     }
   }
 
-  /** Undefined when another process decides how it ends. @throws InfrastructureError of the store. */
+  /** Returns undefined when another process decides how it ends. @throws InfrastructureError of the store. */
   async #perform(): Promise<Conclusion | undefined> {
     const { store, clock, log, turns, ownershipMilliseconds } = this.#options;
     using stop = this.#stop;

@@ -119,7 +119,10 @@ export class StreamRun {
     this.#isOutdated = true;
   }
 
-  /** Undefined when the stream has ended or another Muster plays it. Renewed after a third of its time: each renewal is a write that the disk is waited for. */
+  /**
+   * Returns undefined when the stream has ended or another Muster plays it. The hold is renewed after a third of its time: each renewal waits for a
+   * write to the disk.
+   */
   async #hold(): Promise<StreamHold | undefined> {
     const { streams, holder, holdMilliseconds, clock } = this.#parts;
     const now = clock.now();

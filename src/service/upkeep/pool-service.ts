@@ -18,7 +18,7 @@ export interface ManagedPools {
   getSize(template: string): PoolSize;
   /** @param drains whether it keeps no sandboxes, whatever its size. */
   resize(template: string, size: PoolSize, drains: boolean): void;
-  /** Undefined before the pool is first needed. */
+  /** Returns undefined before the pool is first needed. */
   getState(template: string): PoolState | undefined;
   /** Usage of each measured sandbox, by its id. Never rejects. */
   readUsage(template: string): Promise<ReadonlyMap<string, SandboxUsage>>;
@@ -32,7 +32,7 @@ export interface PoolReport extends PoolSize {
   /** Sandboxes that evaluations need and do not have: they wait for their share of the pool, or for the pool. */
   readonly waiting: number;
   readonly state: PoolState | undefined;
-  /** Undefined where it is not measured, and before the first measurement. */
+  /** It is undefined where it is not measured, and before the first measurement. */
   readonly usage: PoolUsage | undefined;
 }
 

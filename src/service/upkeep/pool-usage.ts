@@ -33,7 +33,7 @@ export class PoolUsageMeter {
     this.#clock = clock;
   }
 
-  /** Undefined before the first measurement, and where nothing is measured. */
+  /** It is undefined before the first measurement, and where nothing is measured. */
   get latest(): PoolUsage | undefined {
     if (this.#clock.now() >= this.#nextAt) {
       this.#nextAt = Infinity;

@@ -6,7 +6,7 @@ import { GoogleApi, GoogleApiError } from '../../google/google-api.ts';
 import { documentSchema, formatFields, type Fields, type StoredDocument, type WrittenValue } from './firestore-values.ts';
 
 const GOOGLE = 'https://firestore.googleapis.com';
-/** For one answer, as a step waits for it. */
+/** The longest wait for one answer: a step waits for it. */
 const ANSWER_MS = 10_000;
 const ATTEMPTS = 6;
 const FIRST_PAUSE_MS = 100;

@@ -8,9 +8,9 @@ import { tryParseJson } from '../../../kernel/json-bounds.ts';
 import { withTimeout } from '../../../kernel/deadline.ts';
 import { getMessage, InfrastructureError, InputError } from '../../../kernel/errors.ts';
 
-/** For the server to be reached at the start. */
+/** The longest time for the first connection to the server. */
 const CONNECT_MS = 5000;
-/** For one answer, as a step waits for it. */
+/** The longest wait for one answer: a step waits for it. */
 const ANSWER_MS = 1000;
 /** Between two attempts to connect again. */
 const RECONNECT_MS = 500;

@@ -1,7 +1,7 @@
 import { getMessage } from '../../../kernel/errors.ts';
 import { ObjectStoreError } from './object-store.ts';
 
-/** Enough to show what is wrong; some answers are whole pages. */
+/** So many characters of the answer show what is wrong. Some answers are whole pages. */
 const MESSAGE_SHOWN = 300;
 
 /**

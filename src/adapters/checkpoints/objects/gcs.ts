@@ -157,7 +157,7 @@ function getGeneration(revision: string): string {
   return revision.replace(/^generation /, '');
 }
 
-/** For objects that were composed of parts, which have no other digest. */
+/** Objects that were composed of parts have no other digest. */
 function readAnnouncedCrc32c(headers: IncomingHttpHeaders): AnnouncedDigest | undefined {
   const base64 = /(?:^|[\s,])crc32c=(?<base64>[\w+/]{6}==)/.exec(String(headers['x-goog-hash'] ?? ''))?.groups?.['base64'];
   return base64 === undefined ? undefined : { algorithm: 'crc32c', base64, start: startCrc32c };

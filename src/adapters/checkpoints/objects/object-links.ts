@@ -18,7 +18,7 @@ export interface ObjectLinksOptions {
 }
 
 interface Made {
-  /** Undefined when no link can be signed. */
+  /** It is undefined when no link can be signed. */
   readonly url: Promise<string | undefined>;
   /** The time, as of the clock's `now`, until which the link is reused. */
   readonly until: number;

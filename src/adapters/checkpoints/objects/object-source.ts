@@ -18,7 +18,7 @@ import { parseObjectLocation, ObjectStoreError, type FoundObject, type ObjectLoc
 
 /** Another version has another revision, and readers can get a link to it. */
 const IN_BUCKET = { isSettled: true, isInBucket: true } as const;
-/** For an answer, or the next page of a listing. */
+/** The longest wait for an answer, or for the next page of a listing. */
 const ANSWER_MS = 30_000;
 
 /**

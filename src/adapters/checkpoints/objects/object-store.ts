@@ -3,7 +3,7 @@ import type { OpenedFile } from '../resumed-reading.ts';
 
 /** What Muster needs from an object store: Google's, or one with the protocol of S3. */
 export interface ObjectStore {
-  /** For people. */
+  /** It is shown to people. */
   readonly name: string;
   /** The remedy when there are no credentials, or they may not read. */
   readonly signIn: string;

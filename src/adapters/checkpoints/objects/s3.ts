@@ -9,7 +9,7 @@ import { ObjectStoreError, type FoundObject, type ObjectPage, type ObjectLocatio
 export interface S3Settings {
   /** URL of a server with this protocol; Amazon's own when left out. */
   readonly endpoint?: string;
-  /** By default the environment or the profile names it. */
+  /** When it is left out, the environment or the profile names it. */
   readonly region?: string;
   /** Whether the bucket is in the path instead of the host's name. */
   readonly pathStyle: boolean;
@@ -125,7 +125,7 @@ function toOpenedFile(answer: GetObjectCommandOutput, from: number): OpenedFile 
     from: answer.ContentRange === undefined ? 0 : from,
     body,
     digest: readAnnouncedDigest(headers),
-    // For an answer with the whole file the client checks the announced digest, also for algorithms that Muster does not know.
+    // The client checks the announced digest of an answer with the whole file, also for algorithms that Muster does not know.
     isDamage: (error) => getMessage(error).startsWith('Checksum mismatch'),
     [Symbol.dispose]: () => void body.destroy(),
   };

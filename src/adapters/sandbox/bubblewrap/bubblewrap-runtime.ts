@@ -89,7 +89,7 @@ interface BubblewrapContext extends LocalHost {
   readonly bwrap: string;
   readonly system: readonly string[];
   readonly rlimits: Launch['rlimits'];
-  /** Undefined where sandboxes belong to the user that runs Muster. */
+  /** It is undefined where sandboxes belong to the user that runs Muster. */
   readonly ownUser: OwnUser | undefined;
 }
 

@@ -23,7 +23,7 @@ export interface CloudBuildOptions {
   readonly clock: Clock;
   /** Reports problems that fail nothing. */
   readonly log?: (message: string) => void;
-  /** Where to sweep before anything has been made there. */
+  /** The places to sweep before anything has been made there. */
   readonly places?: readonly BuildLocation[];
 }
 

@@ -27,7 +27,7 @@ export async function describeNewBuild({ id, template }: SandboxSpec, owner: Own
     tags: [TAG, `${TAG}-${owner}`.slice(0, 128)],
     serviceAccount: `projects/${project}/serviceAccounts/${serviceAccount}`,
     options: {
-      // Everything else takes a role.
+      // Every other kind of logging needs a role.
       logging: 'NONE',
       ...(machineType === undefined ? {} : { machineType }),
       ...(workerPool === undefined ? {} : { pool: { name: workerPool } }),

@@ -142,7 +142,7 @@ export class Daemon {
     await readAnswerText(await this.#send(request), ANSWER_MAX_BYTES);
   }
 
-  /** For requests whose answer has a line of JSON for each step: resolves when the last one is done. */
+  /** Sends a request whose answer has a line of JSON for each step. Resolves when the last step is done. */
   async #followProgress(request: DaemonRequest): Promise<void> {
     for await (const line of createInterface({ input: await this.#send(request) })) {
       const step = z.object({ error: z.string() }).safeParse(tryParseJson(line));

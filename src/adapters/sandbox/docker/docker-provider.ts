@@ -22,7 +22,7 @@ import type { DockerPart } from './settings.ts';
 import { sweepContainers, sweepDirectories, sweepSkeletons } from './sweep.ts';
 
 export interface DockerOptions {
-  /** Where sandboxes have their inboxes and owners their records, in a directory `docker`. */
+  /** Its directory `docker` has the inboxes of sandboxes and the records of owners. */
   readonly stateDir: string;
   readonly owner: OwnerId;
   readonly clock: Clock;

@@ -33,7 +33,7 @@ export function readLabel(written: Readonly<Record<string, string>>): Label | un
     const process = processSchema.parse(JSON.parse(read[PROCESS]));
     return { owner: parseOwnerId(read[OWNER]), id: parseSandboxId(read[SANDBOX]), process };
   } catch {
-    // Not a container of Muster: the sweep ignores it.
+    // The container does not belong to Muster, so the sweep ignores it.
     return undefined;
   }
 }

@@ -8,7 +8,7 @@ import { INBOX } from '../upload-path.ts';
 import { FILES_USER, INCOMPLETE } from './root-files.ts';
 import { formatShellLine } from './shell-words.ts';
 
-/** For a command to begin. */
+/** The longest time in which a command has to begin. */
 const START_MS = 30_000;
 
 /** Has files fetched inside of an E2B sandbox, by a program beside the runner. Its order, with what is secret in it, comes on its input. */

@@ -12,7 +12,7 @@ export interface ProgramOrder {
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly clock: Clock;
-  /** Left out: the E2B template's own user. */
+  /** When it is left out, the E2B template's own user runs the program. */
   readonly user?: 'root';
 }
 

@@ -3,11 +3,11 @@ import { CommandExitError, type Sandbox } from 'e2b';
 import { raceWithAbort } from '../../../kernel/abort.ts';
 import { InfrastructureError, toError } from '../../../kernel/errors.ts';
 
-/** Where files grow until they are whole. */
+/** Files grow here until they are whole. */
 export const INCOMPLETE = '/muster/incomplete';
 /** Files are this user's, so that the program, which is another one, cannot change them. */
 export const FILES_USER = 'root';
-/** For a command that unpacks an archive. */
+/** The longest time for a command that unpacks an archive. */
 const UNPACKING_MS = 120_000;
 
 /** Runs a command as root, to its end. @param problem for people, when it fails. @throws InfrastructureError `e2b.unpacking` */

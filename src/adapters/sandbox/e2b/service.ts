@@ -4,7 +4,7 @@ import { type E2bAccount } from './account.ts';
 import { hasMadeNothing, toE2bError, getStatus, createUnknownTemplateError } from './failure.ts';
 import { retryPatiently } from './patience.ts';
 
-/** For the control plane and for short requests to a sandbox. Creating one from a cached template takes well below a second. */
+/** The longest time for the control plane, and for short requests to a sandbox. Creating one from a cached template takes well below a second. */
 const REQUEST_MS = 30_000;
 const NEVER = new AbortController().signal;
 /** The most that the service sends. */

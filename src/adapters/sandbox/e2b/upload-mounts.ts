@@ -16,7 +16,7 @@ export async function uploadMounts(remote: Sandbox, mounts: readonly Mount[], cl
       await access(source);
       const { place, file } = await retryPatiently(clock, signal, () => sendArchive(remote, source, signal));
       const unpacking = formatShellLine(['/bin/sh', '-c', UNPACK, 'muster-bring', getBroughtPath(i), file]);
-      // Not repeated: the first attempt may have come through.
+      // It is not repeated: the first attempt may have succeeded.
       await runAsRoot(remote, `${unpacking} <${place} && rm ${place}`, 'tar', signal);
     } catch (error) {
       signal.throwIfAborted();

@@ -14,7 +14,7 @@ export interface Launch {
   readonly command: readonly string[];
   /** Makes up for descriptors of Muster's that a child would inherit. */
   readonly covered: DescriptorCover;
-  /** Where to write the process id before anything is forked. */
+  /** The launcher writes the process id into these files before it forks anything. */
   readonly memberFiles: readonly string[];
   /** Whether the program's own first byte reports that the sandbox is ready. */
   readonly startsByItself: boolean;

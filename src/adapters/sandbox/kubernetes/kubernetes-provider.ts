@@ -25,7 +25,7 @@ export interface KubernetesOptions {
   readonly clock: Clock;
   /** Reports problems that fail nothing. */
   readonly log?: (message: string) => void;
-  /** Where to sweep before anything has been made or described there. */
+  /** The places to sweep before anything has been made or described there. */
   readonly places?: readonly PodLocation[];
 }
 
@@ -113,7 +113,7 @@ class KubernetesProvider implements SandboxProvider {
     }
   }
 
-  /** As far as Muster can tell without a pod. */
+  /** Resolves the address and reads the authority, the parts that can be checked without a pod. */
   async #assertReachable(settings: DialBackSettings): Promise<void> {
     const url = getAdvertisedUrl(settings);
     await Promise.all([resolveHostAliases(settings.provider, url), readAuthority(settings)]);

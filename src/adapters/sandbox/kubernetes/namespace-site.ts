@@ -29,7 +29,7 @@ export interface SiteOptions {
 /** A dead owner on another machine is only recognised when its lease has expired: later than at the start. */
 const SWEEP_MS = 120_000;
 
-/** Where pods are made: one namespace of one cluster, with this owner's record in it. */
+/** The place where pods are made: one namespace of one cluster, with this owner's record in it. */
 export class NamespaceSite implements AsyncDisposable {
   readonly cluster: Cluster;
   readonly agentSandbox: AgentSandbox;
@@ -58,7 +58,7 @@ export class NamespaceSite implements AsyncDisposable {
     this.caches = new NodeCaches({ cluster: this.cluster, ...options, exec: (...where) => exec.execIn(...where) });
   }
 
-  /** From now on, claims are swept here, too. */
+  /** From now on, the sweep includes claims. */
   expect({ claims }: PodLocation): this {
     this.#usesClaims ||= claims !== undefined;
     return this;

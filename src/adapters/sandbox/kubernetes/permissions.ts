@@ -30,7 +30,7 @@ const MADE: readonly Permission[] = [...COMMON, ...['create', 'deletecollection'
 const listClaimPermissions = (resource: string, verbs: readonly string[]): readonly Permission[] =>
   verbs.map((verb) => ({ verb, group: GROUP, resource }));
 
-/** For pods from an operator's warm pool. Muster lists pools and templates to sweep its own. */
+/** Permissions to use pods from an operator's warm pool. Muster lists pools and templates to sweep its own. */
 export const CLAIM_PERMISSIONS: readonly Permission[] = [
   ...COMMON,
   ...EXEC,
@@ -39,7 +39,7 @@ export const CLAIM_PERMISSIONS: readonly Permission[] = [
   ...listClaimPermissions('sandboxtemplates', ['get', 'list']),
 ];
 
-/** For pods from a warm pool that Muster makes. */
+/** Permissions to use pods from a warm pool that Muster makes. */
 export const POOL_PERMISSIONS: readonly Permission[] = [
   ...CLAIM_PERMISSIONS,
   ...listClaimPermissions('sandboxwarmpools', ['create', 'delete', 'deletecollection']),

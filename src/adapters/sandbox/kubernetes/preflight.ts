@@ -12,7 +12,7 @@ import { createPodTemplate } from './claims/claim-manifest.ts';
 import { readPodLabels, findShortcomings } from './claims/sandbox-template-check.ts';
 import { readSandboxTemplate, TEMPLATE_HASH } from './claims/warm-pool.ts';
 
-/** Where the caches of the nodes are: deploy/kubernetes/node-cache/rbac.yaml. */
+/** Permissions in the namespace of the nodes' caches: deploy/kubernetes/node-cache/rbac.yaml. */
 export const CACHE_PERMISSIONS: readonly Permission[] = [
   { verb: 'list', group: '', resource: 'pods' },
   ...['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),

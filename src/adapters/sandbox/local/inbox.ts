@@ -113,7 +113,7 @@ export class Inbox {
       else await writeFile(content.stream, incomplete, signal);
       await rename(incomplete, complete);
     } finally {
-      // Also after success: renaming one link of a file onto another link of the same file leaves both.
+      // This is needed after success, too: renaming one link of a file onto another link of the same file leaves both.
       await rm(incomplete, { force: true });
     }
   }

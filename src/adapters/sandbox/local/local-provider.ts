@@ -22,7 +22,7 @@ import { makeSiteDirectory, prepareSite, type Runtime, type Site, toSandboxSite 
 import { sweepOwners } from './sweep.ts';
 
 export interface LocalOptions extends RuntimeOptions {
-  /** Where sandboxes have their inboxes and owners their records. Musters that share it can sweep after each other. */
+  /** Contains the inboxes of sandboxes and the records of owners. Several Musters that share it can sweep after each other. */
   readonly stateDir: string;
   readonly owner: OwnerId;
 }

@@ -23,7 +23,7 @@ export interface LocalRuntime {
   readonly name: string;
   /** See `SandboxProvider.describe`. */
   describe(template: SandboxTemplate): Promise<Isolation>;
-  /** Where control groups can be made; undefined where sandboxes have none. */
+  /** Finds where control groups can be made. Returns undefined where sandboxes have none. */
   findCgroupLayout(): Promise<CgroupLayout | undefined>;
   /** Called before the first sandbox is made, and again by the next one after a failure. A failure leaves nothing open. */
   open(host: LocalHost): Promise<OpenRuntime>;
@@ -43,7 +43,7 @@ export interface LocalHost {
   readonly covered: DescriptorCover;
 }
 
-/** Where a sandbox is being made. */
+/** The directories of a sandbox that is being made. */
 export interface SandboxSite {
   readonly id: SandboxId;
   /** See `SandboxSpec.audience`. */

@@ -14,7 +14,7 @@ import { listDirectoryNames } from '../../files/path-contents.ts';
 
 export interface SweepContext {
   readonly stateDir: string;
-  /** Undefined where there are no control groups. */
+  /** It is undefined where there are no control groups. */
   readonly layout: CgroupLayout | undefined;
   readonly owner: OwnerId;
   readonly files: CgroupFiles;
@@ -46,7 +46,7 @@ async function sweepOwner({ stateDir, files, clock }: SweepContext, owner: Owner
   const record = await readRecord(directory);
   if (!record || (await mayBeRunning(record.process))) return [];
   await killSandboxProcesses(directory, clock);
-  // Only groups with this owner's name are used, whatever the record says.
+  // The record may name any group; only those with this owner's name are used.
   const groups = record.cgroups.filter((group) => group.endsWith(`/muster/${owner}`));
   await removeOwnerGroups(files, groups, clock);
   const ids = (await listDirectoryNames(directory)).map((name) => parseName(name, parseSandboxId)).filter((id) => id !== undefined);

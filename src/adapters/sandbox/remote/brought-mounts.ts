@@ -10,7 +10,7 @@ import type { Mount } from '../../../pool/ports/template.ts';
 /** Uploads for remote sandboxes are kept here until their programs see them: each mount of the template by its number. */
 export const BROUGHT = '/muster/brought';
 
-/** Where a mount of the template is put. */
+/** Returns the path at which a mount of the template is put. */
 export function getBroughtPath(index: number): string {
   return `${BROUGHT}/${index}`;
 }

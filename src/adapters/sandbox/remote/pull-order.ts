@@ -33,7 +33,7 @@ export function pullOrder(into: string, files: readonly LinkedFile[], bases: rea
   return JSON.stringify({ kind: 'pull', into, files: encodeLinkedFiles(files), seconds: PULL_SECONDS, bases: bases.map(encodeHeldFile) });
 }
 
-/** For a node's cache: the holder for which the checkpoint is kept until then. */
+/** A node's cache keeps the checkpoint for this holder until the hold ends. */
 export interface HoldOrder extends FetchOrder {
   /** Lower-case letters, digits and `-`. */
   readonly holder: string;

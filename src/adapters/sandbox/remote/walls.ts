@@ -11,7 +11,7 @@ const FIRST_USER = 0x7100_0000;
 const USERS = 2 ** 20;
 /** The capabilities that it takes to become another user and to drop all of them. */
 const BECOMING = ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((capability) => ['--cap-add', capability]);
-/** Where bubblewrap reads the system-call filter. */
+/** Bubblewrap reads the system-call filter from here. */
 const FILTER_DESCRIPTOR = 5;
 const FILTERS = (['x64', 'arm64'] as const).map((architecture) => Buffer.from(buildSystemCallFilter(architecture)).toString('base64'));
 /** Run as root, before the walls are up. Arguments: the user's number, the filters of both processors, then the command. */

@@ -61,7 +61,7 @@ export class AwaitedSandboxes {
   }
 
   /**
-   * From the order to kill a sandbox on, its end has a deadline.
+   * Sets a deadline for a sandbox's end, which begins with the order to kill it.
    *
    * @returns false when the sandbox has ended or such an order was given before.
    */

@@ -17,8 +17,8 @@ interface HeldContent {
 }
 
 /**
- * Where zygotes find the files that they load: under the path that the files have in every sandbox, so that code loaded before the fork finds its
- * own files after it. Each content is there once, however many callers hold it.
+ * Holds the files that zygotes load, under the path that the files have in every sandbox, so that code loaded before the fork finds its own files
+ * after it. Each content is there once, however many callers hold it.
  */
 export class SharedFiles {
   readonly #inbox: Pick<Inbox, 'receive' | 'remove'>;
@@ -42,7 +42,7 @@ export class SharedFiles {
     const { digest } = content;
     for (;;) {
       for (let leaving = this.#leaving.get(digest); leaving; leaving = this.#leaving.get(digest)) await raceWithAbort(leaving, signal);
-      // From here to the count of holders nothing is awaited: what is there could begin to leave meanwhile.
+      // Nothing is awaited from here until the holder is counted: otherwise a content that is there could begin to leave meanwhile.
       if (signal.aborted) throw createAbortError(signal);
       const known = this.#contents.get(digest);
       const held = known ?? this.#begin(content, signal);

@@ -23,7 +23,7 @@ export interface Admission extends Disposable {
 }
 
 /**
- * Where the streams of forked programs arrive: a Unix socket in the owner's directory, which the warden sees and programs do not.
+ * Accepts the streams of forked programs on a Unix socket in the owner's directory, which the warden sees and programs do not.
  *
  * A connection identifies its stream with a one-time token. Any other connection is closed.
  */

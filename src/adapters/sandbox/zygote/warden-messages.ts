@@ -33,11 +33,11 @@ export interface WardenSettings {
   readonly own_user: boolean;
   readonly host_network: boolean;
   readonly filter: string;
-  /** For workspaces, null for others: writable directories besides /tmp and /dev/shm, each with `tmp_bytes`. */
+  /** Workspaces have writable directories besides /tmp and /dev/shm, each with `tmp_bytes`. It is null for other sandboxes. */
   readonly writable: readonly string[] | null;
   /** Whether the root file system is not this machine's. */
   readonly own_root: boolean;
-  /** Where a sandbox's control group is made, in each hierarchy, and what is written in it. */
+  /** The directory of a sandbox's control group in each hierarchy, and what is written in it. */
   readonly cgroups: readonly {
     /** Number of an open descriptor. */
     readonly directory: number;

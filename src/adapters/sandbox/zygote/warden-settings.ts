@@ -23,7 +23,7 @@ export interface WardenContext {
   /** Limits to set for each process, for want of a control group. */
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean };
   readonly covered: DescriptorCover;
-  /** Undefined where sandboxes belong to the user that runs Muster. */
+  /** It is undefined where sandboxes belong to the user that runs Muster. */
   readonly ownUser: OwnUser | undefined;
   readonly clock: Clock;
 }

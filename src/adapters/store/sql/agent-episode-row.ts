@@ -25,7 +25,7 @@ const termsSchema = z.object({
   actions: z.array(z.enum(ACTION_NAMES)),
   terms: rewardTermsSchema,
   gradesAbandoned: z.boolean(),
-  // Left out by an episode that is no fork.
+  // It is left out by an episode that is no fork.
   origin: originSchema.optional(),
 });
 

@@ -12,7 +12,7 @@ const ASKED_AT_ONCE = 500;
 export class SqlCheckpointRights extends SqlAdapter implements CheckpointRights {
   async bring(brought: readonly Brought[]): Promise<void> {
     const at = this.clock.date().getTime();
-    // In a fixed order, so that two transactions that bring the same checkpoints never deadlock.
+    // The order is fixed, so that two transactions that bring the same checkpoints never deadlock.
     const ordered = [...brought].sort((a, b) => (a.digest < b.digest ? -1 : Number(a.digest > b.digest)));
     await this.database.transact(
       ordered.map(({ principal, digest, kind, name }) =>

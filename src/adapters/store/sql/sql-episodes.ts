@@ -118,7 +118,7 @@ export class SqlEpisodes extends SqlAdapter implements EpisodeLog, ResultCache {
   }
 }
 
-/** None where no episode has a transcript, as for policies. */
+/** There are none where no episode has a transcript, as for policies. */
 function planTranscripts(key: number, { arm }: Leg, episodes: readonly NewEpisode[]): readonly Step[] {
   const rows = episodes.flatMap(({ index, transcript }) => (transcript ? [[key, arm, index, JSON.stringify(transcript)]] : []));
   return rows.length === 0 ? [] : [{ kind: 'bulk', insert: { table: 'transcripts', columns: TRANSCRIPT_COLUMNS, rows } }];
@@ -136,7 +136,7 @@ function adoptTranscripts(key: number, arm: number, cacheKey: string, from: numb
     ON CONFLICT DO NOTHING`;
 }
 
-/** Only evaluations that have played something themselves are searched: however often a question is repeated, few are. */
+/** Searches only evaluations that have played something themselves: few of them exist, however often a question is repeated. */
 function planDonation({ key }: Ownership, { arm, cacheKey }: Leg): readonly Step[] {
   if (cacheKey === undefined) return [];
   return [toStep(sql`INSERT INTO cache_donors (cache_key, evaluation, arm) VALUES (${cacheKey}, ${key}, ${arm}) ON CONFLICT DO NOTHING`)];

@@ -47,7 +47,7 @@ export class SqliteDatabase implements Database {
   /** Rendered queries by the program's texts, which are the same objects each time. */
   readonly #rendered = new WeakMap<Sql['texts'], string>();
   readonly #waiting = new Map<number, Waiting>();
-  /** Not sent yet. */
+  /** Orders that have not been sent yet. */
   #orders: Order[] = [];
   #lastId = 0;
   #ended: Error | undefined;

@@ -9,7 +9,7 @@ import type { WorkspaceSession } from '../../workspace/workspace-session.ts';
 import type { WorkspaceChanges } from './workspace-changes.ts';
 import type { OpenStep } from '../../grading/make-submission.ts';
 
-/** For tasks without a limit of their own. */
+/** The limit of tasks that set none. */
 export const AGENT_SECONDS = 600;
 
 /** The workspace of a step, while an agent acts in it. */
@@ -32,13 +32,15 @@ export interface PerformedAction {
 
 /** The result of an agent's actions. */
 export interface Acted {
-  /** Undefined when there is nothing to grade: the workspace has run out of memory, or the model's server refuses to continue the conversation. */
+  /**
+   * It is undefined when there is nothing to grade: the workspace has run out of memory, or the model's server refuses to continue the conversation.
+   */
   readonly submission: Submission | undefined;
   /** The refusal of a model's server; undefined when there was none. */
   readonly refusal?: string | undefined;
   /** How many actions were carried out. */
   readonly actions: number;
-  /** Left out by an agent that acts by itself, and where there is nothing to show. */
+  /** It is left out by an agent that acts by itself, and where there is nothing to show. */
   readonly performed?: readonly PerformedAction[];
   /** Changes besides theirs. */
   readonly rest?: WorkspaceDiff | undefined;

@@ -5,7 +5,7 @@ import type { Observation } from '../../actions/observation.ts';
 /** What an agent receives about an episode that it takes. */
 export interface EpisodeOpening {
   readonly task: string;
-  /** For agents that use randomness. */
+  /** The seed for agents that use randomness. */
   readonly seed: number;
   readonly observation: Observation;
   readonly limits: EpisodeLimits;
@@ -32,7 +32,7 @@ export interface OfferedEpisode {
 
 /** Offers episodes to agents outside of Muster. */
 export interface EpisodeOffers {
-  /** For people. */
+  /** It is shown to people. */
   readonly address: string;
   /** Offers an episode to the next agent that asks. Disposing withdraws it. */
   offer(episode: OfferedEpisode): Disposable;

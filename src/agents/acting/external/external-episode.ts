@@ -16,7 +16,7 @@ export interface Performed {
 export interface ExternalEpisodeParts {
   readonly opening: EpisodeOpening;
   readonly patienceSeconds: number;
-  /** For people. */
+  /** It is shown to people. */
   readonly address: string;
   readonly clock: Clock;
   /** @param seconds that it may take at most. @throws InfrastructureError when the workspace is lost. */
@@ -114,7 +114,7 @@ export class ExternalEpisode implements OfferedEpisode, Disposable {
     return text;
   }
 
-  /** For the next step. */
+  /** Waits for the next step. */
   #wait(): void {
     const { clock, opening } = this.#parts;
     this.#timer[Symbol.dispose]();

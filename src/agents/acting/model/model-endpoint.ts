@@ -30,7 +30,7 @@ export interface Completion {
   readonly usage: Usage;
   /** The server's name for it. */
   readonly model: string;
-  /** Undefined when the server gave no token ids. */
+  /** It is undefined when the server gave no token ids. */
   readonly tokens: SampledTurn | undefined;
 }
 

@@ -34,7 +34,7 @@ export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
     const known = await this.#known;
     await this.#storedBefore;
     const stored = known.get(digest);
-    // Only once: a program that repeats a request wants another answer.
+    // A stored answer is used only once: a program that repeats a request wants another answer.
     if (stored && known.delete(digest)) return stored;
     const answered = await this.#endpoint.complete(request, signal);
     if (answered.kind === 'message') this.#store({ request: digest, answer: answered });

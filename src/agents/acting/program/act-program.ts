@@ -18,7 +18,7 @@ const RELAY = '/muster/runner/gateway.py';
 const INSTRUCTION_FILE = '/tmp/muster-instruction.md';
 /** Limit of the command itself, for time that the acting time excludes: no model server delays a program for longer. */
 const LONGEST_SECONDS = 86_400;
-/** For a program that has reached a limit of its agent to end by itself. */
+/** A program that has reached a limit of its agent has this time to end by itself. */
 const LAST_SECONDS = 10;
 const AT_ONCE_SECONDS = 0.001;
 

@@ -5,7 +5,7 @@ import type { Answered } from '../model/model-endpoint.ts';
 export type Refusal =
   /** A limit of its agent is reached, and the program will be ended. */
   | { readonly kind: 'over'; readonly detail: string }
-  /** Too many of its requests are open. */
+  /** The program has too many open requests. */
   | { readonly kind: 'busy'; readonly detail: string }
   /** The infrastructure has failed, and the episode is lost. */
   | { readonly kind: 'lost'; readonly detail: string };

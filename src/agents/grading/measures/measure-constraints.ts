@@ -16,7 +16,7 @@ export interface Measurable {
   /** Files of the submission, with those that the compile step made. */
   readonly files: readonly WorkspaceFile[];
   readonly runs: MeasuredRuns;
-  /** Undefined where no constraint needs them. */
+  /** It is undefined where no constraint needs them. */
   readonly instructions: Counted | undefined;
   /** The result of the compile step; undefined where there is none. */
   readonly compiled: CommandResult | undefined;

@@ -11,7 +11,7 @@ import { runGolden } from '../trusted-cases.ts';
 /** A run of the candidate, which counts only when its output is right. */
 export interface MeasuredRun {
   readonly result: CommandResult;
-  /** Undefined when its output is right. */
+  /** It is undefined when its output is right. */
   readonly wrong: string | undefined;
 }
 

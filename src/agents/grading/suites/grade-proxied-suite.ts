@@ -85,7 +85,7 @@ function withCandidate(output: string, used: CommandResult): string {
 
 /** The largest message with its length. The two sides take turns. */
 const TURN_BYTES = 16 * 2 ** 20 + 4;
-/** For the candidate to end by itself, so that what it printed is not cut off. */
+/** The candidate has this time to end by itself, so that its output is not cut off. */
 const LAST_SECONDS = 1;
 
 /** Carries the messages of tests and candidate. The candidate may send one message before the tests answer, and is cut off beyond that. */

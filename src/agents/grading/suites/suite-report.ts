@@ -35,7 +35,7 @@ export async function readSuiteEvidence(
   return { order, ending: readEnding(result.end), ...toWritable(report), output: formatShown(result), seconds, cpuSeconds };
 }
 
-/** For tests that could not be run because of the submission. */
+/** Describes tests that could not be run because of the submission. */
 export function describeNotRun(order: Ran['order'], detail: string): Ran {
   const ending = { kind: 'no-output', detail: shortenEvidence(`was not run: ${detail}`) } as const;
   return { order, ending, results: [], problem: ending.detail, output: '', seconds: 0 };

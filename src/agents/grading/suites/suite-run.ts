@@ -16,7 +16,7 @@ export interface SuiteRun {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Where Python finds modules: `root` is the machine's own, so pytest has to be mounted. */
+/** Says where Python finds modules. `root` is the machine's own, so pytest has to be mounted. */
 export interface PythonSettings {
   readonly isHostRoot: boolean;
   /** The task's own PYTHONPATH and PYTEST_ADDOPTS. */
@@ -46,7 +46,7 @@ export function buildSuiteRun(execute: SuiteStage, order: number, places: Python
   return { argv, environment: buildPythonEnvironment(runner, order, places) };
 }
 
-/** For the runners that are Python's. */
+/** The environment of runners that are written in Python. */
 export function buildPythonEnvironment(
   runner: RunnerKind,
   order: number,

@@ -9,7 +9,7 @@ export interface ChatLine {
   readonly reward: number | null;
 }
 
-/** For supervised fine-tuning: the messages without tokens. */
+/** Formats the messages without tokens, for supervised fine-tuning. */
 export function formatMessages({ prompt, turns, tools, task, trajectory, reward }: Trajectory): ChatLine {
   return { messages: [...prompt, ...turns.flatMap(describeTurn)], tools: describeTools(tools), task, trajectory, reward };
 }

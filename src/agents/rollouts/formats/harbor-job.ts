@@ -125,7 +125,7 @@ function describeEvaluated({ rewards, exceptions, errors }: Evaluated): object {
   };
 }
 
-/** Only an abnormal end is an exception: in Harbor, too, a limit is none. */
+/** Only an abnormal end counts as an exception. In Harbor, reaching a limit is none either. */
 function describeException({ status, stopReason, timings }: Trajectory): { readonly exception_type: string } | null {
   if (status !== 'failed' && status !== 'cancelled') return null;
   const about = { exception_message: `the trajectory ended with "${stopReason}"`, exception_traceback: '', occurred_at: timings.endedAt };

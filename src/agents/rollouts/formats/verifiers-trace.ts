@@ -42,7 +42,10 @@ export function formatVerifiers(trajectory: Trajectory): object {
   return { id, env: { id: 'muster' }, task, group: group === null ? null : { id: group }, ok, errors: [], traces: [trace] };
 }
 
-/** For each segment a root: messages that are new in the input of a turn, what was sampled, and so on. `sampled`: by turn, its node. */
+/**
+ * Each segment has a root, followed by the messages that are new in the input of a turn, what was sampled, and so on. `sampled` maps each turn to its
+ * node.
+ */
 function listNodes(trajectory: Trajectory): { readonly nodes: readonly TraceNode[]; readonly sampled: readonly (number | undefined)[] } {
   const { turns, segments } = trajectory;
   const nodes: TraceNode[] = [];

@@ -20,7 +20,7 @@ export interface Segment {
   readonly versions: readonly number[];
 }
 
-/** Where the tokens of a turn are. Its prompt is `ids[0 … prompt)` of the segment, its completion the next `completion` ids. */
+/** The position of a turn's tokens. Its prompt is `ids[0 … prompt)` of the segment, its completion the next `completion` ids. */
 export interface TurnTokens {
   readonly segment: number;
   readonly prompt: number;

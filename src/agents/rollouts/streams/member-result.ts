@@ -18,7 +18,7 @@ export const memberResultSchema = z.strictObject({
 
 export type MemberResult = z.infer<typeof memberResultSchema> & GroupMember;
 
-/** For a trajectory that was lost in every attempt. */
+/** The result of a trajectory that was lost in every attempt. */
 export const VOID_MEMBER: MemberResult = { core: null, reward: null, isMasked: true, oldest: null, newest: null };
 
 export function summariseMember(

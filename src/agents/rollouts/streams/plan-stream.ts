@@ -97,7 +97,7 @@ function countActing(groups: readonly ActingGroup[]): number {
   return groups.reduce((sum, { wanted, ended, grading }) => sum + Math.max(0, wanted - ended.size - grading), 0);
 }
 
-/** Only groups whose members differ are grown; the others are filtered. @returns by how many, for those that are grown. */
+/** Grows only groups whose members differ; the others are filtered. @returns by how many members each of them grows. */
 function planGrowth(whole: readonly RunningGroup[], free: number, terms: GroupTerms): ReadonlyMap<number, number> {
   const growing = whole.filter(
     ({ wanted, ended }) => wanted < terms.growTo && computeAdvantages(listMembers(ended), toAdvantageTerms(terms)).filtered === null,

@@ -1,7 +1,7 @@
 import { toWrittenFile, type WrittenTask } from '../written-task.ts';
 import { formatTomlText, toDirectoryName } from './imported-row.ts';
 
-/** Only pytest's ids name the file; the ids of other runners need that repository's own runner. */
+/** Only the ids of pytest name the file. The ids of other runners need that repository's own runner. */
 const PYTEST_ID = /^[\w./-]+\.py::/;
 
 /** An issue of a repository, judged by tests of pytest that are pinned. */
@@ -9,7 +9,7 @@ export interface RepositoryTask {
   readonly source: 'swe-bench' | 'swe-smith' | 'r2e-gym';
   readonly id: string;
   readonly repository: string;
-  /** Where the image has the repository. */
+  /** The directory of the repository in the image. */
   readonly workdir: string;
   /** The table `environment` of task.toml. */
   readonly environment: Readonly<Record<string, string>>;

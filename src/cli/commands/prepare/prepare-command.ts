@@ -13,7 +13,7 @@ import { print, formatJson } from '../../terminal/output.ts';
 import { reportFile } from '../report-file.ts';
 import { PreparationProgress } from './preparation-progress.ts';
 
-/** What `muster prepare` needs from the composition root. */
+/** `muster prepare` gets this from the composition root. */
 export type PrepareTasks = (
   terms: PrepareTerms,
   config: string | undefined,

@@ -20,7 +20,7 @@ export interface CheckRequest {
   readonly config?: string;
 }
 
-/** What `muster task check` needs from the composition root. It reports each task as soon as it is checked. */
+/** `muster task check` gets this from the composition root. It reports each task as soon as it is checked. */
 export type CheckTasks = (
   request: CheckRequest,
   listeners: { readonly onVerdict: (what: string) => void; readonly onTask: (found: CheckedTask) => Promise<void> },

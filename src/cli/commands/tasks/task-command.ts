@@ -20,7 +20,7 @@ export function createTaskCommand(check: CheckTasks, harden: HardenTask, catalog
   return command;
 }
 
-/** What `muster task import` needs from the composition root. */
+/** `muster task import` gets this from the composition root. */
 type ImportTasks = (terms: ImportTerms) => AsyncIterable<ImportedTask>;
 
 interface ImportFlags {

@@ -13,7 +13,7 @@ export interface HardenRequest extends Omit<HardenTerms, 'onVerdict'> {
   readonly config?: string;
 }
 
-/** What `muster task harden` needs from the composition root. */
+/** `muster task harden` gets this from the composition root. */
 export type HardenTask = (request: HardenRequest, onVerdict: (what: string) => void, signal: AbortSignal) => Promise<Hardening>;
 
 interface HardenFlags {

@@ -20,7 +20,7 @@ export interface VerifyRequest {
   readonly config?: string;
 }
 
-/** What `muster verify` needs from the composition root. */
+/** `muster verify` gets this from the composition root. */
 export type VerifySubmission = (request: VerifyRequest, onStage: (stage: string) => void, signal: AbortSignal) => Promise<TakenVerdict>;
 
 interface VerifyFlags extends Omit<VerifyRequest, 'task'> {

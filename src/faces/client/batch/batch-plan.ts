@@ -19,7 +19,7 @@ export interface BatchContext {
 
 /** Something that is evaluated on every suite. */
 export interface PlannedCheckpoint {
-  /** For people: its name in the batch. */
+  /** Its name in the batch, as people see it. */
   readonly title: string;
   readonly named: NamedCheckpoint;
 }

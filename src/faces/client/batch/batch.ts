@@ -154,7 +154,7 @@ export class Batch {
     }
   }
 
-  /** Until the next check is due, or the last of them has been submitted: they may all be over by then. */
+  /** Waits until the next check is due, or the last of them has been submitted: they may all be over by then. */
   async #pause(signal: AbortSignal): Promise<void> {
     const submitted = this.#submitted.signal;
     const wake = submitted.aborted ? signal : AbortSignal.any([signal, submitted]);

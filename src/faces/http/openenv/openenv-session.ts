@@ -24,14 +24,14 @@ export interface SessionParts {
   readonly caller: Caller;
   /** The name of its task. */
   readonly task: string;
-  /** For a verdict to be taken, in milliseconds. */
+  /** The longest wait for a verdict, in milliseconds. */
   readonly patience: () => number;
   /** Aborted when the peer has gone. */
   readonly gone: AbortSignal;
   readonly onDefect: (error: unknown) => void;
 }
 
-/** Undefined: no answer. */
+/** When `frame` is undefined, nothing is sent. */
 export type SessionAnswer = { readonly frame: Frame | undefined; readonly closes: boolean };
 
 interface Play {

@@ -18,7 +18,7 @@ export class MethodNotAllowedError extends InputError {
   }
 }
 
-/** Too much at a time, or within a time. */
+/** The caller asked for too much at a time, or within a time. */
 export class TooManyRequestsError extends InputError {
   readonly retryAfterSeconds: number;
 

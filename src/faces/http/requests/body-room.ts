@@ -37,7 +37,7 @@ export function limitBodyRoom(app: FastifyInstance, { maxBodyBytes, isStreamed }
   });
 }
 
-/** For the body of a request to arrive that is held in memory until it is whole. */
+/** The longest time in which the body of a request has to arrive when it is held in memory until it is whole. */
 const BODY_MILLISECONDS = 60_000;
 
 /**
@@ -52,7 +52,7 @@ export function limitBodyTime(app: FastifyInstance, clock: Clock, isStreamed: (r
     if (!hasBody || isStreamed(routeOptions.url ?? '')) return;
     const late = clock.after(BODY_MILLISECONDS, () => raw.destroy());
     raw.once('end', () => late[Symbol.dispose]());
-    // Also when it was answered without being read, and never ends.
+    // This also disposes of a body that was answered without being read, and never ends.
     reply.raw.once('close', () => late[Symbol.dispose]());
   });
 }

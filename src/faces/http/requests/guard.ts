@@ -35,7 +35,7 @@ export async function guard(app: FastifyInstance, { identify, requestsPerMinute 
     if (identity !== undefined) request.isStillKnown = async () => !((await identify(request)) instanceof Error);
     await assertNotTooMany(request);
     if (identity instanceof Error) throw identity;
-    // Only the route knows the resource's owner: here it may be the caller.
+    // Only the route knows the resource's owner: at this point the caller may own it.
     assertPermitted(call, request.caller, request.caller?.principal);
   });
   return assertNotTooMany;

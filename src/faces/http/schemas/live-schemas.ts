@@ -17,7 +17,7 @@ export const liveMessageSchema = z.object({
 });
 export type LiveMessage = z.infer<typeof liveMessageSchema>;
 
-/** Not checked while it is sent. */
+/** The schema does not check the stream while it is sent. */
 export const liveStreamSchema = z.custom<Readable>().meta({
   type: 'object',
   description: 'one event of the stream',

@@ -96,7 +96,7 @@ export const boardSchema = z
 
 export type BoardResource = z.infer<typeof boardSchema>;
 
-/** Not checked while it is sent. */
+/** The schema does not check the stream while it is sent. */
 export const boardStreamSchema = z.custom<Readable>().meta({
   type: 'object',
   description: 'one event of the stream',

@@ -80,7 +80,7 @@ function draw(): void {
   drawnAt = performance.now();
   const isNewForm = state.session === null && findTokenField() === null;
   render(renderPage(state, actions), root);
-  // Not by the attribute "autofocus": browsers report an error when a person was faster.
+  // This replaces the attribute "autofocus": browsers report an error when the person has set the focus first.
   if (isNewForm && document.activeElement === document.body) findTokenField()?.focus();
   document.title = state.session ? formatTitle(state) : 'Muster';
 }

@@ -38,7 +38,7 @@ export interface BandChart {
 /** Intervals more than this many times as wide as the last one may exceed the picture: it shows how the last one developed. */
 const WIDEST_IN_VIEW = 5;
 
-/** Undefined where there is nothing to draw. */
+/** Returns undefined where there is nothing to draw. */
 export function renderBandChart({ points, unit, label, alternative, target, level }: BandChart): Markup | undefined {
   const last = points.at(-1);
   if (last === undefined) return undefined;

@@ -11,7 +11,7 @@ export interface Chart {
   readonly title: string;
   /** What the chart shows. */
   readonly note?: Content;
-  /** Undefined where there is nothing to draw; `absent` then says why. */
+  /** It is undefined where there is nothing to draw; `absent` then says why. */
   readonly drawing: Markup | undefined;
   readonly absent: string;
   readonly legend: readonly LegendEntry[];

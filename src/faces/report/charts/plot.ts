@@ -10,7 +10,7 @@ const TICKS_ACROSS = 6;
 const TICKS_UP = 5;
 /** Characters along an axis: on a narrow page, and from 34 rem on. */
 const [ROOM_NARROW, ROOM_WIDE] = [26, 52];
-/** Beyond these, labels are written with powers of ten, as they would need too much room. */
+/** Outside of these bounds, labels are written with powers of ten, as they would need too much room. */
 const [SMALLEST_STEP, LARGEST_VALUE] = [1e-5, 1e7];
 
 export type Scale = ScaleLinear<number, number>;

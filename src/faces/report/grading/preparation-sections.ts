@@ -51,7 +51,7 @@ function describeInstruction({ instruction }: PreparedCandidate['evidence']): re
   return [`the text of ${(instruction.issues ?? []).map((number) => `issue ${number}`).join(', ')}`];
 }
 
-/** Only candidates with further evidence. */
+/** Lists only candidates with further evidence. */
 function renderEvidenceSection({ id, task, evidence }: PreparedCandidate): Markup | undefined {
   const lists: readonly (readonly [string, readonly string[]])[] = [
     ['Tests that have to begin to pass', evidence.failToPass ?? []],

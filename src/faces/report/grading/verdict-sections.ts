@@ -13,7 +13,7 @@ import { renderCaseTable, renderDifferences, renderFailedRuns, renderPrinted } f
 import type { GradedSubmission } from './graded-submission.ts';
 import { formatCommandEnding, renderStageBadge } from './outcome-badge.ts';
 
-/** For tests and for turns; the others are in the document. */
+/** The limit for tests and for turns; the others are in the document. */
 const MOST_LISTED = 500;
 
 /** The reward, each stage, and its evidence. @param source path of the submission in the document, with a final dot. */

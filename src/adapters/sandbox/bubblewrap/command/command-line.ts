@@ -10,7 +10,10 @@ const NAMESPACES = ['--unshare-pid', '--unshare-ipc', '--unshare-uts'];
 const PRIVILEGES = ['--die-with-parent', '--as-pid-1', '--new-session', '--cap-drop', 'ALL'];
 /** The capabilities that it takes to become another user and to drop all of them. */
 const BECOMING = ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'];
-/** Where the warden sees the directories of its sandboxes, and the socket to Muster: in its own /tmp, which programs do not see. */
+/**
+ * The directory in which the warden sees the directories of its sandboxes, and the socket to Muster. It is in the warden's own /tmp, which programs
+ * do not see.
+ */
 const SITES = '/tmp/muster-sites';
 /**
  * /proc is read-only because a program that root started is still root for /proc/sys and /proc/sysrq-trigger, which check the user and not a
@@ -34,11 +37,11 @@ export interface SandboxView {
   readonly inbox: string;
 }
 
-/** Where bubblewrap reads the arguments that its command line does not show. */
+/** Bubblewrap reads from here the arguments that its command line does not show. */
 export const ARGUMENTS_DESCRIPTOR = 4;
-/** Where it reads the system-call filter. */
+/** Bubblewrap reads the system-call filter from here. */
 export const FILTER_DESCRIPTOR = 5;
-/** Where it finds the user namespace, when root has made one. */
+/** Bubblewrap finds the user namespace here, when root has made one. */
 export const NAMESPACE_DESCRIPTOR = 6;
 
 /**

@@ -26,9 +26,9 @@ function openDescriptor(descriptor: number): string {
   return `exec ${descriptor}<"$1" || exit 125; shift`;
 }
 
-/** Where the program's start is reported. */
+/** The start of the program is reported here. */
 const STARTED_DESCRIPTOR = 3;
-/** Where the sandbox has two programs, each gets its end of their socket pair here, and finds it at descriptor 3. */
+/** In a sandbox with two programs, each gets its end of their socket pair here, and finds it at descriptor 3. */
 const LINE_DESCRIPTOR = NAMESPACE_DESCRIPTOR + 1;
 const INPUT_DESCRIPTOR = LINE_DESCRIPTOR + 1;
 /**
@@ -63,7 +63,7 @@ export interface Launch {
   readonly limits: SandboxLimits;
   /** Makes up for descriptors of Muster's that a child would inherit. */
   readonly covered: DescriptorCover;
-  /** Where to write the process id before anything is forked. */
+  /** The launcher writes the process id into these files before it forks anything. */
   readonly memberFiles: readonly string[];
   /** Limits to set for each process, for want of a control group. */
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean };

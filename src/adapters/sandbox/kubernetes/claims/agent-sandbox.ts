@@ -65,7 +65,9 @@ export class AgentSandbox {
     );
   }
 
-  /** Undefined when there is none. @param onServerTime receives the API server's clock, in milliseconds since 1970; NaN when it is not stated. */
+  /**
+   * Returns undefined when there is none. @param onServerTime receives the API server's clock, in milliseconds since 1970; NaN when it is not stated.
+   */
   async get(plural: Plural, name: string, signal: AbortSignal, onServerTime: (time: number) => void = () => {}): Promise<unknown> {
     return await this.#cluster.gate.request(`get ${plural}/${name}`, signal, async (attemptSignal): Promise<unknown> => {
       try {

@@ -41,7 +41,7 @@ export async function waitUntilPodExists(claim: FollowedClaim, pod: FollowedPod,
   }
 }
 
-/** Undefined while it may still succeed. */
+/** Returns undefined while it may still succeed. */
 function findBoundPod({ name, state }: FollowedClaim, patience: Patience): string | undefined {
   switch (state.kind) {
     case 'bound':

@@ -38,8 +38,8 @@ export function readPodLabels(template: unknown): Readonly<Record<string, string
 }
 
 /**
- * In what a SandboxTemplate falls short of the pods that Muster would make itself: containers, inbox, walls and limits. What it has besides
- * is its operator's affair. Pure.
+ * Lists in what a SandboxTemplate falls short of the pods that Muster would make itself: containers, inbox, walls and limits. Its operator decides on
+ * everything else in it. Pure.
  *
  * @param template as it is in the API.
  */

@@ -14,12 +14,12 @@ export const TEMPLATE_HASH = 'agents.x-k8s.io/sandbox-template-ref-hash';
 const LOOK_MS = 200;
 /** The controller reads a new SandboxTemplate at once. */
 const CONTROLLER_MS = 30_000;
-/** For a pool's pods to go, after what was claimed of them. */
+/** The longest time in which a pool's pods have to go, after those that were claimed. */
 const GONE_MS = 60_000;
 
 const poolSchema = z.object({ spec: z.object({ sandboxTemplateRef: z.object({ name: z.string() }) }) });
 
-/** Where claims of one template are made. */
+/** The pool from which claims of one template get their pods. */
 export interface WarmPool {
   readonly name: string;
   /** Selects the pods of its SandboxTemplate, claimed or not. */

@@ -88,7 +88,7 @@ export class Cluster implements Disposable {
     });
   }
 
-  /** Undefined when there is none. */
+  /** Returns undefined when there is none. */
   async findPod(name: string, signal: AbortSignal): Promise<PodView | undefined> {
     return await this.gate.request(`get the pod ${name}`, signal, async (attemptSignal) => {
       try {
@@ -209,6 +209,6 @@ function loadKubeConfig({ kubeconfig, context }: Pick<PodTemplate, 'kubeconfig' 
   return config;
 }
 
-/** Where the client connects when it finds no configuration. */
+/** The client connects to this address when it finds no configuration. */
 const ASSUMED_SERVER = 'http://localhost:8080';
 const REMEDY = 'set kubernetes.kubeconfig and kubernetes.context of the template';

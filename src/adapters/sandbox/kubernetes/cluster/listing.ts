@@ -14,7 +14,7 @@ export interface Page<View> {
 /** Most objects in one answer: five hundred pods are some two megabytes. */
 export const PAGE = 500;
 
-/** Everything, page by page. The caller restarts a list whose continuation has expired (410). */
+/** Lists all objects, page by page. The caller restarts a list whose continuation has expired (410). */
 export async function listAll<View>(page: (next: string | undefined) => Promise<Page<View>>): Promise<Listing<View>> {
   const items: View[] = [];
   let next: string | undefined;

@@ -33,8 +33,8 @@ interface Expected {
 }
 
 /**
- * Where containers that dial back arrive. A connection states in its first request which container it is and presents a token that is valid once;
- * every other request is refused before it becomes a WebSocket, and leaves nothing behind.
+ * Accepts the connections of containers that dial back. A connection states in its first request which container it is and presents a token that is
+ * valid once; every other request is refused before it becomes a WebSocket, and leaves nothing behind.
  */
 export class DialBackGate implements AsyncDisposable {
   readonly port: number;

@@ -10,7 +10,7 @@ const TOKEN_BYTES = 32;
  * the token of the next one, where one will follow, so that one connection always waits for a command.
  */
 export class DialledContainer implements Disposable {
-  /** For its first connection; it travels with the pod, the others within connections. */
+  /** The token of its first connection. It travels with the pod; the tokens of further connections travel within connections. */
   readonly firstToken = createToken();
   readonly #name: string;
   readonly #firstDigest = hashToken(this.firstToken);

@@ -33,7 +33,7 @@ export function parseInputCredit(message: Buffer): number | undefined {
   return bytes <= CREDIT_MAX ? bytes : undefined;
 }
 
-/** Undefined for a malformed message. */
+/** Returns undefined for a malformed message. */
 export function parseStatus(payload: Buffer): ProgramEnd | undefined {
   const parsed = statusSchema.safeParse(tryParseJson(payload.toString()));
   if (!parsed.success) return undefined;

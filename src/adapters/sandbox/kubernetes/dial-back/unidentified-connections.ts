@@ -13,7 +13,7 @@ export class UnidentifiedConnections {
     this.#most = most;
   }
 
-  /** Until it is closed or `forget` is called. */
+  /** Counts the socket until it is closed or `forget` is called. */
   add(socket: Socket): void {
     if (this.#size >= this.#most) this.#makeRoom();
     const { address, port } = getOrigin(socket);

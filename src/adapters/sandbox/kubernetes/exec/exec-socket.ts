@@ -16,7 +16,7 @@ export interface ExecCommand {
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;
-  /** Undefined: attached to the container's first process. */
+  /** When it is undefined, the stream is attached to the container's first process. */
   readonly command: readonly string[] | undefined;
 }
 

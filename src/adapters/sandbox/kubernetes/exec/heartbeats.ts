@@ -23,7 +23,7 @@ export class Heartbeats implements Disposable {
     this.#clock = clock;
   }
 
-  /** Until disposed. */
+  /** Pings the connection until the result is disposed. */
   add(pulse: Pulse): Disposable {
     const slot = this.#slots[(this.#next + this.#size) % SLOTS];
     slot?.add(pulse);

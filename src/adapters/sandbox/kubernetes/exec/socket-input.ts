@@ -27,12 +27,12 @@ export class SocketInput extends Writable {
     this.#closing = closing;
   }
 
-  /** To an exec, which accepts everything: the connection itself holds it back. */
+  /** Creates the input of an exec, which accepts everything: the connection itself holds it back. */
   static createForExec(socket: WebSocket): SocketInput {
     return new SocketInput(socket, Infinity, Buffer.of(CLOSE, STDIN));
   }
 
-  /** To a dialler, which grants credit. */
+  /** Creates the input of a dialler, which grants credit. */
   static createForDialler(socket: WebSocket): SocketInput {
     return new SocketInput(socket, 0, Buffer.of(CLOSE));
   }

@@ -64,7 +64,7 @@ export class PodFetching implements Fetching {
   }
 }
 
-/** Undefined as long as it is on none. */
+/** Returns undefined as long as it is on none. */
 function getNode({ seen }: FollowedPod): string | undefined {
   return seen?.spec.nodeName;
 }

@@ -84,7 +84,7 @@ function getTransport(kind: PodSettings['transport'], dialBack: PodSettings['dia
   return kind === 'exec' ? { kind } : { kind, provider: 'kubernetes', python, ...dialBack };
 }
 
-/** Undefined with another runner, whose image need not have a Python. */
+/** Returns undefined for another runner, whose image need not have a Python. */
 function getFetching({ command }: TemplateSettings, { python, network, nodeCache }: PodSettings): PodFetching | undefined {
   if (command !== undefined) return undefined;
   const ways: FetchWay[] = [...(nodeCache ? (['shared-cache'] as const) : []), ...(network === 'none' ? [] : (['pull'] as const))];

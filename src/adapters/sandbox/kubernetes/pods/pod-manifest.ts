@@ -18,7 +18,7 @@ import { EXEC_HOLD } from '../exec/exec-line.ts';
 import { createPodLabels, namePod } from '../cluster/pod-labels.ts';
 import type { PodHold } from '../exec/pod-line.ts';
 
-/** Where the program sees its node's cache. */
+/** The program sees its node's cache here. */
 export const NODE_CACHE = '/muster/node';
 /** The user of both containers. */
 const UID = 1000;

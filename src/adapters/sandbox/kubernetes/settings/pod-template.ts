@@ -10,7 +10,7 @@ export interface PodTemplate extends PodLocation {
   readonly imagePullSecrets: readonly string[];
   /** `origin`: where checkpoints are fetched from, and nothing else. `cluster`: all that pods of the namespace reach. */
   readonly network: 'none' | 'origin' | 'cluster';
-  /** Left out where Muster sends all files. */
+  /** It is left out where Muster sends all files. */
   readonly fetching?: PodFetching | undefined;
   readonly nodeSelector: Readonly<Record<string, string>>;
   readonly tolerations: readonly PodToleration[];
@@ -33,7 +33,7 @@ export class PodPart {
   }
 }
 
-/** Undefined when the template was made for another provider. */
+/** Returns undefined when the template was made for another provider. */
 export function getPodPart({ providerPart }: SandboxTemplate): PodTemplate | undefined {
   return providerPart instanceof PodPart ? providerPart.pod : undefined;
 }
@@ -46,7 +46,7 @@ export interface DialBackSettings {
   readonly kind: 'dial-back';
   /** The provider whose settings these are, for errors. */
   readonly provider: string;
-  /** Where Muster listens; port 0: any free one. */
+  /** The address on which Muster listens. Port 0 means any free port. */
   readonly host: string;
   readonly port: number;
   /** How pods reach it: `ws://` or `wss://`, a host and a port; port 0 means the one on which Muster listens. */
@@ -63,7 +63,7 @@ export interface DialBackSettings {
   readonly dialler: string;
 }
 
-/** Where pods are made. */
+/** The place where pods are made. */
 export interface PodLocation {
   /** Path of a kubeconfig; `auto`: $KUBECONFIG, ~/.kube/config, or the service account of the pod that Muster runs in. */
   readonly kubeconfig: string;
@@ -84,7 +84,7 @@ export interface PodFetching {
   readonly ways: readonly FetchWay[];
   /** Reads an order on its input, in the container that may write the inbox, and in those of nodes' caches. */
   readonly command: readonly string[];
-  /** Where the nodes have caches. */
+  /** It is undefined where the nodes have no caches. */
   readonly nodeCache?: NodeCacheTemplate | undefined;
 }
 

@@ -10,7 +10,7 @@ interface Figure {
   readonly perUnit: number;
 }
 
-/** For each figure, the files in order of preference: those of v2, then of v1. Only newer kernels have pids.peak. */
+/** The files of each figure, in order of preference: those of v2, then those of v1. Only newer kernels have pids.peak. */
 const FIGURES: Readonly<Record<keyof SandboxUsage, readonly Figure[]>> = {
   cpuSeconds: [
     { file: 'cpu.stat', pattern: /^usage_usec (\d+)$/m, perUnit: 1e6 },

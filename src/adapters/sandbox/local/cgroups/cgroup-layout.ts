@@ -6,10 +6,10 @@ import { hasErrno } from '../../../../kernel/errno.ts';
 /** Limits that a control group can enforce. */
 export type CgroupLimit = 'memory' | 'processes' | 'cpu';
 
-/** Where this process may make control groups, and for which limits. */
+/** Says where this process may make control groups, and for which limits. */
 export interface CgroupLayout {
   readonly version: 'cgroup-v1' | 'cgroup-v2';
-  /** For each limit that can be enforced, the directory with Muster's groups: one for all in v2, one each in v1. */
+  /** Maps each limit that can be enforced to the directory with Muster's groups: one for all in v2, one each in v1. */
   readonly bases: ReadonlyMap<CgroupLimit, string>;
   /** The directory of a v1 hierarchy that counts processor time, if there is one. In v2 every group counts it. */
   readonly accounting?: string;
@@ -76,7 +76,7 @@ function findOwnGroup({ membership }: CgroupSurroundings, mount: CgroupMount, co
     const [, controllers = '', ...rest] = line.split(':');
     if (!controllers.split(',').includes(controller)) continue;
     const group = rest.join(':');
-    // In a container the mount shows a part of the tree only: the groups above it are not visible.
+    // In a container, the mount shows only a part of the tree: the groups above it are not visible.
     const inside = mount.root !== '/' && group.startsWith(mount.root) ? group.slice(mount.root.length) : group;
     return path.join(mount.directory, inside);
   }

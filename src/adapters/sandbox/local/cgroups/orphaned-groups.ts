@@ -59,7 +59,7 @@ async function listProcessIds(): Promise<ReadonlySet<string>> {
   return ids;
 }
 
-/** Empty when it has ended meanwhile. */
+/** The result is empty when the process has ended meanwhile. */
 async function getStatus(pid: string): Promise<string> {
   try {
     return await readFile(`/proc/${pid}/status`, 'utf8');

@@ -83,7 +83,7 @@ export class SandboxCgroup {
 
   /** Kills the remaining processes, and removes the group. @throws InfrastructureError when that takes longer than ten seconds. */
   async remove(clock: Clock): Promise<void> {
-    // In v1 its processes are in all of the directories. When they have left the first, the others can usually be removed at once.
+    // In v1 its processes are in all of these directories. When they have left the first, the others can usually be removed at once.
     const [first, ...others] = this.#group.directories;
     if (first === undefined) return;
     const removed = removeGroup(this.#files, first, clock);

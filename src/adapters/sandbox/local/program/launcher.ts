@@ -92,7 +92,7 @@ export function getPipe({ process }: Launcher, descriptor: 3 | 4): Duplex {
 function spawnShell(script: string, words: readonly string[], beyond: readonly StdioEntry[]): ChildProcess {
   const argv = ['-c', script, LAUNCHER_NAME, ...words];
   try {
-    // In a session of its own: Ctrl-C on Muster's terminal is for Muster, which ends its sandboxes when it no longer needs them.
+    // The program has a session of its own: Ctrl-C on Muster's terminal is for Muster, which ends its sandboxes when it no longer needs them.
     return spawn('/bin/sh', argv, { detached: true, stdio: ['pipe', 'pipe', 'pipe', ...beyond], env: OUTSIDE_ENVIRONMENT, cwd: '/' });
   } catch (error) {
     throw spawnError(error);

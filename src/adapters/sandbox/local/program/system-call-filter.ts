@@ -81,7 +81,7 @@ function buildPastCheck(condition: ArgumentCondition): readonly Instruction[] {
   if ('hasAny' in condition) return [[JUMP_IF_ANY_BIT, 0, 1, condition.hasAny]];
   const isOneOf = 'isOneOf' in condition;
   const values = isOneOf ? condition.isOneOf : condition.isNoneOf;
-  // From a refused value to the refusal; from an allowed one, and from the last refused one, past it.
+  // A refused value jumps to the refusal. An allowed one, and the last refused one, jump past it.
   const jump = (i: number): number => values.length - 1 - i + (isOneOf ? 0 : 1);
   return values.map((value, i) => [JUMP_IF_EQUAL, jump(i), isOneOf && i === values.length - 1 ? 1 : 0, value]);
 }

@@ -38,7 +38,7 @@ export function isCheckout(projectDirectory: string): boolean {
   return existsSync(join(projectDirectory, 'scripts', 'setup.mjs'));
 }
 
-/** Where `muster setup` makes the environment: $XDG_DATA_HOME/muster/python, or ~/.local/share/muster/python. */
+/** `muster setup` makes the environment here: $XDG_DATA_HOME/muster/python, or ~/.local/share/muster/python. */
 export function findSetupDirectory(environment: Environment = process.env): string {
   const home = environment['XDG_DATA_HOME'];
   // The XDG specification has relative paths ignored.

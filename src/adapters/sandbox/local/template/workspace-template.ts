@@ -4,7 +4,7 @@ import type { Mount, SandboxTemplate, Zygote } from '../../../../pool/ports/temp
 import { type CarriedInterpreter, findCarriedInterpreter } from './carried-interpreter.ts';
 import { findOwnPython } from './own-python.ts';
 
-/** Where sandboxes have Muster's own programs. */
+/** Sandboxes have Muster's own programs here. */
 const RUNNER_INSIDE = '/muster/runner';
 const PYTHON_INSIDE = '/muster/python';
 const LIBRARIES_INSIDE = `${PYTHON_INSIDE}/lib`;

@@ -28,7 +28,7 @@ export function readDocument(row: Row, column: string): unknown {
   }
 }
 
-/** Undefined for NULL; otherwise the result of `read` for the column. */
+/** Returns undefined for NULL, and otherwise the result of `read` for the column. */
 export function readOptional<Value>(row: Row, column: string, read: (row: Row, column: string) => Value): Value | undefined {
   return row[column] === null || row[column] === undefined ? undefined : read(row, column);
 }

@@ -2,7 +2,7 @@ import type { Sql, Value } from './statement.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Where the databases differ in syntax. */
+/** The syntax in which the databases differ. */
 export interface Dialect {
   /** A number that a table gives its rows, as the primary key. */
   readonly identity: string;
@@ -26,7 +26,7 @@ export interface JsonReading {
   text(document: string, member: string): string;
   /** A member that is an object or an array, as a document. */
   document(document: string, member: string): string;
-  /** For a FROM clause: the elements of an array, as documents in the column `value`. None when the array is NULL. */
+  /** Gives a FROM clause the elements of an array, as documents in the column `value`. There are none when the array is NULL. */
   elements(array: string, alias: string): string;
 }
 

@@ -93,7 +93,7 @@ export const MIGRATIONS: readonly Migration[] = [
          digest text NOT NULL, principal text NOT NULL, granted_by text NOT NULL, at bigint NOT NULL,
          PRIMARY KEY (digest, principal, granted_by))${clustered}`,
       'CREATE INDEX checkpoint_grants_by_principal ON checkpoint_grants (principal, digest)',
-      // Only files are charged.
+      // Storage is charged for files only.
       `INSERT INTO brought_checkpoints (principal, digest, kind, name, at) SELECT principal, digest, 'file', NULL, 0 FROM charged_checkpoints`,
       ...listEarlierEvaluations(json),
       // Episodes from a sandbox that another principal's code had changed may be among them.

@@ -10,7 +10,7 @@ export interface Curve {
   /** What the curve shows; the mean when left out. */
   readonly label?: string;
   readonly mean: readonly (number | null)[];
-  /** Left out where there is no band. */
+  /** It is left out where there is no band. */
   readonly band?: Band;
   /** Further curves of the same scale. */
   readonly more?: readonly { readonly label: string; readonly values: readonly (number | null)[]; readonly band?: Band }[];

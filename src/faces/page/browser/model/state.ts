@@ -18,7 +18,7 @@ import type { AgentEpisode, Transcript } from './transcript.ts';
 /** The whole state of the page. It is replaced, never changed. */
 export interface PageState {
   readonly route: Route;
-  /** Undefined until the server has said who reads; null where a token is needed first. */
+  /** It is undefined until the server has said who reads, and null where a token is needed first. */
   readonly session: Session | null | undefined;
   readonly connection: 'connecting' | 'live' | 'lost';
   /** Evaluations of the list by id, with what has changed since it was read. */
@@ -160,7 +160,7 @@ export function getCourse({ evaluation, course }: Pick<Detail, 'evaluation' | 'c
   return kept && kept.length > 1 ? kept : course;
 }
 
-/** For an evaluation with an answer. Undefined for a comparison, and for answers of earlier versions. */
+/** Returns the official result of an evaluation with an answer. Returns undefined for a comparison, and for answers of earlier versions. */
 export function getOfficial({ summary }: EvaluationResource): OfficialStatistics | undefined {
   return hasOfficial(summary) ? summary.official : undefined;
 }

@@ -5,7 +5,7 @@ import { formatExpiry } from '../model/expiry.ts';
 import { isPast, renderAge } from '../model/wording.ts';
 import { renderTable } from './figures.ts';
 
-/** For operators: who uses how much, the tokens, and the audit of who changed what. */
+/** Renders for operators who uses how much, the tokens, and the audit of who changed what. */
 export function renderAccess({ access, session, now }: PageState): TemplateResult {
   if (session?.role !== 'operator')
     return html`<div class="card empty">

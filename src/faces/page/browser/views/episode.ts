@@ -12,7 +12,7 @@ import { renderLink } from './link.ts';
 
 type EpisodeRoute = Extract<Route, { view: 'episode' }>;
 
-/** Everything that is known about one episode, and its replay. */
+/** Renders everything that is known about one episode, and its replay. */
 export function renderEpisode(state: PageState, route: EpisodeRoute, actions: Actions): TemplateResult {
   const { episode } = state;
   if (!episode || episode.line === undefined) return html`<p class="muted">Reading …</p>`;
