@@ -23,14 +23,14 @@ export interface PrefixFoldOptions {
   /** Names of the metrics to aggregate. */
   readonly metrics: readonly string[];
   readonly success?: SuccessCriterion | undefined;
-  /** With nothing folded yet; only the fold adds to it. */
+  /** The rule with nothing folded yet; only the fold adds to it. */
   readonly rule: StoppingRule;
   /**
    * The allocation that decided the task of every index, with nothing folded yet; undefined when tasks are drawn by weight. Only the fold adds to it.
    */
   readonly allocation?: Allocation | undefined;
   readonly budgetEpisodes?: number | undefined;
-  /** Most indices between the first missing index and an offered one. */
+  /** The largest number of indices between the first missing index and an offered one. */
   readonly windowSize: number;
 }
 

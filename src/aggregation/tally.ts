@@ -145,7 +145,7 @@ export class Tally {
     };
   }
 
-  /** What the mean averages: the returns, or the allocated scores. */
+  /** The values that the mean averages: the returns, or the allocated scores. */
   get #scores(): Moments {
     return this.#allocation?.scores ?? this.#returns;
   }

@@ -13,7 +13,7 @@ export interface CheckpointInput {
   readonly labels?: { readonly run?: string; readonly version?: number };
 }
 
-/** What was done with an earlier run of the same that `out` holds. */
+/** Says what was done with an earlier run of the same evaluation that `out` holds. */
 export type EarlierRunFound = 'resumed' | 'begun-anew' | 'complete';
 
 export interface EvaluationInput extends SuiteInput, CheckpointInput {}
@@ -67,7 +67,7 @@ export interface TuningOptions {
 export interface OneEvaluationOptions extends EvaluationOptions {
   /** Path of a configuration file; the defaults alone when left out. */
   readonly configFile?: string;
-  /** Most sandboxes at a time, instead of the configured number. */
+  /** The largest number of sandboxes at a time, instead of the configured number. */
   readonly sandboxes?: number;
 }
 

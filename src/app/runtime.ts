@@ -45,10 +45,7 @@ export interface LoadedSuite {
   readonly agent: string | undefined;
 }
 
-/**
- * What evaluations are played on, in the library and the server alike: the checkpoint store, the pools and their closing. Part of the composition
- * root.
- */
+/** Plays evaluations for the library and the server alike: has the checkpoint store, the pools and their closing. Part of the composition root. */
 export class Runtime implements AsyncDisposable {
   readonly log: Log;
   readonly checkpoints: CheckpointStore;
@@ -94,7 +91,7 @@ export class Runtime implements AsyncDisposable {
     return this.#config;
   }
 
-  /** What remote sandboxes have fetched from this process so far; it keeps counting. */
+  /** Counts what remote sandboxes have fetched from this process so far. */
   get delivered(): Readonly<Served> {
     return this.#origin?.served ?? NOTHING_SERVED;
   }

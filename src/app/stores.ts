@@ -21,7 +21,7 @@ export function describeStore(url: string): string {
   return isShared({ url }) ? describeDatabase(url) : `the store ${url}`;
 }
 
-/** What answers at the URL, and its version. Changes nothing there. @throws as `openPostgresStore` does. */
+/** Reads what answers at the URL, and its version. Changes nothing there. @throws as `openPostgresStore` does. */
 export function readStoreVersion(url: string): Promise<string> {
   return readPostgresVersion(url);
 }

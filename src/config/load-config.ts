@@ -18,7 +18,7 @@ export interface ConfigSources {
   readonly file?: string | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly flags?: readonly Flag[];
-  /** What "auto" counts; the processors that this process may use when left out. */
+  /** The number of processors that "auto" means; those that this process may use when left out. */
   readonly processors?: number;
 }
 

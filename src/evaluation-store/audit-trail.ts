@@ -5,7 +5,7 @@ export interface AuditEntry {
   readonly principal: string;
   /** Stable, for programs: `pool.scale`, for example. */
   readonly action: string;
-  /** What the action changed. */
+  /** The thing that the action changed. */
   readonly target: string;
   /** JSON. */
   readonly details: object;

@@ -7,7 +7,7 @@ export interface CacheKeyParts {
   readonly suite: Digest;
   /** The digest of the sandbox template's definition. */
   readonly template: Digest;
-  /** How indices draw their tasks where the suite's digest alone does not say it: see `describeDraw`. */
+  /** Says how indices draw their tasks where the suite's digest alone does not: see `describeDraw`. */
   readonly draw: string;
   /** What ran in the sandboxes that played the episodes. */
   readonly runs: 'data' | 'code';

@@ -34,8 +34,8 @@ export interface Usable {
 }
 
 /**
- * Which principal may use which checkpoint: knowing a digest is not enough. Rights remain when a checkpoint's bytes are removed, and apply
- * again when a caller brings the same bytes.
+ * Says which principal may use which checkpoint: knowing a digest is not enough. Rights remain when a checkpoint's bytes are removed, and apply again
+ * when a caller brings the same bytes.
  */
 export interface CheckpointRights {
   /** Durable once it resolves. When a checkpoint is brought again, the latest kind and name count. */

@@ -4,7 +4,7 @@ import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 import type { Ownership } from './ownership.ts';
 import type { CacheKey } from './cache-key.ts';
 
-/** What is needed to count an episode without playing it again. Its seeds follow from the index. */
+/** The fields that are needed to count an episode without playing it again. Its seeds follow from the index. */
 export interface StoredEpisode {
   readonly index: EpisodeIndex;
   /** Position in the suite's list of tasks. */
@@ -21,7 +21,7 @@ export interface StoredEpisode {
 
 /** An episode as it is stored. */
 export interface NewEpisode extends StoredEpisode {
-  /** What an agent did, as JSON. It may be large, so it is read separately. */
+  /** The agent's actions, as JSON. It may be large, so it is read separately. */
   readonly transcript?: object;
 }
 
@@ -69,7 +69,7 @@ export interface EpisodeLog {
 /** Large enough for a page to be cheap, small enough for other work to run in between. */
 const PAGE = 2048;
 
-/** All episodes from an index on, in order of index. Reads the next page when the last one has been consumed. */
+/** Reads all episodes from an index on, in order of index. Reads the next page when the last one has been consumed. */
 export async function* readEpisodesFrom(
   log: EpisodeLog,
   evaluation: EvaluationId,

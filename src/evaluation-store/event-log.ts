@@ -17,6 +17,6 @@ export interface StoredEvent {
 
 /** The events of an evaluation, for clients that follow it or reconnect. */
 export interface EventLog {
-  /** Once a reader has seen an event, no new one appears before it. @param sequence 0 for all. */
+  /** Returns the events after one. Once a reader has seen an event, no new one appears before it. @param sequence 0 for all. */
   readAfter(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]>;
 }

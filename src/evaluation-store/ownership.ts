@@ -36,7 +36,7 @@ export class OwnershipLostError extends InfrastructureError {
 }
 
 /**
- * Which process plays which evaluation. Times are those of each process's own clock: wrong clocks never break fencing, they only make a
+ * Says which process plays which evaluation. Times are those of each process's own clock: wrong clocks never break fencing, they only make a
  * take-over early or late. In a store that one process at a time can open, all ownership ends when it is opened.
  */
 export interface Ownerships {

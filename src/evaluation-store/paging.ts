@@ -9,7 +9,7 @@ export interface Page<Item> {
 
 /** The request for one page. */
 export interface PageRequest {
-  /** Most items on the page, at least 1. */
+  /** The largest number of items on the page, at least 1. */
   readonly limit: number;
   /** `next` of the previous page; the first page when left out. */
   readonly after?: string | undefined;

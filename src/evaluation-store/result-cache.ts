@@ -11,6 +11,6 @@ export interface ResultCache {
    */
   adopt(ownership: Ownership, leg: Leg, from: number, to: number): Promise<void>;
 
-  /** First index from `from` on that another evaluation has stored under the key; undefined when there is none. */
+  /** Finds the first index from `from` on that another evaluation has stored under the key. Returns undefined when there is none. */
   nextKnown(ownership: Ownership, leg: Leg, from: number): Promise<number | undefined>;
 }

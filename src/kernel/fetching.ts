@@ -1,6 +1,6 @@
 import type { Digest } from './ids.ts';
 
-/** How a sandbox gets files that Muster does not send it. */
+/** Says how a sandbox gets files that Muster does not send it. */
 export type FetchWay =
   /** The sandbox fetches them for itself. */
   | 'pull'

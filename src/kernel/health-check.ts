@@ -1,9 +1,9 @@
 /** The result of checking one thing that Muster requires (`problem` when it is missing) or profits from (`warning`). */
 export interface Finding {
   readonly status: 'ok' | 'warning' | 'problem';
-  /** What was found, in one line. */
+  /** The finding, in one line. */
   readonly found: string;
-  /** How to correct it; `ok` has none. */
+  /** Says how to correct it; `ok` has none. */
   readonly remedy?: string;
 }
 

@@ -15,7 +15,7 @@ export interface Completed {
 export interface Failed {
   readonly kind: 'failed';
   readonly cause: FailureCause;
-  /** What happened, for a person; at most a few kilobytes. */
+  /** Says what happened, for a person; at most a few kilobytes. */
   readonly detail: string;
 }
 

@@ -3,6 +3,6 @@ export interface SandboxUsage {
   readonly cpuSeconds?: number;
   /** Includes what the sandbox wrote to its own directories; excludes memory that it shares with other sandboxes. */
   readonly peakMemoryBytes?: number;
-  /** Most processes and threads at a time in the sandbox's control group; the present number where only that is known. */
+  /** The largest number of processes and threads at a time in the sandbox's control group; the present number where only that is known. */
   readonly processes?: number;
 }

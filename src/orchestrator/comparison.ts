@@ -28,7 +28,7 @@ export interface ComparisonOptions {
   readonly confidence: number;
   /** The margin in units of the return. */
   readonly margin: number;
-  /** Over all arms. */
+  /** The budget over all arms. */
   readonly budgetEpisodes: number;
   readonly config: ArmConfig;
   /** Gets the episodes of all arms, those of each in index order. */

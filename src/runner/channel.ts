@@ -12,7 +12,7 @@ import {
 } from './frames.ts';
 import { RecentText } from '../kernel/recent-text.ts';
 
-/** Most characters of stderr that are kept. */
+/** The largest number of characters of stderr that are kept. */
 const STDERR_KEPT = 8 * 1024;
 
 export interface ChannelListener {

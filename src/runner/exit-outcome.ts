@@ -7,11 +7,11 @@ import type { Killed } from './played-episode.ts';
 import { nameSignal } from '../kernel/text/signal-name.ts';
 
 /**
- * What the end of a sandbox means for the episode that was being played. Returns undefined when it means nothing and the episode is simply
- * unplayed.
+ * Converts the end of a sandbox into the outcome of the episode that was being played. Returns undefined when it means nothing and the episode is
+ * simply unplayed.
  *
- * A kill from inside and one from outside look the same (128 + SIGKILL), so a killed program first counts as lost and its episode is played
- * again elsewhere; only an episode whose program is killed every time is the cause (orchestrator/arm/retry.ts).
+ * A kill from inside and one from outside look the same (128 + SIGKILL), so a killed program first counts as lost and its episode is played again
+ * elsewhere; only an episode whose program is killed every time is the cause (orchestrator/arm/retry.ts).
  */
 export function toExitOutcome(exit: SandboxExit, stderrTail: string): Outcome | undefined {
   const said = stderrTail ? `; last words: ${stderrTail.trim()}` : '';

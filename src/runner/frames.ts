@@ -19,13 +19,13 @@ export const MAX_RUNNER_FRAME_BYTES = 64 * 1024;
 /** Longest line that a runner must accept. */
 export const MAX_MUSTER_FRAME_BYTES = 1024 * 1024;
 
-/** Most episodes that travel in one range: keeps a `play` line far below the megabyte that a runner must accept. */
+/** The largest number of episodes that travel in one range: keeps a `play` line far below the megabyte that a runner must accept. */
 export const MAX_RANGE_EPISODES = 4096;
 
-/** Most rows that are played together. */
+/** The largest number of rows that are played together. */
 export const MAX_WIDTH = 4096;
 
-/** How a runner has to play: episodes come in groups of `episodes`, and the outcome of one depends on its group alone. */
+/** Says how a runner has to play: episodes come in groups of `episodes`, and the outcome of one depends on its group alone. */
 export interface Batching {
   readonly form: 'lockstep' | 'vector';
   /** Rows. */

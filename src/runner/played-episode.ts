@@ -15,14 +15,14 @@ export interface PlayedEpisode {
   readonly outcome: Outcome;
   /** Wall-clock seconds of the episode as the runner measured them, at most the time limit: a measure for dispatch, not a result. */
   readonly seconds: number;
-  /** About how many of them the policy's forward pass took. Undefined when the runner does not measure it. */
+  /** The approximate number of these seconds that the policy's forward pass took. It is undefined when the runner does not measure it. */
   readonly forwardSeconds?: number;
   readonly killed: Killed;
   /** Others of its block failed with it: a process that ends or hangs fails all of them. */
   readonly sharesFailure?: true;
   /** Output of the environment and the policy, shortened. */
   readonly log?: string;
-  /** What an agent did, as JSON for people. */
+  /** The agent's actions, as JSON for people. */
   readonly transcript?: object;
   /** The runner's remarks, for people. */
   readonly remarks?: readonly string[];

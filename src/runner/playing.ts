@@ -12,7 +12,7 @@ export interface PlayTerms {
   readonly episodeMilliseconds: number;
   /** The time from sending a range to an idle runner until it reports that it begins. */
   readonly beginMilliseconds: number;
-  /** What the load brings into the sandbox. */
+  /** The exposure that the load brings into the sandbox. */
   readonly exposure: Exposure;
 }
 

@@ -17,11 +17,11 @@ export interface EpisodeRange {
 }
 
 /**
- * Which episodes a runner owes, in the order in which it has to answer.
+ * Knows which episodes a runner owes, in the order in which it has to answer.
  *
- * A range is *waiting* from being sent until the runner reports its beginning; from then on exactly one episode is *due*: the next without
- * an outcome. Only the due episode may be answered. A failure is attributed to it and to those of its block without an outcome, as they are
- * played together. Without batching a block is one episode.
+ * A range is *waiting* from being sent until the runner reports its beginning; from then on exactly one episode is *due*: the next without an
+ * outcome. Only the due episode may be answered. A failure is attributed to it and to those of its block without an outcome, as they are played
+ * together. Without batching a block is one episode.
  */
 export class Playlist {
   readonly #ranges: EpisodeRange[] = [];

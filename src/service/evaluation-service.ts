@@ -151,7 +151,7 @@ export class EvaluationService {
     return store.evaluations.find(id);
   }
 
-  /** All events of an evaluation after one, as they occur, until it is over. Ends early when the signal is aborted or the service ends. */
+  /** Follows all events of an evaluation after one, as they occur, until it is over. Ends early when the signal is aborted or the service ends. */
   async *follow(id: EvaluationId, after: number, signal: AbortSignal): AsyncGenerator<StoredEvent> {
     const { store, clock } = this.#options;
     const either = AbortSignal.any([signal, this.#closing.signal]);

@@ -13,7 +13,7 @@ export interface AnnouncedDigest {
 
 export interface RunningDigest {
   update(chunk: Uint8Array): void;
-  /** After the last byte. */
+  /** May be called after the last byte. */
   base64(): string;
 }
 
@@ -48,7 +48,7 @@ export class DigestCheck {
     this.#running.update(chunk);
   }
 
-  /** After the last byte. @throws InfrastructureError `checkpoint.read` when other bytes came. */
+  /** Has to be called after the last byte. @throws InfrastructureError `checkpoint.read` when other bytes came. */
   assertSame(address: string): void {
     const { algorithm, base64 } = this.#announced;
     const found = this.#running.base64();

@@ -16,7 +16,7 @@ export interface SourcesByUri {
 
 const KNOWN = 'file:///path, https://host/path, gs://bucket/name or s3://bucket/name';
 
-/** All sources as one. @throws InputError `checkpoint.uri` also, for a URI that belongs to none. */
+/** Combines all sources into one. @throws InputError `checkpoint.uri` also, for a URI that belongs to none. */
 export function createSourceByUri(sources: SourcesByUri): CheckpointSource {
   const listedBy = new WeakMap<ListedFile, CheckpointSource>();
   const findSource = (file: ListedFile): CheckpointSource => listedBy.get(file) ?? getSource(sources, file.address);

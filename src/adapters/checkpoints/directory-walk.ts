@@ -10,8 +10,8 @@ import { toListedFile } from './file-revision.ts';
 import { isInside } from './roots.ts';
 
 /**
- * Most directories in a listing, unless as many files are allowed: far more than any checkpoint has, and a few seconds' work. A directory counts once
- * for each path to it: forty nested directories with two links each have a trillion paths.
+ * The largest number of directories in a listing, unless as many files are allowed: far more than any checkpoint has, and a few seconds' work. A
+ * directory counts once for each path to it: forty nested directories with two links each have a trillion paths.
  */
 const MOST_DIRECTORIES = 10_000;
 

@@ -114,7 +114,7 @@ export class ResultsDirectory implements AsyncDisposable {
     return this.#failure !== undefined;
   }
 
-  /** One line an episode. @returns a promise when the disk does not keep up. @throws InfrastructureError when it cannot be stored. */
+  /** Writes one line for each episode. @returns a promise when the disk does not keep up. @throws InfrastructureError when it cannot be stored. */
   write(record: object): Promise<void> | undefined {
     // A failed stream is closed before it reports why.
     const { errored, destroyed } = this.#episodes;

@@ -39,7 +39,10 @@ export class TrajectoryDirectory {
     }
   }
 
-  /** One after the other, by task and then by id: one is in memory at a time. @throws InputError `rollouts.none`, `rollouts.invalid` */
+  /**
+   * Reads the trajectories one after the other, by task and then by id: one is in memory at a time. @throws InputError `rollouts.none`,
+   * `rollouts.invalid`
+   */
   async *read(): AsyncGenerator<Trajectory> {
     for (const path of await this.#listFiles()) yield await readTrajectory(path);
   }

@@ -11,7 +11,7 @@ import { markLinkedWhiteouts } from './linked-whiteouts.ts';
 const GZIP = Buffer.from('1f8b', 'hex');
 const ZSTD = Buffer.from('28b52ffd', 'hex');
 
-/** What was read of an archive, uncompressed. */
+/** The parts that were read of an archive, uncompressed. */
 export interface ReadArchive {
   readonly digest: Digest;
 }

@@ -101,7 +101,7 @@ class Unpacking {
     return names.join('/');
   }
 
-  /** With its parent directories. */
+  /** Makes the directory and its parents. */
   async #makeDirectory(path: string, written: string): Promise<void> {
     const kind = this.#kinds.get(path);
     if (kind === 'directory') return;

@@ -66,7 +66,7 @@ export class ModelServer implements Disposable {
     return `the model server ${new URL(this.#terms.url).host}`;
   }
 
-  /** What keeps requests waiting; undefined while the server answers. */
+  /** Says what keeps requests waiting. It is undefined while the server answers. */
   get problem(): string | undefined {
     return this.#circuit.kind === 'closed' ? undefined : this.#problem;
   }

@@ -117,9 +117,9 @@ export class GitRepository implements AsyncDisposable {
   }
 
   /**
-   * All files of a commit. A link within the tree becomes a copy of its target; submodules are left out.
+   * Reads all files of a commit. A link within the tree becomes a copy of its target; submodules are left out.
    *
-   * @throws InputError `repository.tree` for names that are no UTF-8, links out of the tree, and more than the bounds.
+   * @throws InputError `repository.tree` for names that are not UTF-8, links out of the tree, and a tree beyond the bounds.
    */
   async readFiles(commit: string, signal: AbortSignal): Promise<SourceFiles> {
     const entries = readTree(await this.#git(['ls-tree', '-r', '-z', '-l', '--full-tree', commit], signal));
@@ -223,7 +223,7 @@ function* readBatch(output: Buffer): Generator<readonly [string, Buffer]> {
   }
 }
 
-/** What git has refused, in words that say what to do. */
+/** Explains what git has refused, in words that say what to do. */
 function explain(error: unknown, describe: (said: string) => string): unknown {
   if (!(error instanceof InputError) || error.code !== 'repository.git') return error;
   return new InputError(error.code, describe(error.message), { cause: error });

@@ -1,7 +1,7 @@
 import { toOkFinding, type HealthCheck } from '../../kernel/health-check.ts';
 import type { Finding } from './finding.ts';
 
-/** Nothing works without it. */
+/** Creates a check of something without which Muster does not work. */
 export const createNeededCheck = (name: string, find: () => Promise<Finding>): HealthCheck => createCapabilityCheck(name, find, 'problem');
 /** Muster does without, at a cost that the remedy states. */
 export const createUsefulCheck = (name: string, find: () => Promise<Finding>): HealthCheck => createCapabilityCheck(name, find, 'warning');

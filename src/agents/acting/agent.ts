@@ -53,7 +53,7 @@ export const BUILT_IN_AGENTS: ReadonlyMap<string, Agent> = new Map([
   ['nop', { agent: 'nop' }],
 ]);
 
-/** Most bytes of an agent's file. */
+/** The largest number of bytes of an agent's file. */
 export const AGENT_BYTES = 4 * 1024 * 1024;
 
 const KNOWN = new KnownSettings(agentSchema);

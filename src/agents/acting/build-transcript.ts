@@ -115,5 +115,5 @@ class Texts {
   }
 }
 
-/** Most files named in one diff. */
+/** The largest number of files named in one diff. */
 const MOST_FILES = 200;

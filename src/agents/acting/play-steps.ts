@@ -10,7 +10,7 @@ import { type Acted, enterStep, type OpenWorkspace } from './acted/acted.ts';
 import { WorkspaceChanges } from './acted/workspace-changes.ts';
 import type { OpenStep } from '../grading/make-submission.ts';
 
-/** What is done in the workspace of a step. */
+/** The results of a step's work in the workspace. */
 type Acts = Omit<Acted, 'submission' | 'rest'>;
 
 export interface StepsTerms {
@@ -29,7 +29,7 @@ export interface PlayedStep {
   readonly verdict: Verdict | undefined;
 }
 
-/** What a step leaves to the next one; or why there can be no next one because of the agent. */
+/** The workspace that a step leaves to the next one, or why there can be no next one because of the agent. */
 type Left = { readonly entries: readonly WorkspaceEntry[]; readonly problem?: undefined } | { readonly problem: string };
 
 const NOTHING_DONE: Acts = { actions: 0, stopReason: 'script-ended', course: undefined };

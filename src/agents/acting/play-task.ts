@@ -28,7 +28,7 @@ const PRINTED = 2000;
 export interface PlayContext extends GradingContext {
   /** The model's endpoint; undefined for agents without one. */
   readonly endpoint: ModelEndpoint | undefined;
-  /** How a program reaches its model; undefined for agents that are no programs. */
+  /** The program's way to its model. It is undefined for agents that are no programs. */
   readonly gateway: Gateway | undefined;
   /** Offers episodes to agents outside of Muster; undefined for other agents. */
   readonly offers: EpisodeOffers | undefined;
@@ -43,11 +43,11 @@ export interface PlayedTask {
   /** Why the reward is what it is, for people. */
   readonly log: string;
   /**
-   * What a model received and answered in each step, with the step's reward. None for agents without a model, and when the episode did not end
-   * normally.
+   * The messages that a model received and answered in each step, with the step's reward. There are none for agents without a model, and when the
+   * episode did not end normally.
    */
   readonly trajectories: readonly Trajectory[];
-  /** What the agent did, for people. Undefined when it was not requested, and when the episode did not end normally. */
+  /** Shows people what the agent did. It is undefined when it was not requested, and when the episode did not end normally. */
   readonly transcript: Transcript | undefined;
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Most bytes of a file that an action reads or writes whole. */
+/** The largest number of bytes of a file that an action reads or writes whole. */
 export const FILE_BYTES = 4 * 2 ** 20;
 
 /** Bounds of every action: an agent's absurd number is refused before anything is done. */
@@ -108,7 +108,7 @@ export const actionSchema = z.discriminatedUnion('action', [
 
 export type Action = z.infer<typeof actionSchema>;
 export type ActionName = Action['action'];
-/** Before defaults are filled in. */
+/** An action as it is given, before defaults are filled in. */
 export type GivenAction = z.input<typeof actionSchema>;
 
 export const ACTION_NAMES: readonly ActionName[] = actionSchema.options.map((option) => option.shape.action.value);

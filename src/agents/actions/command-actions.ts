@@ -14,7 +14,7 @@ export interface ActionTerms {
   /** Absolute: where relative paths and commands begin. */
   readonly workdir: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** Most bytes of a command's output, each stream. */
+  /** The bounds of a command's output, for each stream. */
   readonly output: OutputBounds;
   /** Directories whose changes are read with each command that runs; none are when it is left out. */
   readonly watched?: readonly string[];
@@ -100,7 +100,7 @@ export class CommandActions {
     return { argv: [shell, '-c', command], ...rest, environment: { SHELL, ...environment } };
   }
 
-  /** With the next shell if the first does not exist. */
+  /** Uses the next shell when the first does not exist. */
   async #runInShell<Result>(
     begin: (shell: string) => Promise<Result>,
     isMissing: (result: Result) => boolean,

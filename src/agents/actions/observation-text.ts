@@ -66,7 +66,7 @@ function formatFound({ matches, total, isComplete }: Extract<ObservationData, { 
   return [...rows, ...(isComplete ? [] : [`[${matches.length} of ${total} lines or more are shown]`])].join('\n');
 }
 
-/** How a command ended, in words. */
+/** Describes how a command ended, in words. */
 export function endText(end: CommandEnd): string {
   switch (end.kind) {
     case 'exited':

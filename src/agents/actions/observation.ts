@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Most entries of one listing, and lines of one search. */
+/** The largest number of entries of one listing, and lines of one search. */
 export const MOST_ENTRIES = 1000;
 export const MOST_MATCHES = 200;
 /** The most characters of a file's text that are shown; the middle of a longer text is left out. */

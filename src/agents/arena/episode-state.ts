@@ -80,7 +80,7 @@ export type EpisodeEvent =
   | { readonly kind: 'grade' }
   | { readonly kind: 'graded'; readonly outcome: 'rewarded' | 'void' };
 
-/** What to do next. */
+/** Says what to do next. */
 export type EpisodeAction =
   | { readonly kind: 'none' }
   | { readonly kind: 'open' }

@@ -71,7 +71,7 @@ export async function readContent(
   return entry.content === undefined ? await contents.read(tree, entry.digest) : Buffer.from(entry.content, 'base64');
 }
 
-/** What some steps, one after the other, leave changed and removed. */
+/** Combines the changes of steps in order: the files that they leave changed and those that they leave removed. */
 export function applyDeltas(deltas: readonly StepDelta[]): {
   readonly entries: readonly StepEntry[];
   readonly removed: ReadonlySet<string>;

@@ -9,7 +9,7 @@ export interface TaskDefinition {
   readonly id: TaskId;
   readonly description: string;
   readonly keywords: readonly string[];
-  /** What decides its verdicts: equal for tasks that differ only in their instruction. */
+  /** The digest that decides its verdicts: equal for tasks that differ only in their instruction. */
   readonly verifier: Digest;
 }
 
@@ -53,7 +53,7 @@ export interface TaskRecords {
   /** Defining a task again changes nothing; with another verifier, it has both. */
   define(task: TaskDefinition): Promise<void>;
 
-  /** With the verifier that was defined last. */
+  /** Finds the task with the verifier that was defined last. */
   find(digest: TaskDigest): Promise<DefinedTask | undefined>;
 
   /** Stores it unless there is one. @returns the stored one. @throws UndefinedTaskError */

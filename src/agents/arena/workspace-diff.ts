@@ -21,7 +21,7 @@ const MOST_PATCH_CHARACTERS = 4 * 2 ** 20;
 /** The time of one comparison. A file that is changed throughout is shown as removed and added. */
 const MOST_MILLISECONDS = 500;
 
-/** How files have changed between two steps. A directory shows in the files in it. */
+/** Compares how files have changed between two steps. A directory shows in the files in it. */
 export async function compareWorkspaces(
   before: ReadonlyMap<string, FileAtStep>,
   after: ReadonlyMap<string, FileAtStep>,

@@ -6,7 +6,7 @@ import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 
 /** The command for cases, and the files that each run sees. */
 export interface CaseRuns {
-  /** Without the parts that belong to a case. */
+  /** The command without the parts that belong to a case. */
   readonly command: Command;
   /** Directories that are emptied before each run. */
   readonly wiped: readonly string[];

@@ -18,7 +18,7 @@ export class ComputedCases {
   readonly #most: number;
   /** Computed cases in the order of their last use. */
   readonly #computed = new Map<string, { readonly cases: readonly ExpectedCase[]; readonly bytes: number }>();
-  /** What a verdict computes now. */
+  /** Computations that a verdict has begun and not finished. */
   readonly #underWay = new Map<string, Promise<readonly ExpectedCase[]>>();
   #bytes = 0;
 
@@ -28,8 +28,8 @@ export class ComputedCases {
   }
 
   /**
-   * What is kept, or what another verdict computes at the moment: the trajectories of a group are often graded at the same time. When that one fails or
-   * is given up, this one computes for itself.
+   * Returns what is kept, or what another verdict computes at the moment: the trajectories of a group are often graded at the same time. When the
+   * other one fails or is given up, this one computes for itself.
    *
    * @param wait waits for what another verdict computes, if this one still wants it. @throws what `compute` and `wait` do.
    */

@@ -21,7 +21,7 @@ export interface GradedCases {
   /** Made when each output arrived; they are the evidence of the next stage. */
   readonly comparisons: readonly Compared[];
   readonly measured: readonly Pick<CommandResult, 'seconds' | 'cpuSeconds' | 'peakBytes' | 'called'>[];
-  /** What was run, for later measurements. */
+  /** The cases that were run, for later measurements. */
   readonly cases: readonly ExpectedCase[];
 }
 
@@ -46,7 +46,7 @@ export async function gradeCases(terms: CandidateTerms, execute: CasesStage, sig
     runs[at]?.push(run);
     if (compared) comparisons[at]?.push(compared);
     if (result) measured.push(result);
-    // What does not fit into the sandbox will not fit for another case either.
+    // A run that does not fit into the sandbox will not fit for another case either.
     else unrun = run;
   }
   const evidence = cases.map(({ test, isVisible }, i) => ({

@@ -46,7 +46,7 @@ export async function wipeWritablePaths(session: WorkspaceSession, template: Gra
   await Promise.all(listWrittenPaths(template).map((directory) => session.wipe(directory, signal)));
 }
 
-/** All writable directories. */
+/** Lists all writable directories. */
 export function listWrittenPaths({ writable }: GradingTemplate): readonly string[] {
   return ['/tmp', '/dev/shm', ...writable];
 }

@@ -12,7 +12,7 @@ import { layWorkdir } from './lay-workdir.ts';
 import type { Submission } from './submission.ts';
 
 export const SOLUTION = '/solution';
-/** When the task says nothing about it. */
+/** The limit when the task sets none. */
 const SCRIPT_SECONDS = 600;
 
 /** A step of a task with the task's files, as an agent meets it. */
@@ -23,7 +23,7 @@ export interface OpenStep {
 }
 
 /**
- * What one of the task's own submissions leaves behind, in a workspace of its own.
+ * Makes one of the task's own submissions, in a workspace of its own.
  *
  * @throws InputError `task.solution` when its script cannot be carried out; InfrastructureError; the signal's reason.
  */

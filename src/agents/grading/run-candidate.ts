@@ -17,7 +17,7 @@ import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 import { describeUnfit } from './submission.ts';
 import type { ExpectedCase } from './expected-cases.ts';
 
-/** Most bytes of a run's error output. */
+/** The largest number of bytes of a run's error output. */
 const ERRORS_SHOWN = 2048;
 
 type Run = CasesEvidence['cases'][number]['runs'][number];
@@ -53,7 +53,7 @@ export interface RanCase {
 /** A run of the candidate, before it is made. */
 export interface Turn {
   readonly one: ExpectedCase;
-  /** Among the runs of its case. */
+  /** Its number among the runs of its case. */
   readonly number: number;
 }
 

@@ -6,7 +6,7 @@ import type { CandidateTerms } from './candidate-terms.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { listForkedModules } from './forked-runs.ts';
 
-/** Most bytes of error output, besides the output that is compared. */
+/** The largest number of bytes of error output, besides the output that is compared. */
 const ERROR_BYTES = 2 ** 20;
 
 /** The output of one run, or why there is none. */
@@ -21,7 +21,7 @@ interface CaseProgram {
   readonly beside?: readonly (readonly string[])[];
 }
 
-/** What golden model and candidate both run on each case, without the parts that belong to a case. */
+/** Builds the command that golden model and candidate both run on each case, without the parts that belong to a case. */
 export async function buildCaseCommand(
   terms: CandidateTerms,
   execute: CasesStage,

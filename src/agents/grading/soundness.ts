@@ -56,7 +56,7 @@ export function listPassedAtFirst({ verifier }: Pick<TaskStep, 'verifier'>, { ev
   return verifier.execute.failToPass.filter(passes);
 }
 
-/** What the evidence of a deciding stage says in favour of the submission. */
+/** Describes the evidence of a deciding stage in favour of the submission. */
 function describeLetThrough(evidence: Evidence): readonly string[] {
   if ('kind' in evidence && evidence.kind === 'infrastructure') return [];
   switch (evidence.stage) {

@@ -15,7 +15,7 @@ import { describeCandidateTemplate, describeGradingTemplate, TESTS, testFiles, w
 import { runOnCases, leaveUnbounded } from './case-runs.ts';
 import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 
-/** Most bytes of a generator's output. */
+/** The largest number of bytes of a generator's output. */
 const CASES_BYTES = 256 * 2 ** 20;
 const DRAWN_PREFIX = 'drawn-';
 

@@ -50,8 +50,8 @@ export type Candidate =
 export interface CodeStates {
   /** The files that the agent finds. */
   readonly before: SourceFiles;
-  /** With the judging tests. */
+  /** The files with the judging tests. */
   readonly tested: SourceFiles;
-  /** With the right code as well. */
+  /** The files with the judging tests and the right code. */
   readonly solved: SourceFiles;
 }

@@ -1,17 +1,17 @@
 import type { Outcomes, PinnedTests } from './derivation.ts';
 import { Refused } from './source/steps.ts';
 
-/** What differed from the first run: chance only, the order, or the time as well. */
+/** The difference from the first run: chance only, the order, or the time as well. */
 export type RunTwist = 'none' | 'order' | 'clock';
 
 export interface RepeatedRun {
   readonly twist: RunTwist;
-  /** Without the fix. */
+  /** The outcomes without the fix. */
   readonly without: Outcomes;
   readonly withFix: Outcomes;
 }
 
-/** How often a test was run again with the fix, in the same order at the same time, and how often it failed. */
+/** The number of times that a test was run again with the fix, in the same order at the same time, and how often it failed. */
 export interface Repeats {
   readonly runs: number;
   readonly failures: number;
@@ -37,9 +37,9 @@ export interface Steadiness {
 }
 
 /**
- * Which tests can be pinned: those with the same result in every run. A wavering test that has to begin to pass refuses the task; one that only has
- * to keep passing is dropped, and so is one whose name no other run has. A test that did not run because another one ended the process says nothing:
- * where it ran without the fix it passed, so it has to keep passing.
+ * Decides which tests can be pinned: those with the same result in every run. A wavering test that has to begin to pass refuses the task; one that
+ * only has to keep passing is dropped, and so is one whose name no other run has. A test that did not run because another one ended the process says
+ * nothing: where it ran without the fix it passed, so it has to keep passing.
  *
  * @param first outcomes without the fix in the first run. @param baseline before the change: a test that passed there fails without the fix only
  * because the new tests cannot be built without it, and is treated like one that has to keep passing.

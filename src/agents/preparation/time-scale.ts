@@ -13,8 +13,8 @@ export function limitSuite(measured: number): number {
 }
 
 /**
- * How long a run of tests took, in seconds, without the time in which a busy machine kept it from running: other work of the machine changes neither
- * the limits of a task nor how often tests are repeated. Processes that wait in parallel wait longer in total than they delay the run.
+ * Computes how long a run of tests took, in seconds, without the time in which a busy machine kept it from running: other work of the machine changes
+ * neither the limits of a task nor how often tests are repeated. Processes that wait in parallel wait longer in total than they delay the run.
  */
 export function leaveOutWaiting(
   { seconds, cpuSeconds }: { readonly seconds: number; readonly cpuSeconds: number },

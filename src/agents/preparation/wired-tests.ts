@@ -5,7 +5,7 @@ import type { Outcomes, PinnedTests } from './derivation.ts';
 import { type SourceFile, type SourceFiles, readText } from './source/source-files.ts';
 
 const MOST_TRIPWIRES = 4;
-/** All are tried in one run. Many turn out to be none, because the test passes whatever their literal is. */
+/** The literals are all tried in one run. Many of them cannot be used, because the test passes with any value. */
 const [MOST_TRIED_OF_FILE, MOST_TRIED] = [8, 16];
 const PACKAGE = 'package/';
 

@@ -21,7 +21,7 @@ const PROXIED: readonly SuiteStage['runner'][] = ['pytest', 'unittest'];
 /** Runners whose report is a file that they are given the name of; the others write it to an output. */
 const WRITES_FILE: ReadonlySet<SuiteStage['runner']> = new Set(['pytest', 'vitest', 'jest', 'ctest', 'junit']);
 
-/** What a schema cannot express: contradictory settings, and missing files. */
+/** Finds mistakes that a schema cannot express: contradictory settings, and missing files. */
 export function findStageContradictions(written: WrittenStages): readonly Problem[] {
   const { stage } = written;
   const ofStage = stage.kind === 'cases' ? findCaseProblems(written, stage) : findSuiteProblems(written, stage);

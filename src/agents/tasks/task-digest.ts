@@ -14,7 +14,8 @@ export function digestTask(task: Omit<Task, 'digest' | 'notices' | 'arena'>): Ta
 }
 
 /**
- * What decides a step's verdict besides the submission: the stages and every file in /tests. Equal for tasks that differ only in their instruction.
+ * Digests what decides a step's verdict besides the submission: the stages and every file in /tests. It is equal for tasks that differ only in their
+ * instruction.
  *
  * @param version of the grading code.
  */

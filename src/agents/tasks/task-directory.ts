@@ -2,7 +2,7 @@ import type { TaskFile } from './task.ts';
 
 /** A task's directory as an adapter has read it. */
 export interface TaskDirectory {
-  /** How messages call it. */
+  /** The name of the place in messages. */
   readonly where: string;
   /** Its own name, which is the task's where `task.toml` gives none. */
   readonly name: string;

@@ -2,7 +2,7 @@ import { isDigest, type Digest } from '../../kernel/ids.ts';
 
 declare const brand: unique symbol;
 
-/** How a task is called: `org/name`, or the name of its directory where its author gives none. */
+/** The name of a task: `org/name`, or the name of its directory where its author gives none. */
 export type TaskId = string & { readonly [brand]: 'TaskId' };
 /** Digest of a task's canonical form, files included: it tells apart two tasks with one id. */
 export type TaskDigest = Digest & { readonly [brand]: 'TaskDigest' };

@@ -96,7 +96,7 @@ export interface TaskStep {
   readonly tests: readonly { readonly path: string; readonly file: string }[];
 }
 
-/** What the host exports of the workspace. */
+/** A file or directory of the workspace that the host exports. */
 export interface Artifact {
   /** An absolute path in the workspace. */
   readonly source: string;

@@ -11,7 +11,7 @@ class FormProblem extends Error {
   override readonly name = 'FormProblem';
 }
 
-/** Most nesting of a declared shape. */
+/** The deepest nesting of a declared shape. */
 const MOST_DIMENSIONS = 8;
 const INTEGERS: Readonly<Partial<Record<Dtype, readonly [bigint, bigint]>>> = {
   int64: [-(2n ** 63n), 2n ** 63n - 1n],

@@ -5,7 +5,7 @@ import type { CompareMode } from '../tasks/muster-schema.ts';
 import { compareNumbers } from './compare-numbers.ts';
 import { toDifference, EQUAL, OUTPUT_JSON, type Comparison } from './comparison.ts';
 
-/** Most characters of a text in a message. */
+/** The largest number of characters of a text in a message. */
 const SHOWN = 80;
 
 /**
@@ -27,7 +27,7 @@ export function compareOutputs(mode: CompareMode, expected: Uint8Array, got: Uin
 /** Bytes before the first that differs, and of each output in all. */
 const [EXCERPT_BEFORE, EXCERPT] = [256, 2048];
 
-/** Both outputs from a little before where they begin to differ, as text. */
+/** Cuts both outputs from a little before where they begin to differ, as text. */
 export function excerptOutputs(expected: Uint8Array, got: Uint8Array): { readonly expected: string; readonly got: string } {
   const from = Math.max(0, findDifferingByte(expected, got) - EXCERPT_BEFORE);
   const excerpt = (bytes: Uint8Array): string => Buffer.from(bytes.subarray(from, from + EXCERPT)).toString('utf8');

@@ -4,7 +4,7 @@ import type { SuiteEvidence, TestResult } from './evidence.ts';
 export interface TestJudgement {
   /** 0 … 1: the share of tests that had to begin to pass; 0 when anything else is wrong. */
   readonly share: number;
-  /** One line each, the most serious first; none when everything is right. */
+  /** One line for each problem, the most serious first. It is empty when everything is right. */
   readonly problems: readonly string[];
 }
 
@@ -43,7 +43,7 @@ function judgeOutcome(results: readonly TestResult[] | undefined): Outcome {
   return first.status === 'error' ? 'failed' : first.status;
 }
 
-/** Over several runs: the outcome that all have, or the first other one. */
+/** Returns the outcome that all of several runs have, or the first other one. */
 function findWorst(outcomes: readonly Outcome[]): Outcome | 'different from run to run' {
   const [first = 'missing'] = outcomes;
   if (outcomes.every((outcome) => outcome === first)) return first;

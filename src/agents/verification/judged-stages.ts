@@ -14,7 +14,7 @@ export interface Judged {
   readonly speed: number | undefined;
   readonly efficiency: number | undefined;
   readonly problem: NonNullable<Verdict['problem']> | undefined;
-  /** Nothing that could follow would change the reward. */
+  /** True when the stages that could follow would not change the reward. */
   readonly isDecided: boolean;
 }
 

@@ -43,7 +43,7 @@ export class CommandAnswer implements Answer<CommandResult> {
     }
   }
 
-  /** What is known when the sandbox was ended by its memory limit. */
+  /** Returns what is known when the sandbox was ended by its memory limit. */
   outOfMemory(): CommandResult {
     return {
       ...this.#buildResult({ kind: 'out-of-memory' }, { stdout: 0, stderr: 0, report: 0 }),

@@ -6,7 +6,7 @@ export interface Command {
   readonly argv: readonly string[];
   /** Absolute path inside the sandbox. */
   readonly directory: string;
-  /** Over those that all commands of its session have; it inherits none. */
+  /** These variables override those that all commands of its session have. The command inherits none. */
   readonly environment: Readonly<Record<string, string>>;
   readonly seconds: number;
   readonly input?: Uint8Array;
@@ -103,7 +103,7 @@ export const GRACE_MS = 60_000;
 /** Additional time of a command on a busy machine, as time_limit.py counts it. */
 export const MOST_WAITING_MS = 300_000;
 
-/** After which a workspace that has not answered a command counts as lost. */
+/** Computes the time after which a workspace that has not answered a command counts as lost. */
 export function computeLongestMilliseconds({ seconds }: Pick<Command, 'seconds'>): number {
   return seconds * 1000 + MOST_WAITING_MS + GRACE_MS;
 }

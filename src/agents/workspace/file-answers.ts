@@ -3,7 +3,7 @@ import type { FileRefusal } from './command.ts';
 import type { Answer } from './answers.ts';
 import type { AnswerFrame } from './workspace-frames.ts';
 
-/** What was requested of files, or why it is not available. */
+/** The requested content of files, or why it is not available. */
 export type FileResult<Result> =
   { readonly kind: 'given'; readonly result: Result } | { readonly kind: 'refused'; readonly refusal: FileRefusal };
 

@@ -14,7 +14,7 @@ import type { WorkspaceSession } from './workspace-session.ts';
 
 /** One command on several inputs, in order, in a workspace that is made again before each. */
 export interface Series {
-  /** Without an input. */
+  /** The command without an input. */
   readonly command: Command;
   /** Directories that are emptied before each run. */
   readonly wiped: readonly string[];
@@ -30,7 +30,7 @@ export interface Series {
 }
 
 export interface SeriesRun {
-  /** After the words of the command. */
+  /** These arguments follow the words of the command. */
   readonly arguments: readonly string[];
   readonly input: Uint8Array;
   /** Its own. */

@@ -44,7 +44,9 @@ export class WorkspaceSession implements Occupant {
   readonly #stderr = new RecentText(STDERR_KEPT);
   #past: PastExposure = FRESH;
   #waitedSeconds = 0;
-  /** When the program last sent a frame, or took what had been waiting for room. A busy machine delays what is large, and that is no silence. */
+  /**
+   * The time at which the program last sent a frame, or took data that had waited for room. A busy machine delays large data, which is not silence.
+   */
   #progressedAt = -Infinity;
   #turn = Promise.resolve();
   #exit: SandboxExit | undefined;
@@ -189,7 +191,7 @@ export class WorkspaceSession implements Occupant {
     return this.#closed === undefined && this.#pending.isEmpty;
   }
 
-  /** How its sandbox ended; undefined while it has not. */
+  /** Says how its sandbox ended. It is undefined while it has not. */
   get exit(): SandboxExit | undefined {
     return this.#exit;
   }

@@ -59,7 +59,7 @@ export class TaskEstimates {
     return this.#tasks.map(({ weight }, k) => ({ weight, mean: means[k] ?? overall, variance: variances[k] ?? variance }));
   }
 
-  /** Within the tasks: the variance of returns, and of squared deviations. */
+  /** Estimates the variance of returns, and that of squared deviations, within the tasks. */
   #estimateTypicalSpread(): { variance: number; noise: number } {
     const prior = this.#prior;
     const tasks = this.#tasks;

@@ -7,7 +7,7 @@ export interface ComparisonBudgetOptions {
   readonly baselineEpisodes?: number | undefined;
 }
 
-/** How far a comparison may go. Every participating arm plays one episode of an index, or none does. */
+/** Bounds how far a comparison may go. Every participating arm plays one episode of an index, or none does. */
 export class ComparisonBudget {
   readonly #budget: number;
   readonly #recorded: number;
@@ -57,7 +57,7 @@ export class ComparisonBudget {
     return Math.max(0, Math.min(Math.floor((this.#budget - this.#episodes) / arms), this.#recorded - this.#indices));
   }
 
-  /** Most further indices: as many as there would be if the next index, which this many arms play, settled all candidates but one. */
+  /** Bounds the number of further indices: as many as there would be if the next index, which this many arms play, settled all candidates but one. */
   boundIndicesLeft(arms: number): number {
     if (this.countIndicesLeft(arms) === 0) return 0;
     const afterNext = Math.floor((this.#budget - this.#episodes - arms) / 2);

@@ -72,7 +72,7 @@ class LowerEnd {
     this.#needed = needed;
   }
 
-  /** How many of the tested means are excluded: the lowest ones. */
+  /** The number of tested means that are excluded: the lowest ones. */
   get ruledOut(): number {
     return this.#ruledOut;
   }

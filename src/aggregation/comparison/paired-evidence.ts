@@ -61,9 +61,9 @@ export class Evidence {
   }
 
   /**
-   * How much the mean of the values exceeds the true one when E reaches a threshold, per unit of their variance. By Wald's identity it is off by
-   * −Cov(N, x̄)/E N, with N the number of values. A mean that is higher by ε has multiplied every gambler's capital by exp(N·ε·λ/(1 + λ·(x̄ − m))),
-   * and N changes by the time in which the capitals grow by as much. Each gambler counts with its capital. 0 before there is evidence.
+   * Estimates how much the mean of the values exceeds the true one when E reaches a threshold, per unit of their variance. By Wald's identity it is
+   * off by −Cov(N, x̄)/E N, with N the number of values. A mean that is higher by ε has multiplied every gambler's capital by exp(N·ε·λ/(1 + λ·(x̄ −
+   * m))), and N changes by the time in which the capitals grow by as much. Each gambler counts with its capital. It is 0 before there is evidence.
    *
    * @param excess of the mean of the values over m.
    */
@@ -106,7 +106,7 @@ export class Evidence {
 }
 
 /**
- * What paired differences D, as shares of the range of the return, say about their mean Δ: E⁺ is evidence for Δ > δ, E⁻ for Δ < −δ.
+ * The evidence that paired differences D, as shares of the range of the return, give about their mean Δ: E⁺ is evidence for Δ > δ, E⁻ for Δ < −δ.
  *
  * A pair with an unresolved episode is given as its lowest and highest possible difference. E⁺ uses the lowest, E⁻ the highest: neither ever exceeds
  * what the true difference would have given, so the bound on false evidence holds whatever was lost.

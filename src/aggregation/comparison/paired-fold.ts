@@ -19,7 +19,7 @@ export interface PairedFoldOptions extends Omit<ComparisonQuestion, 'candidates'
   readonly candidates: readonly string[];
   /** Mean differences up to it do not matter; in units of the return, 0 unless given. */
   readonly margin?: number | undefined;
-  /** Most indices between the first missing index and an offered one. */
+  /** The largest number of indices between the first missing index and an offered one. */
   readonly windowSize: number;
   /** Seed of the bootstraps. */
   readonly seed: number;
@@ -133,7 +133,7 @@ export class PairedFold {
     return this.#ended === undefined && (buffer === this.#baseline || this.#live.some((contender) => contender.buffer === buffer));
   }
 
-  /** First index that is certainly not reached; Infinity without a budget and a recorded baseline. */
+  /** The first index that is certainly not reached. It is Infinity without a budget and a recorded baseline. */
   get limit(): number {
     return this.folded + (this.#ended === undefined ? this.#budget.boundIndicesLeft(this.#countArmsAtOnce()) : 0);
   }

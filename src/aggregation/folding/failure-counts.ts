@@ -5,7 +5,7 @@ import { FAILURE_CAUSES, type FailureCause, type Outcome } from '../../kernel/ou
 export const failuresSchema = z.record(z.enum(FAILURE_CAUSES), z.int().nonnegative());
 export type Failures = Readonly<Record<FailureCause, number>>;
 
-/** Over all causes. */
+/** Counts the failures over all causes. */
 export function countFailed(failures: Failures): number {
   return FAILURE_CAUSES.reduce((sum, cause) => sum + failures[cause], 0);
 }

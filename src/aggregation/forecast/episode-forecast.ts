@@ -22,7 +22,7 @@ export interface EpisodeForecast {
   readonly shareGivenUp: number;
   readonly simulation: {
     readonly runs: number;
-    /** Over all runs. */
+    /** The number of episodes over all runs. */
     readonly episodes: number;
     /** Half-width of the simulated rule: wider than the requested one where that would have taken too long. */
     readonly halfWidth: number;
@@ -39,7 +39,7 @@ export interface SimulatedEvaluation {
 type Ending = 'rule' | 'budget' | 'given-up';
 
 /**
- * How many episodes a stopping rule will take: runs the rule itself on simulated returns many times. Equal returns give equal results.
+ * Simulates how many episodes a stopping rule will take: runs the rule itself on simulated returns many times. Equal returns give equal results.
  *
  * Work comes in runs of some milliseconds, so that the caller can do something else, or stop, between two of them.
  */

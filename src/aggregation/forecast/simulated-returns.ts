@@ -6,7 +6,7 @@ export interface SimulatedReturns {
   readonly mean: number;
   /** The variance of a draw; finite, not negative. */
   readonly variance: number;
-  /** How many recorded returns the distribution is based on; undefined when it is assumed, not observed. */
+  /** The number of recorded returns on which the distribution is based. It is undefined when the distribution is assumed, not observed. */
   readonly observed: number | undefined;
   draw(random: Random): number;
 }
@@ -38,7 +38,7 @@ export interface RecordedMoments {
   /** Number of values; at least two. */
   readonly count: number;
   readonly mean: number;
-  /** With divisor n − 1. */
+  /** The variance with divisor n − 1. */
   readonly variance: number;
   readonly min: number;
   readonly max: number;

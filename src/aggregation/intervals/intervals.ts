@@ -22,7 +22,7 @@ export interface Interval {
   /** Nominal probability that the interval holds the true mean. */
   readonly confidence: number;
   readonly method: IntervalMethod;
-  /** What `confidence` promises, in one line of plain English. */
+  /** Says in one line of plain English what `confidence` promises. */
   readonly guarantee: string;
 }
 

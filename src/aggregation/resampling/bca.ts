@@ -63,7 +63,7 @@ export function computeBcaEnds(
   return Number.isNaN(low) || Number.isNaN(high) ? undefined : getEndsAt(sorted, low, high);
 }
 
-/** Equal ones count half. With few distinct returns there are many of them, so rounding must not decide their side. */
+/** Counts equal values half. With few distinct returns there are many of them, so rounding must not decide their side. */
 function computeShareBelow(estimate: number, sorted: readonly number[]): number {
   const rounding = ROUNDING * ((sorted.at(-1) ?? Number.NaN) - (sorted[0] ?? Number.NaN));
   let below = 0;

@@ -2,7 +2,7 @@ import { quantileSorted } from 'simple-statistics';
 import { drawIndex, type Random } from '../../kernel/seeded-random.ts';
 /** This number makes the ends of a 95 % interval exact to some 8 % of a standard error. */
 const MOST_REPLICATES = 1000;
-/** Over all replicates of one interval: bounds its time to some 25 milliseconds, in which nothing else happens. */
+/** The bound over all replicates of one interval. It limits the time to some 25 milliseconds, in which nothing else happens. */
 const MOST_DRAWS = 2_000_000;
 /**
  * Larger samples are resampled with this many values, so that there can be enough replicates: the m-out-of-n bootstrap (Bickel, Götze and van Zwet

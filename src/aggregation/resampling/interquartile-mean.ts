@@ -41,7 +41,7 @@ export function computeInterquartileMean(tasks: readonly ArrayLike<number>[], co
   return { value, interval: ends && createInterval('stratified-bootstrap', ends.low, ends.high, confidence), replicates };
 }
 
-/** All values of all tasks. */
+/** Pools the values of all tasks. */
 export function poolTasks(tasks: readonly ArrayLike<number>[]): Float64Array {
   const all = new Float64Array(tasks.reduce((sum, task) => sum + task.length, 0));
   let filled = 0;

@@ -86,7 +86,7 @@ interface Arm {
   readonly cells: Uint32Array;
   /** Size of a resample. */
   readonly draws: number;
-  /** All 0 between two uses. */
+  /** All counts are 0 between two uses. */
   readonly counts: Uint32Array;
 }
 

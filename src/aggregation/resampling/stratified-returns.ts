@@ -22,9 +22,9 @@ export interface Stratum {
  */
 export class StratifiedReturns {
   readonly #strata: readonly { readonly weight: number; readonly cells: Uint32Array }[];
-  /** All distinct ones, ascending. */
+  /** All distinct values, ascending. */
   readonly #values: Float64Array;
-  /** One for each task. */
+  /** One probability for each task. */
   readonly #probabilities: Float64Array;
 
   constructor(strata: readonly Stratum[]) {

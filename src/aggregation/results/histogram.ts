@@ -92,7 +92,7 @@ function computeWholeBins(lowest: number, highest: number, most: number): number
   return Array.from({ length: Math.ceil((highest - lowest + 1) / width) + 1 }, (_, bin) => lowest - 0.5 + bin * width);
 }
 
-/** With a tolerance for halves. */
+/** The comparison has a tolerance for halves. */
 function isWhole(value: number): boolean {
   return Number.isSafeInteger(value) && Number.isSafeInteger(2 * value);
 }

@@ -40,7 +40,7 @@ export class RetainedValues {
     return this.#values.slice(0, Math.min(count, this.#count));
   }
 
-  /** All values that were added, up to a million. */
+  /** Counts the added values, up to a million. */
   get count(): number {
     return this.#count;
   }
@@ -50,7 +50,7 @@ export class RetainedValues {
     return Array.from(this.#values.slice(0, this.#count).sort());
   }
 
-  /** One array for each task that has values, in task order. Within a task, values are in index order. */
+  /** Returns one array for each task that has values, in task order. Within a task, values are in index order. */
   groupByTask(): readonly Float64Array[] {
     return this.groupByPosition().filter((values) => values.length > 0);
   }

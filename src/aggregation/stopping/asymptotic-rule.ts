@@ -122,7 +122,7 @@ export class AsymptoticRule implements StoppingRule {
 }
 
 /**
- * How many values differ from the most frequent one, counted up to 10. Exact, with bounded state: of eleven distinct values, all but the most
+ * Counts the values that differ from the most frequent one, up to 10. It is exact, with bounded state: of eleven distinct values, all but the most
  * frequent one differ from it, so the count ends there at the latest.
  */
 class OffMode {

@@ -4,7 +4,7 @@ import { adjustMoments, createInterval, type FirstTwoMoments, type Interval } fr
 export const FEWEST_VALUES = 64;
 
 export interface AsymptoticSequenceOptions {
-  /** Between 0.5 and 1. */
+  /** It is between 0.5 and 1. */
   readonly confidence: number;
   /** Number of values at which the interval is tightest compared with one for a number fixed in advance; a whole number from 64 on. */
   readonly tightestAt: number;

@@ -21,7 +21,8 @@ const GRID_FINENESS = 40;
 /** When the range of the values changes, so does their spread: earlier knowledge of it counts this much from then on. */
 const REMEMBERED = 0.5;
 /**
- * Most factors in a product before its logarithm is taken: 32 factors up to 1 + G/2, or some times that in a wide range, stay within floating point.
+ * The largest number of factors in a product before its logarithm is taken: 32 factors up to 1 + G/2, or some times that in a wide range, stay within
+ * floating point.
  */
 const FLUSH_PERIOD = 32;
 

@@ -29,7 +29,7 @@ export class Sample {
   readonly #intervalOf: IntervalOf;
   #resolved: Stream;
   #unresolved = 0;
-  /** All episodes, with the unresolved ones at their lowest and highest; kept from the first unresolved one on. */
+  /** All episodes, with the unresolved ones at their lowest and highest. They are kept from the first unresolved one on. */
   #lows: Stream | undefined;
   #highs: Stream | undefined;
 

@@ -12,7 +12,7 @@ import type { CheckpointSource } from '../../policy-distribution/checkpoint-sour
 import type { CheckpointStore } from '../../policy-distribution/store/checkpoint-store.ts';
 import { Uploads } from '../../policy-distribution/uploads/uploads.ts';
 
-/** How callers of a server may bring checkpoints, as configured. */
+/** Decides how callers of a server may bring checkpoints, by the configuration. */
 
 const HOUR_MS = 3_600_000;
 

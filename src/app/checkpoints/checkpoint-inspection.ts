@@ -13,8 +13,8 @@ import type { ReadAt } from '../../policy-distribution/formats/read-at.ts';
 import { translateErrors, readAt } from '../../policy-distribution/files/store-files.ts';
 
 /**
- * What a checkpoint contains. On this machine all of it is read, for its digest; elsewhere only what shows its content, unless the digest is
- * requested. Part of the composition root.
+ * Inspects what a checkpoint contains. On this machine all of it is read, for its digest; elsewhere only the parts that show its content, unless the
+ * digest is requested. Part of the composition root.
  *
  * @param written a path, or a URI. @throws as `inspectCheckpoint` does.
  */

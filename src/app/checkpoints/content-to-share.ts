@@ -15,7 +15,7 @@ import type { SharedCode, SharedContent, SharedPolicy } from '../../pool/ports/s
  */
 const WORTH_SHARING_BYTES = 4 * 2 ** 20;
 
-/** What decides sharing: the template's setting, and how many episodes a sandbox plays. */
+/** The settings that decide sharing: the template's own, and how many episodes a sandbox plays. */
 export type SharingSettings = Pick<TemplateConfig, 'sharedPolicies' | 'sharedCode'> &
   Pick<Config['pool'], 'episodesPerSandbox'> & { readonly policy: PolicyPlacement };
 
@@ -29,7 +29,7 @@ export interface Played {
   readonly storedTurns?: { readonly turns: EpisodeTurns; readonly principal: string } | undefined;
 }
 
-/** What the sandboxes of an evaluation have in memory from their start, by the template's settings. Part of the composition root. */
+/** Lists what the sandboxes of an evaluation have in memory from their start, by the template's settings. Part of the composition root. */
 export function listContentToShare(played: Played, wished: SharingSettings, distributor: Distributor): readonly SharedContent[] {
   const { suite, suiteFiles, checkpoints } = played;
   // A policy that is played apart must not find a suite's code in memory, nor run its own code before it is behind its walls.

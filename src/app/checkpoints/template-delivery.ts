@@ -5,7 +5,7 @@ import type { Delivery } from '../../policy-distribution/delivery/delivery-ways.
 import type { ProviderPlugin } from '../../pool/ports/provider-plugin.ts';
 
 /**
- * How the checkpoints of a template's sandboxes are delivered. Part of the composition root.
+ * Plans how the checkpoints of a template's sandboxes are delivered. Part of the composition root.
  *
  * @throws InputError `template.delivery` when it asks for what its provider or the configuration does not have.
  */

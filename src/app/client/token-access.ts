@@ -16,7 +16,7 @@ export interface OpenTokenService extends AsyncDisposable {
   readonly office: TokenActions;
   /** Says where the tokens are kept, for people: `in the store /srv/muster.db`. */
   readonly place: string;
-  /** What a person may have meant otherwise. */
+  /** A hint at another meaning that the person may have had in mind. */
   readonly remark: string | undefined;
   /** Its clock. */
   readonly now: () => Date;

@@ -34,7 +34,7 @@ export function getDoctorExitCode(report: DoctorReport): 0 | 3 {
 
 const MARKS = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' } as const;
 
-/** One line a check, with the remedy below it. */
+/** Formats one line for each check, with the remedy below it. */
 export function formatDoctorText(report: DoctorReport): string {
   const width = Math.max(...report.checks.map(({ name }) => name.length), 0);
   const lines = report.checks.flatMap(({ name, status, found, remedy }) => [

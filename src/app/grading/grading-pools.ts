@@ -130,7 +130,7 @@ export class GradingPools implements AsyncDisposable {
     return { session: lease.occupant, signal: lease.signal, [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose]() };
   }
 
-  /** All pools as one. A sandbox that is kept for a next verdict is idle, although its lease goes on. */
+  /** Returns the state of all pools together. A sandbox that is kept for a next verdict counts as idle, although its lease continues. */
   state(): PoolState {
     const state = [...this.#open].map((pool) => pool.state()).reduce(mergeStates, NOTHING_MADE);
     const unused = Math.min(this.#trusted.unused, state.sandboxes.leased);
@@ -216,7 +216,7 @@ export class GradingPools implements AsyncDisposable {
   }
 }
 
-/** What a task says of its limits, over those of the configuration. */
+/** Computes a task's limits: those that it sets replace those of the configuration. */
 function computeLimits({ memoryBytes, storageBytes, cpus }: GradingTemplate['limits'], configured: SandboxLimits): SandboxLimits {
   return {
     ...configured,

@@ -36,7 +36,7 @@ export class ModelServers implements Disposable {
     return new ChatEndpoint(agent, this.#getServer(agent));
   }
 
-  /** What keeps the agent's requests waiting; undefined while its server answers. @throws as `getEndpoint` does. */
+  /** Says what keeps the agent's requests waiting. Returns undefined while its server answers. @throws as `getEndpoint` does. */
   getProblem(agent: ServedModel): string | undefined {
     return this.#getServer(agent).problem;
   }

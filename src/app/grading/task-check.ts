@@ -10,7 +10,7 @@ import { digestFiles } from '../../agents/preparation/step-key.ts';
 
 /** How one submission is graded. */
 export interface TrialTerms {
-  /** How often it is graded. */
+  /** The number of times that it is graded. */
   readonly times: number;
   /** Seed of every verdict; drawn for each when left out. */
   readonly seed?: string | undefined;
@@ -20,7 +20,7 @@ export interface TrialTerms {
 }
 
 export interface CheckTerms {
-  /** How often each submission is graded. */
+  /** The number of times that each submission is graded. */
   readonly times: number;
   readonly seed?: string | undefined;
   /** @param at position of the trial. */

@@ -64,7 +64,7 @@ export class TaskGrader implements AsyncDisposable {
     });
   }
 
-  /** How many verdicts this machine takes at a time. */
+  /** The number of verdicts that this machine takes at a time. */
   get concurrency(): number {
     return availableParallelism();
   }

@@ -27,7 +27,7 @@ export class TrustedSandboxes implements AsyncDisposable {
     this.#most = most;
   }
 
-  /** How many sandboxes are kept: leased, but not in use. */
+  /** The number of sandboxes that are kept: leased, but not in use. */
   get unused(): number {
     return [...this.#kept].filter(({ sandbox }) => !sandbox.signal.aborted).length;
   }

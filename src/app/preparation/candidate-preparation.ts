@@ -20,7 +20,7 @@ import { searchLeaks } from './leak-search.ts';
 import type { PreparationContext } from './preparation-context.ts';
 import { FIGURES, type RunRequest, type TestRun } from './test-runs.ts';
 
-/** Most test files in one run; more would be too many to run in every verdict. */
+/** The largest number of test files in one run; more would be too many to run in every verdict. */
 const MOST_TEST_FILES = 200;
 const TWISTS: readonly RunTwist[] = ['order', 'clock', 'order'];
 const [MOST_REPEATS, MOST_REPEAT_SECONDS] = [200, 20];

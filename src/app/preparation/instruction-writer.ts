@@ -48,7 +48,7 @@ export class InstructionWriter {
 }
 
 /**
- * What an agent is asked for. A writer is asked only for a fix whose message and issues say nothing.
+ * Writes what an agent is asked for. A writer is asked only for a fix whose message and issues say nothing.
  *
  * @param testNames that are left out. @param fixLines that the fix adds. @throws Refused (`scrub`) when nothing is left that an agent could work by.
  */

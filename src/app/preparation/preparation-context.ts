@@ -7,11 +7,11 @@ import type { SourceFiles } from '../../agents/preparation/source/source-files.t
 import type { PrepareListeners } from './prepare-terms.ts';
 import type { TestRuns } from './test-runs.ts';
 
-/** What a repository's tests need besides the repository, installed once and pinned. */
+/** The packages that a repository's tests need besides the repository, installed once and pinned. */
 export interface InstalledDependencies {
   /** Files by their paths in the workdir. */
   readonly files: SourceFiles;
-  /** With their versions. */
+  /** The names of the packages, with their versions. */
   readonly pinned: readonly string[];
 }
 
@@ -28,7 +28,7 @@ export interface PreparationContext {
   readonly steps: StepStore;
   readonly runs: TestRuns;
   readonly parser: SyntaxParser;
-  /** Most seconds of one run of the tests. */
+  /** The largest number of seconds of one run of the tests. */
   readonly testSeconds: number;
   /** Words for the command that runs the tests. */
   readonly testArguments: readonly string[];

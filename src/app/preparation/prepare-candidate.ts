@@ -22,7 +22,7 @@ import type { PreparationContext } from './preparation-context.ts';
 import type { RepositorySource } from './repository-source.ts';
 
 const [MOST_LINES, MOST_FILES] = [400, 12];
-/** How often each submission of a task is graded before the task is listed. */
+/** Each submission of a task is graded so many times before the task is listed. */
 const GATE_TIMES = 3;
 /** Retries after the first attempt. */
 const RETRIES = 2;
@@ -35,7 +35,7 @@ export interface CandidateWork {
   readonly terms: PrepareTerms;
   /** Directory of tasks until they have passed the gate. */
   readonly staging: string;
-  /** Before the first retry. */
+  /** The pause before the first retry. */
   readonly retryMilliseconds: number;
 }
 

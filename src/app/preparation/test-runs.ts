@@ -52,7 +52,7 @@ export const FIGURES = `${LOGS}/figures.json`;
 const FIGURES_BYTES = 16 * 2 ** 20;
 /** Overhead of a run. */
 const LEAST_SECONDS = 0.05;
-/** Most seconds that repetitions on a busy machine may have waited; then no further one begins. */
+/** The largest number of seconds that repetitions on a busy machine may have waited; then no further one begins. */
 const MOST_WAITED_SECONDS = 200;
 const CLOCK = `${LOGS}/clock.so`;
 /** Changes year, month, weekday and hour. */

@@ -13,7 +13,7 @@ import { assertInlineEntries } from '../../orchestrator/suite/inline-entries.ts'
 import { readSuite, type ReadSuite } from '../suites/suite-input.ts';
 import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts';
 
-/** How a checkpoint that a caller names reaches this machine. */
+/** Says how a checkpoint that a caller names reaches this machine. */
 export interface CheckpointAccess {
   /** Reads what callers may name by URI, and nothing else. */
   readonly source: CheckpointSource;

@@ -28,7 +28,7 @@ import { OrderedContents } from './ordered-contents.ts';
 import { attributeToOperator } from './server-templates.ts';
 import { toComparisonFigures, toEvaluationFigures } from '../../service/orders/running-figures.ts';
 
-/** Some hundred bytes each. */
+/** An entry takes some hundred bytes. */
 const MOST_KNOWN = 1000;
 
 type OrderOf<Kind extends EvaluationOrder['kind']> = Extract<EvaluationOrder, { readonly kind: Kind }>;

@@ -3,7 +3,7 @@ import { filesystemSource } from '../../adapters/checkpoints/filesystem.ts';
 import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts';
 import { readSuite, type ReadSuite } from './suite-input.ts';
 
-/** Some kilobytes each. */
+/** An entry takes some kilobytes. */
 const MOST_KNOWN = 200;
 
 interface KnownSuite {

@@ -5,7 +5,7 @@ import { formatPath } from '../../kernel/documents/path.ts';
 import { listProblems } from '../../kernel/documents/problems.ts';
 import { findConfidenceProblem } from '../../aggregation/intervals/confidence.ts';
 
-/** What is wrong with the JSON that a flag or an argument has. */
+/** Describes what is wrong with the JSON that a flag or an argument has. */
 export function describeInvalid(error: z.ZodError, value: unknown, schema: z.ZodType): string {
   const problems = listProblems(error, value, new KnownSettings(schema));
   const text = problems.map((each) => (each.path.length === 0 ? each.text : `${formatPath(each.path)}: ${each.text}`)).join('; ');

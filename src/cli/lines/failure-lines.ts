@@ -7,11 +7,11 @@ import type { Row } from './table-lines.ts';
 
 type RunError = NonNullable<Summary['run']['errors']>[number];
 
-/** Most errors on a terminal, and most lines of each; the summary has them in full. */
+/** The largest number of errors on a terminal, and of lines of each; the summary has them in full. */
 const MOST_ERRORS = 3;
 const MOST_LINES = 12;
 
-/** How many episodes failed, of how many with a score, and why; no rows when none failed. */
+/** Formats how many episodes failed, of how many with a score, and why. There are no rows when none failed. */
 export function formatFailedRows(name: string, failures: Summary['official']['failures'], resolved: number): Row[] {
   const failed = countFailed(failures);
   if (failed === 0) return [];

@@ -16,7 +16,7 @@ export function formatInspection({ digest, kind, bytes, files }: CheckpointInspe
   return [...head, ...files.flatMap((file) => ['', ...formatFileLines(file)]), ...remark];
 }
 
-/** Most characters of metadata, which may be whole documents. */
+/** The largest number of characters of metadata, which may be whole documents. */
 const MOST_SHOWN = 400;
 
 function formatFileLines({ path, size, digest, contents }: InspectedFile): readonly string[] {

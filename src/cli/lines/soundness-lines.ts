@@ -2,7 +2,7 @@ import type { Soundness, Trial } from '../../agents/grading/soundness.ts';
 import type { Hardening } from '../../app/grading/task-hardening.ts';
 import { alignColumns } from './columns.ts';
 
-/** What `muster task check` prints of a task. */
+/** Formats the output of `muster task check` for one task. */
 export function formatSoundness({ task, digest, isSound, trials, notices }: Soundness): readonly string[] {
   return [
     `${task}: ${isSound ? 'sound' : 'not sound'}`,
@@ -16,7 +16,7 @@ export function formatSoundness({ task, digest, isSound, trials, notices }: Soun
   ];
 }
 
-/** What `muster task harden` prints. */
+/** Formats the output of `muster task harden`. */
 export function formatHardening({ task, digest, directory, isKnown, trial }: Hardening): readonly string[] {
   const { role, rewards, detail } = trial;
   const should = role === 'cheat' ? 'has to score 0' : 'has to score 1';

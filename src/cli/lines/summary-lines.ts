@@ -120,7 +120,7 @@ function formatMetricRows({ official }: Summary): Row[] {
   });
 }
 
-/** What the run cost. */
+/** Formats what the run cost. */
 export function runRows(run: Summary['run']): Row[] {
   const { outcomes, recalled = 0 } = run;
   if (outcomes === 0 && recalled > 0) return [['played', `none: ${formatKnown(recalled)}`]];

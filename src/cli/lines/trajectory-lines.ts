@@ -2,7 +2,7 @@ import type { Trajectory, Turn } from '../../agents/rollouts/record/trajectory.t
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 
 export const LIST_HEAD: readonly string[] = ['trajectory', 'task', 'reward', 'turns', 'tokens', 'ended by'];
-/** Most characters of an observation that are shown. */
+/** The largest number of characters of an observation that are shown. */
 const SHOWN = 2000;
 
 export function formatListLine({ trajectory, task, reward, turns, usage, stopReason }: Trajectory): readonly string[] {

@@ -1,4 +1,4 @@
-/** What a task in a sequence knows of those before it. */
+/** The knowledge that a task in a sequence has of those before it. */
 export interface Turn {
   /** Settles when it is the task's turn; until then the task may prepare. */
   readonly after: Promise<void>;

@@ -11,7 +11,7 @@ import { Patience, type PatienceOptions } from './patience.ts';
 import { openAnswer, readText } from './wire.ts';
 
 export interface CallsOptions extends PatienceOptions {
-  /** Without a slash at the end. */
+  /** The URL has no slash at the end. */
   readonly url: string;
   readonly token: string | undefined;
   /** Called once for each other version of the server, and when a request is retried. */

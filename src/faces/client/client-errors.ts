@@ -70,7 +70,7 @@ export class WaitTimeoutError extends InfrastructureError {
 /** An evaluation or comparison is over without the answer: it failed, or a caller, a newer version of its run or its deadline ended it. */
 export class EvaluationEndedError extends MusterError {
   readonly evaluation: EvaluationResource;
-  /** What was known by then, labelled partial; undefined when nothing was. */
+  /** The result that was known by then, labelled partial. It is undefined when nothing was. */
   readonly summary: Summary | ComparisonSummary | undefined;
 
   constructor(evaluation: EvaluationResource, summary: Summary | ComparisonSummary | undefined) {

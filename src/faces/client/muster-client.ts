@@ -158,7 +158,10 @@ export class MusterClient {
     return this.#calls.ask(replaySchema, { ...call, signal, answerMilliseconds: SLOW_ANSWER_MILLISECONDS });
   }
 
-  /** What an agent did in one episode of an evaluation; without steps when no agent played. @param arm of a comparison; 0 is the baseline. */
+  /**
+   * Fetches what an agent did in one episode of an evaluation. There are no steps when no agent played. @param arm of a comparison; 0 is the
+   * baseline.
+   */
   transcript(id: string, { index, arm = 0 }: { readonly index: number; readonly arm?: number }, signal?: AbortSignal): Promise<Transcript> {
     return this.#calls.ask(transcriptSchema, { method: 'GET', path: `${buildEvaluationPath(id)}/transcripts/${index}?arm=${arm}`, signal });
   }
@@ -177,7 +180,7 @@ export class MusterClient {
     } while (after !== null);
   }
 
-  /** All events after one, each once, until it is over, across reconnections. */
+  /** Streams all events after one, each once, until the evaluation is over, across reconnections. */
   events(id: string, { after = 0, signal = NEVER }: Watched & { readonly after?: number } = {}): AsyncGenerator<FollowedEvent> {
     return streamEvents(this.#calls, id, after, signal);
   }

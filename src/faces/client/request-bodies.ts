@@ -36,7 +36,7 @@ export interface ComparisonFields extends CommonFields {
   readonly confidence?: number | undefined;
   /** Mean differences up to it do not matter. */
   readonly margin?: number | undefined;
-  /** Most episodes of all checkpoints together. */
+  /** The largest number of episodes of all checkpoints together. */
   readonly budgetEpisodes?: number | undefined;
 }
 

@@ -24,7 +24,7 @@ const SILENCE_MILLISECONDS = 45_000;
 
 const lastSchema = z.object({ state: z.enum(['finished', 'cancelled', 'failed']) });
 
-/** All events after one, once each, until it is over, across broken connections and restarts of the server. */
+/** Streams all events after one, each once, until it is over, across broken connections and restarts of the server. */
 export async function* streamEvents(calls: Calls, id: string, after: number, signal: AbortSignal): AsyncGenerator<FollowedEvent> {
   const patience = new Patience(calls.options);
   let last = after;

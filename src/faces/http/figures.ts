@@ -26,12 +26,12 @@ export function createEndedCounter(registry: Registry): (state: FinalState) => v
 export interface Measured {
   readonly service: Pick<EvaluationService, 'playing'>;
   readonly pools: PoolService;
-  /** What sandboxes have fetched from this process so far. */
+  /** The bytes and files that sandboxes have fetched from this process so far. */
   readonly delivered: Delivered;
 }
 
 export interface Delivered {
-  /** All bytes that were sent. */
+  /** The number of all bytes that were sent. */
   readonly bytes: number;
   /** The part of these bytes that belongs to files sent as deltas. */
   readonly deltaBytes: number;

@@ -11,7 +11,7 @@ import { STYLE } from './page-style.ts';
 
 /** A file as browsers get it. */
 export interface PageFile {
-  /** Below `/page/DIGEST/`. */
+  /** The path below `/page/DIGEST/`. */
   readonly path: string;
   readonly type: string;
   readonly gzipped: Uint8Array<ArrayBuffer>;
@@ -35,7 +35,7 @@ const { entry, root } = z.object({ data: z.object({ entry: z.string(), root: z.s
 const require = createRequire(entry);
 void collect().then((files) => parentPort?.postMessage(files));
 
-/** All modules that the page's first one imports, and nothing else: other files are not served. */
+/** Collects all modules that the page's first one imports, and nothing else: other files are not served. */
 async function collect(): Promise<PageFiles> {
   const modules = new Map<string, string>();
   const waiting = [entry];

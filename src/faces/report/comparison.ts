@@ -47,7 +47,7 @@ function getDifference({ statistics }: NamedCandidate): number {
   return statistics.difference ?? -Infinity;
 }
 
-/** What the verdicts together promise, and what they cost. */
+/** Renders what the verdicts together promise, and what they cost. */
 function renderPromise({ official, ended }: ComparisonSummary): Markup {
   const { candidates, margin, confidence, pairs, episodes } = official;
   const verdicts = candidates.length === 1 ? 'the verdict is right' : 'none of these verdicts is wrong';
@@ -85,7 +85,7 @@ function renderInputs({ official, baseline, verdict }: ComparisonSummary, candid
   return markup`<section class="card"><h3>What was compared</h3>${renderFigureTable([{ title: 'Inputs', rows }])}</section>`;
 }
 
-/** All candidates on one scale, in the given order. */
+/** Renders all candidates on one scale, in the given order. */
 function renderCandidateTable(candidates: readonly NamedCandidate[], margin: number): Markup {
   const scale = createStripScale(
     candidates.map(({ statistics }) => toStrip(statistics)),

@@ -39,7 +39,7 @@ ${renderProvenance(summary)}
 
 type Metric = Summary['official']['metrics'][number];
 
-/** What the environments measured besides the return. */
+/** Renders what the environments measured besides the return. */
 function renderMetricTable(metrics: readonly Metric[], source: string): Markup {
   return markup`<section class="card"><h3>Metrics</h3>
 <div class="scroll wide" role="region" aria-label="Metrics" tabindex="0"><table>
@@ -54,7 +54,7 @@ function renderMetricRow({ name, mean, standardDeviation, min, max, count: episo
 `;
 }
 
-/** What is needed to repeat the evaluation. */
+/** Renders what is needed to repeat the evaluation. */
 function renderProvenance({ official, checkpoint }: Summary): Markup {
   const { suite, stop, budgetEpisodes } = official;
   const rows = [
@@ -79,7 +79,7 @@ interface Row {
   readonly strip: Strip;
 }
 
-/** More tasks than this scroll within the page. */
+/** Longer tables of tasks scroll within the page. */
 const AT_ONCE = 15;
 
 /** The weakest task first: it is what a reader looks for. */

@@ -19,7 +19,7 @@ ${renderErrorList(run)}
 ${renderUnresolvedNote(official, source)}</section>`;
 }
 
-/** How many by which cause, for a cell of a table. */
+/** Renders how many failed by which cause, for a cell of a table. */
 export function renderFailed(failures: Official['failures'], source: string): Content {
   const causes = FAILURE_CAUSES.filter((cause) => failures[cause] > 0);
   if (causes.length === 0) return 'none';

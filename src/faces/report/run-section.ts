@@ -6,7 +6,7 @@ import { renderFigureTable, joinContent, type FigureRow } from './text/rows.ts';
 /** Indices of episodes that are listed before the rest is counted. */
 const NAMED = 20;
 
-/** What the run cost, and its sandboxes: facts that depend on time and machine. */
+/** Renders what the run cost, and its sandboxes: facts that depend on time and machine. */
 export function runSection(run: RunFacts, source: string): Markup {
   return markup`<section class="card"><h3>How it ran</h3>
 ${renderFigureTable([

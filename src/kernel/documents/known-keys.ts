@@ -23,7 +23,7 @@ export function assertKnownKeys(what: string, given: unknown, known: object, els
   }
 }
 
-/** What the value of a key has to be. */
+/** Says what the value of a key has to be. */
 export interface Kind {
   readonly expected: string;
   readonly fits: (value: unknown) => boolean;

@@ -20,7 +20,7 @@ const MOST_PROBLEMS = 50;
 /** More alternatives than these do not help a reader. */
 const MOST_KEYS = 12;
 
-/** What decides on a form is one of the first keys of an object. */
+/** One of the first keys of an object decides on its form. */
 const MOST_TEXTS = 3;
 
 /** Settings whose value never appears in a message: logs have more readers than configurations. */
@@ -163,7 +163,7 @@ function describeIssue(issue: z.core.$ZodIssue, path: SettingPath, known: KnownS
   return keys.length > 0 && keys.length <= MOST_KEYS ? `expected an object with ${keys.join(', ')}` : message;
 }
 
-/** What each form expects of a value that fits none of them; undefined where one of them does not say it. */
+/** Describes what each form expects of a value that fits none of them. Returns undefined where one of them does not say it. */
 function describeForms(forms: readonly Issues[], path: SettingPath, known: KnownSettings): string | undefined {
   const expected = forms.map(([first]) => /^expected (.+)$/s.exec(first?.path.length === 0 ? describeIssue(first, path, known) : '')?.[1]);
   return expected.length === 0 || expected.includes(undefined) ? undefined : `expected ${[...new Set(expected)].join(', or ')}`;
@@ -176,7 +176,7 @@ function formatValue(value: unknown): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
-/** What Zod calls the types of values, in the words of people who write YAML. */
+/** Translates Zod's names of types into the words of people who write YAML. */
 const TYPES: Readonly<Record<string, string>> = {
   string: 'a text',
   number: 'a number',

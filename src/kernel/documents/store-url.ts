@@ -1,4 +1,4 @@
-/** What `store.url` may be, for people. */
+/** Tells people what `store.url` may be. */
 export const STORE_URL_EXPECTED =
   '"auto", the path of a file, or postgresql://user:password@host:port/database, or with a socket postgresql://user@localhost/database?host=/directory';
 

@@ -1,6 +1,6 @@
 /** Numbers and times as people read them. */
 
-/** More decimals than any return has; hides rounding noise. */
+/** No return has more decimals. The limit hides rounding noise. */
 const MOST_DECIMALS = 12;
 
 /**

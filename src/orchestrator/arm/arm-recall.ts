@@ -105,7 +105,7 @@ class Recall {
   #position = 0;
   /** All indices before it have been looked up. */
   #lookedUp = 0;
-  /** First index from `#lookedUp` on that may be known; undefined when there is none. */
+  /** The first index from `#lookedUp` on that may be known. It is undefined when there is none. */
   #next: number | undefined = 0;
 
   constructor(journal: EpisodeJournal) {

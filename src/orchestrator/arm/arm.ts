@@ -24,7 +24,7 @@ const LEAST_AHEAD = 8;
 const MOST_REMARKS = 16;
 
 export interface ArmConfig extends DispatchConfig {
-  /** Most episodes ahead of the fold, up to the end of a block: bounds memory, and the episodes that a stop leaves unused. */
+  /** The largest number of episodes ahead of the fold, up to the end of a block: bounds memory, and the episodes that a stop leaves unused. */
   readonly window: number;
 }
 
@@ -117,7 +117,7 @@ export class Arm {
     return this.#held !== undefined || this.#journal !== undefined;
   }
 
-  /** How many blocks of episodes could be dispatched now; without batching each episode is one. */
+  /** Counts the blocks of episodes that could be dispatched now. Without batching each episode is a block. */
   countAvailable(sandboxes: number): number {
     return this.isOver ? 0 : this.#dispatcher.countAvailable(this.#computeHorizon(sandboxes));
   }

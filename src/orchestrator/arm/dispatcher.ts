@@ -15,24 +15,24 @@ export interface DispatchConfig {
   readonly stragglerFactor: number;
   /** …and at least this long. */
   readonly stragglerMilliseconds: number;
-  /** Most plays of a block; episodes that then have no outcome are unresolved. */
+  /** The largest number of plays of a block; episodes that then have no outcome are unresolved. */
   readonly maxAttempts: number;
 }
 
 export interface DispatchView {
   /** Milliseconds on the clock. */
   readonly now: number;
-  /** First index that may not be dispatched yet, unless its block begins before it. */
+  /** The first index that may not be dispatched yet, unless its block begins before it. */
   readonly horizon: number;
   /** Sandboxes that share the episodes, including those that are being created. */
   readonly sandboxes: number;
   /** Ranges, and their episodes, that this runner has not finished. */
   readonly outstanding: { readonly ranges: number; readonly episodes: number };
-  /** Most episodes that this runner may still get; a block that begins within it is included whole. */
+  /** The largest number of episodes that this runner may still get; a block that begins within it is included whole. */
   readonly capacity: number;
 }
 
-/** What happens to a block whose sandbox was lost. */
+/** Says what happens to a block whose sandbox was lost. */
 export type LossDecision =
   | { readonly kind: 'again' }
   /** The episodes without an outcome, which are still to be settled. */
@@ -70,7 +70,7 @@ export class Dispatcher {
     this.#blockSize = blockSize;
   }
 
-  /** How often a block was dispatched again because its sandbox was lost. */
+  /** Counts how often a block was dispatched again because its sandbox was lost. */
   get retried(): number {
     return this.#retried;
   }
@@ -133,7 +133,7 @@ export class Dispatcher {
     return candidate.block.episodes;
   }
 
-  /** When the next block in flight becomes a straggler; undefined when none can. */
+  /** Returns when the next block in flight becomes a straggler, and undefined when none can. */
   nextStragglerAt(): number | undefined {
     const candidate = this.#flights.findFirstSingle();
     return candidate && this.#measureDelay(candidate);

@@ -1,10 +1,10 @@
 import type { Outcome } from '../../kernel/outcome.ts';
 
-/** What an arm's episodes are for. It accepts outcomes in any order; its result depends on the indices alone. */
+/** The purpose of an arm's episodes. It accepts outcomes in any order; its result depends on the indices alone. */
 export interface Goal {
   /** All indices before it have their outcome. */
   readonly folded: number;
-  /** First index that may not be dispatched: it will never be needed, or its task is not decided yet. */
+  /** The first index that may not be dispatched: it will never be needed, or its task is not decided yet. */
   readonly limit: number;
   /** Whether no further outcome is needed. */
   readonly isReached: boolean;

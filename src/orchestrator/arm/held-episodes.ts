@@ -6,7 +6,7 @@ import type { PlannedEpisode } from '../../runner/playlist.ts';
 import type { EpisodeRecord, EpisodeSink } from './episode-record.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 
-/** Most characters of logs and details that wait with their episodes for an earlier one; further ones are replaced by a note. */
+/** The largest number of characters of logs and details that wait with their episodes for an earlier one; further ones are replaced by a note. */
 const MAX_HELD_TEXT = 32 * 1024 * 1024;
 const TEXT_DROPPED = '(dropped: too much text was waiting for an earlier episode)';
 

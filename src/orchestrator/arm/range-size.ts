@@ -9,14 +9,14 @@ export interface RangeSituation {
   readonly rangeMilliseconds: number;
   /** Ranges that this runner has been sent and has not finished. */
   readonly outstanding: number;
-  /** Most blocks in one range. */
+  /** The largest number of blocks in one range. */
   readonly most: number;
 }
 
 /**
- * How many blocks to send to a runner that asks for work (guided self-scheduling): enough to fill `rangeMilliseconds`, but never more than
- * a fair share of the rest. So ranges shrink to single blocks at the end, and no runner has many left while others idle. Nothing is sent
- * ahead once there is at most one block a sandbox.
+ * Chooses how many blocks to send to a runner that asks for work (guided self-scheduling): enough to fill `rangeMilliseconds`, but never more than a
+ * fair share of the rest. So ranges shrink to single blocks at the end, and no runner has many left while others idle. Nothing is sent ahead once
+ * there is at most one block a sandbox.
  */
 export function chooseRangeSize(situation: RangeSituation): number {
   const { available, sandboxes, outstanding, most } = situation;

@@ -31,7 +31,7 @@ export class RepeatedPlays {
   }
 }
 
-/** What two plays of an episode must agree on. A failure's detail may name addresses and times, so it is excluded. */
+/** Digests what two plays of an episode must agree on. A failure's detail may name addresses and times, so it is excluded. */
 function digestOutcome(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'completed':

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../kernel/outcome.ts';
 import type { Killed } from '../../runner/played-episode.ts';
 
-/** How often an episode's sandbox was lost. */
+/** Counts how often an episode's sandbox was lost. */
 export interface LostAttempts {
   readonly lost: number;
   /** Attempts in which the runner was killed while it played this very episode. */

@@ -7,7 +7,7 @@ import type { Ending } from './summary.ts';
 /** Counts of one checkpoint's episodes. */
 export interface FailedEpisodes {
   readonly failures: Failures;
-  /** With a score. */
+  /** The number of episodes with a score. */
   readonly resolved: number;
 }
 
@@ -23,7 +23,7 @@ export function isWithoutAnswer({ failures: policy }: Pick<SuiteDefinition, 'fai
   return policy !== 'scored' && resolved > 0 && countFailed(failures) === resolved;
 }
 
-/** How many failed and with which error, in full. @param whose in words: `episodes`, `episodes of NAME`. */
+/** Describes how many failed and with which error, in full. @param whose in words: `episodes`, `episodes of NAME`. */
 export function describeAllFailed({ resolved }: FailedEpisodes, { groups, others }: LoggedErrors, whose: string): string {
   const [first] = groups;
   const isSame = groups.length === 1 && others === 0;

@@ -24,7 +24,7 @@ export interface ComparisonFacts extends RunFacts {
   readonly terms: object;
 }
 
-/** How an earlier run in a results directory relates to the requested one. */
+/** Says how an earlier run in a results directory relates to the requested one. */
 export type EarlierRunKind<Document> =
   /** The directory has the same run, complete. */
   | { readonly kind: 'complete'; readonly summary: Document }

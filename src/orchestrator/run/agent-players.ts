@@ -25,7 +25,7 @@ export interface AgentStage {
 interface StagedEpisode {
   readonly outcome: Outcome;
   readonly log: string;
-  /** What the agent did, as JSON for people. */
+  /** The agent's actions, as JSON for people. */
   readonly transcript: object | undefined;
 }
 
@@ -44,7 +44,7 @@ export class AgentPlayers implements Players {
     return this.#stage.state();
   }
 
-  /** Nothing is shared. */
+  /** These players share nothing. */
   async waitUntilShared(): Promise<void> {}
 
   async work(duty: Duty): Promise<void> {

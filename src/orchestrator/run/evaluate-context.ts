@@ -15,7 +15,7 @@ export interface EvaluateContext {
   readonly players: Players;
   /** The provider of the sandboxes, for the summary. */
   readonly provider: string;
-  /** Most sandboxes of the pool: the run asks for no more leases. */
+  /** The largest number of sandboxes of the pool: the run asks for no more leases. */
   readonly maxSandboxes: number;
   /** The study's share of the sandboxes while others play, too. */
   readonly share?: SlotShare | undefined;

@@ -24,7 +24,7 @@ export interface Duty {
   readonly begun: Promise<void>;
   /** It is set in a process that answers requests while it plays. */
   readonly turns: Turns | undefined;
-  /** How many sandboxes share the arm's episodes, including those that are being created. */
+  /** Counts how many sandboxes share the arm's episodes, including those that are being created. */
   countSandboxes(): number;
   /** Whether another arm has work that this worker could do. */
   isWantedElsewhere(): boolean;
@@ -35,7 +35,7 @@ export interface Duty {
 
 /** An episode that was played again, separately. */
 export interface Replay {
-  /** Never `lost`: a lost episode is played again. */
+  /** It is never `lost`: a lost episode is played again. */
   readonly outcome: Outcome;
   /** Wall-clock seconds. */
   readonly seconds: number;

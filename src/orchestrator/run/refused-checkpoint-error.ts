@@ -15,7 +15,7 @@ export class RefusedCheckpointError extends InputError {
   }
 }
 
-/** Most files in a message. */
+/** The largest number of files in a message. */
 const MOST_NAMED = 8;
 
 /** Refuses, before there is a sandbox, what Muster's runner refuses because of its files alone. @throws RefusedCheckpointError */

@@ -1,4 +1,4 @@
-/** How many of a pool's sandboxes a study may hold while others want them, too. Without a share it takes what the pool gives. */
+/** Says how many of a pool's sandboxes a study may hold while others want them, too. Without a share it takes what the pool gives. */
 export interface SlotShare {
   /** Resolves when the study may hold one more sandbox. @throws the signal's reason when it is aborted first. */
   take(signal: AbortSignal): Promise<Slot>;

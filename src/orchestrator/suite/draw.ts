@@ -2,7 +2,7 @@ import { STATISTICS_VERSION } from '../../aggregation/statistics-version.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
 
 /**
- * How the indices of an evaluation draw their tasks, beyond the suite's digest: equal for evaluations in which an index means the same
+ * Describes how the indices of an evaluation draw their tasks, beyond the suite's digest: equal for evaluations in which an index means the same
  * episode. A comparison always draws `proportional`.
  */
 export function describeDraw({ allocation, stop }: Pick<SuiteDefinition, 'allocation' | 'stop'>): string {

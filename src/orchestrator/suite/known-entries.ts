@@ -1,8 +1,8 @@
 /** Environments and wrappers of which it is known that making and playing them runs nothing that a suite could choose. */
 
 /**
- * What Gymnasium registers itself, in the versions that the runner supports. A list, because code can register more under any name.
- * Environments that JAX compiles are not included.
+ * The environments that Gymnasium registers itself, in the versions that the runner supports. They are listed because code can register more under
+ * any name. Environments that JAX compiles are not included.
  */
 const ENVIRONMENTS: ReadonlySet<string> = new Set([
   ...listVersions('Acrobot', 1),

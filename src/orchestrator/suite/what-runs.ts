@@ -5,7 +5,7 @@ import { isGymnasiumEnvironment, isHarmlessArgument, isKnownWrapper } from './kn
 import type { SuiteDefinition } from './suite-definition.ts';
 
 /**
- * What runs in the sandboxes of an evaluation. `data`: environments that Gymnasium registers itself, wrappers that are known to run nothing
+ * Says what runs in the sandboxes of an evaluation. `data`: environments that Gymnasium registers itself, wrappers that are known to run nothing
  * else, and policies that are data. `code`: anything else, which may have changed its process, and so all later results from it.
  */
 export type WhatRuns = 'data' | 'code';

@@ -18,16 +18,16 @@ const VECTOR_WIDTHS = [16, 128, 1024];
 /** Ways of playing that are tried with other numbers of sandboxes. */
 const CONTENDERS = 2;
 
-/** Most trials of both rounds together, which decides the time for one. */
+/** The largest number of trials of both rounds together, which decides the time for one. */
 export const MOST_TRIALS = 1 + LOCKSTEP_WIDTHS.length + VECTOR_WIDTHS.length + 2 * CONTENDERS;
 
 /** What limits the ways that are worth a trial. */
 export interface TuningBounds {
   /** The number of processors of this machine. */
   readonly processors: number;
-  /** Most sandboxes of the pool. */
+  /** The largest number of sandboxes of the pool. */
   readonly sandboxes: number;
-  /** Most episodes of an evaluation of the suite. */
+  /** The largest number of episodes of an evaluation of the suite. */
   readonly episodes: number;
 }
 

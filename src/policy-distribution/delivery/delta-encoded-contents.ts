@@ -29,7 +29,7 @@ export interface DeltaEncodedContentsOptions {
 
 /** A delta has to be smaller than this share of the file, since its receiver also has to apply it. */
 const WORTH_SENDING = 0.5;
-/** Most recent deltas that are kept: all nodes ask for the same one within moments. */
+/** The largest number of recent deltas that are kept: all nodes ask for the same one within moments. */
 const MOST_KEPT = 8;
 
 /**

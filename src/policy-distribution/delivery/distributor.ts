@@ -6,7 +6,7 @@ import type { StoredCheckpoint } from '../stored-checkpoint.ts';
 import type { ContentOrigin } from './content-origin.ts';
 import { listDeliveryWays, UPLOADED_BYTES, WAY_NAMES, type Delivery, type DeliveryWay, type WayName } from './delivery-ways.ts';
 
-/** What a sandbox offers for receiving files; see `Sandbox`. */
+/** The parts of a sandbox that receive files; see `Sandbox`. */
 export interface Inbox {
   upload(path: string, content: { readonly kind: 'file'; readonly hostPath: string }, signal: AbortSignal): Promise<string>;
   readonly capabilities?: { remove?(path: string): Promise<void>; readonly fetching?: Fetching | undefined };
@@ -44,7 +44,7 @@ export class Distributor {
     return new Distributor(options, this.#delivered);
   }
 
-  /** How often checkpoints and suites were delivered in each way. */
+  /** Counts how often checkpoints and suites were delivered in each way. */
   get deliveries(): Readonly<Partial<Record<WayName, number>>> {
     return Object.fromEntries(this.#deliveries);
   }

@@ -48,7 +48,7 @@ export async function readInto(handle: FileHandle, buffer: Uint8Array, position:
 export interface FileFacts {
   /** Bytes. */
   readonly size: number;
-  /** Last write or use, in milliseconds since 1970. */
+  /** The time of the last write or use, in milliseconds since 1970. */
   readonly touchedMs: number;
   /** Whether the file has another link, for example in the inbox of a sandbox. */
   readonly isLinked: boolean;
@@ -59,7 +59,7 @@ export async function readFacts(path: string): Promise<FileFacts | undefined> {
   return stats && { size: stats.size, touchedMs: stats.mtimeMs, isLinked: stats.nlink > 1 };
 }
 
-/** Without it, a power cut could undo the rename although the file itself is on disk. */
+/** Syncs the directory. Otherwise a power cut could undo the rename although the file itself is on disk. */
 export async function syncDirectory(path: string): Promise<void> {
   await using directory = await open(path, 'r');
   await directory.sync();

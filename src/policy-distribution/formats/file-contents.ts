@@ -40,7 +40,7 @@ export interface InspectedTensor {
   readonly bytes: number;
 }
 
-/** More than the pickle of a hundred thousand tensors. */
+/** The pickle of a hundred thousand tensors is smaller. */
 const MOST_PICKLE_BYTES = 32 * 2 ** 20;
 const KERAS_CONFIG = 'config.json';
 

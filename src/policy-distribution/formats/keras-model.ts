@@ -16,7 +16,7 @@ export interface KerasLayer {
   readonly inputShape?: readonly (number | null)[] | undefined;
 }
 
-/** More than the configuration of ten thousand layers. Models can be nested, and each is some ten levels deep. */
+/** The configuration of ten thousand layers is smaller. Models can be nested, and each is some ten levels deep. */
 export const CONFIG_BOUNDS: JsonBounds = { bytes: 16 * 2 ** 20, depth: 128, values: 1_000_000 };
 
 /** The message says why. */

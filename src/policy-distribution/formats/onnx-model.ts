@@ -34,7 +34,7 @@ const TENSOR = { dims: 1, type: 2, name: 8, elsewhere: 13 };
 /** `float_data` to `int64_data`, `raw_data`, `double_data`, `uint64_data`. */
 const DATA: ReadonlySet<number> = new Set([4, 5, 6, 7, 9, 10, 11]);
 const ENTRY = { key: 1, value: 2 };
-/** Most fields and dimensions of all messages that are read: a tensor has some ten. */
+/** The largest number of fields and dimensions of all messages that are read: a tensor has some ten. */
 const MOST_FIELDS = 1_000_000;
 /** The size of names and metadata together. */
 const MOST_TEXT_BYTES = 32 * 2 ** 20;

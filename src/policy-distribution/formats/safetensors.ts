@@ -28,7 +28,7 @@ export interface Tensor {
   readonly end: number;
 }
 
-/** Some hundred thousand tensors: an entry has seven values or more, three levels deep. */
+/** The bounds allow some hundred thousand tensors: an entry has seven values or more, three levels deep. */
 export const HEADER_BOUNDS: JsonBounds = { bytes: 32 * 2 ** 20, depth: 8, values: 1_000_000 };
 const LENGTH_BYTES = 8;
 

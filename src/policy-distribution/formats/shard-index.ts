@@ -6,7 +6,7 @@ import type { ReadAt } from './read-at.ts';
 /** The index of a checkpoint in several files, as Hugging Face writes it: which tensor is in which. */
 
 const INDEX = /\.(safetensors|bin)\.index\.json$/;
-/** Some hundred thousand tensors: beyond all models. */
+/** The bounds allow some hundred thousand tensors: more than any model has. */
 const INDEX_BOUNDS: JsonBounds = { bytes: 32 * 2 ** 20, depth: 64, values: 1_000_000 };
 /** So many names show what is wrong. */
 const MISSING_SHOWN = 5;

@@ -27,7 +27,7 @@ const END64_LOCATOR = { signature: 0x07064b50, bytes: 20 };
 const END64 = { signature: 0x06064b50, bytes: 56 };
 const ENTRY = { signature: 0x02014b50, bytes: 46 };
 const MOST_COMMENT_BYTES = 0xffff;
-/** Some hundred thousand entries: beyond all checkpoints, and read at once. */
+/** The limit allows some hundred thousand entries, more than any checkpoint has. They are read at once. */
 const MOST_DIRECTORY_BYTES = 32 * 1024 * 1024;
 const MOST_ENTRIES = 200_000;
 const MOST_NAME_BYTES = 4096;

@@ -13,7 +13,7 @@ export interface CheckpointInspection {
   /** It is undefined when it was not read completely. */
   readonly digest?: Digest | undefined;
   readonly kind: CheckpointKind;
-  /** Over all files. */
+  /** The number of bytes over all files. */
   readonly bytes: number;
   readonly files: readonly InspectedFile[];
 }

@@ -21,7 +21,7 @@ const readAt: ReadAt = async (position, length) => {
   return bytes;
 };
 
-/** Some bytes are unpacked: in this thread, no request waits for that. */
+/** The count of unpacked bytes is ignored: no request waits for this thread. */
 const take = (): void => undefined;
 
 async function read({ kind, order }: ThreadOrder<ReadingKind>): Promise<void> {

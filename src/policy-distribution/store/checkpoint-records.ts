@@ -29,8 +29,8 @@ const recordSchema = z.object({
 });
 
 /**
- * Which checkpoints are on this machine, their files, when each was last used (the time of its record's last write), and which are in use (files in
- * `holds/`, named by their process: they end with it). Any number of processes may share the directory.
+ * Records which checkpoints are on this machine, their files, when each was last used (the time of its record's last write), and which are in use
+ * (files in `holds/`, named by their process: they end with it). Any number of processes may share the directory.
  */
 export class CheckpointRecords {
   readonly #directory: string;
@@ -117,12 +117,12 @@ export class CheckpointRecords {
     await this.#withdrawn.putBackAbandoned();
   }
 
-  /** All recorded checkpoints. */
+  /** Lists all recorded checkpoints. */
   async listDigests(): Promise<readonly Digest[]> {
     return (await translateErrors(this.#directory, () => readdir(this.#directory))).map((name) => `sha256:${name}`).filter(isDigest);
   }
 
-  /** When it was last used, in milliseconds since 1970; undefined when there is none. */
+  /** Reads when it was last used, in milliseconds since 1970. Returns undefined when there is none. */
   async readLastUse(digest: Digest): Promise<number | undefined> {
     const facts = await translateErrors(this.#getPath(digest), () => readFacts(this.#getPath(digest)));
     return facts?.touchedMs;

@@ -261,7 +261,7 @@ export class CheckpointStore {
   }
 }
 
-/** With the names of its files, which its digest may not determine. */
+/** Builds the mark with the names of its files, which its digest may not determine. */
 function buildMark({ digest, files }: RecordedCheckpoint): string {
   return JSON.stringify([digest, ...files.map(({ path }) => path)]);
 }

@@ -17,7 +17,7 @@ const NEVER = new AbortController().signal;
 const BYTES_BETWEEN_TOUCHES = 2 ** 30;
 
 /**
- * When a file is synced to the disk: before it gets its name, or afterwards, while it is in use. Its digest has been verified in both cases. The
+ * Says when a file is synced to the disk: before it gets its name, or afterwards, while it is in use. Its digest has been verified in both cases. The
  * sync only protects it from a power cut, and takes a disk some seconds for each gigabyte.
  */
 export type Syncing = 'before' | 'behind';
@@ -121,7 +121,7 @@ export class ContentStore {
     return kept;
   }
 
-  /** When all that this process has written is on the disk. @throws InfrastructureError `store.full`, `store.unusable` */
+  /** Resolves when everything that this process has written is on the disk. @throws InfrastructureError `store.full`, `store.unusable` */
   waitUntilSynced(): Promise<void> {
     return this.#unsynced.waitUntilSynced();
   }
@@ -153,7 +153,7 @@ export class ContentStore {
     await this.#withdrawn.putBackAbandoned();
   }
 
-  /** All stored objects. */
+  /** Lists all stored objects. */
   async listDigests(): Promise<readonly Digest[]> {
     const names = await translateErrors(this.#objects, () => readdir(this.#objects));
     return names.map((name) => `sha256:${name}`).filter(isDigest);

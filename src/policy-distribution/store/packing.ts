@@ -17,14 +17,14 @@ const WORTH_PACKING_BYTES = 2 ** 16;
 /** The next newer files of its size that are tried: of several runs, one is likely the same. */
 const MOST_BASES = 3;
 /**
- * Most deltas through which a file is read. Each costs reading and applying it; a file that would need more is stored whole, and is the base of those
- * before it.
+ * The largest number of deltas through which a file is read. Each costs reading and applying it; a file that would need more is stored whole, and is
+ * the base of those before it.
  */
 export const MOST_DELTAS = 16;
 
 /**
- * Which files could be stored as deltas, those of the least recently used checkpoint first. The base of each is a file that was used later: recently
- * used files stay whole, and a file that is removed early is no other file's base.
+ * Finds which files could be stored as deltas, those of the least recently used checkpoint first. The base of each is a file that was used later:
+ * recently used files stay whole, and a file that is removed early is no other file's base.
  */
 export function findPackable(kept: readonly RetainedCheckpoint[], contents: ReadonlyMap<Digest, StoredContent>): readonly Packable[] {
   const byUse = [...kept].sort((a, b) => a.usedMs - b.usedMs);

@@ -40,7 +40,7 @@ export class StoredContents {
     return rebuilt;
   }
 
-  /** All that is there. */
+  /** Lists everything that is there. */
   async listAll(): Promise<ReadonlyMap<Digest, StoredContent>> {
     const all = new Map<Digest, StoredContent>();
     for (const digest of await this.#plain.listDigests()) {

@@ -3,18 +3,18 @@ import { InputError } from '../../kernel/errors.ts';
 /** The bytes of a whole that a request carries. */
 export interface CarriedBytes {
   readonly offset: number;
-  /** How many come. */
+  /** The number of bytes that come. */
   readonly length: number;
   /** The size of the whole. */
   readonly size: number;
 }
 
 const PART = /^bytes (?<first>\d{1,16})-(?<last>\d{1,16})\/(?<size>\d{1,16})$/;
-/** Nothing more to send: the whole has come. */
+/** The form that sends no bytes, because the whole has come. */
 const NONE = /^bytes \*\/(?<size>\d{1,16})$/;
 
 /**
- * What `Content-Range` (RFC 9110, section 14.4) and `Content-Length` say of a PUT. Without a range the whole comes.
+ * Parses what `Content-Range` (RFC 9110, section 14.4) and `Content-Length` say of a PUT. Without a range the whole comes.
  *
  * @throws InputError `upload.range`, naming the header.
  */

@@ -11,7 +11,7 @@ import { translateErrors, writeAll } from '../files/store-files.ts';
 import type { UsableFiles } from '../files/usable-files.ts';
 import { isOf, UploadFiles, uploadKey, type UploadKey } from './upload-files.ts';
 
-/** What is being sent: a file under its name, what it differs in from one that is here, or the manifest of a directory whose files are here. */
+/** Says what is being sent: a file under its name, what it differs in from one that is here, or the manifest of a directory whose files are here. */
 export type UploadContent = { readonly kind: 'file' | 'delta'; readonly name: string } | { readonly kind: 'manifest' };
 
 /** A stretch of an upload. */
@@ -231,5 +231,5 @@ function isFinal(error: unknown): boolean {
   return error instanceof MusterError && !RESUMABLE.has(error.code);
 }
 
-/** After these the upload goes on from what has come. */
+/** After these errors the upload continues from the bytes that have come. */
 const RESUMABLE: ReadonlySet<string> = new Set(['upload.stalled', 'upload.superseded', 'store.unusable', 'store.removed']);

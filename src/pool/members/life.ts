@@ -26,7 +26,7 @@ export interface LifeEvents<Resident> {
   warm(sandbox: Sandbox, occupant: Resident): void;
   /** The sandbox did not become ready. The listener condemns it. */
   onFailed(error: unknown): void;
-  /** Nothing is left of the sandbox; or it was given up, and the error says why. */
+  /** Called when nothing is left of the sandbox, or when it was given up, and the error says why. */
   onGone(error: InfrastructureError | undefined): void;
 }
 

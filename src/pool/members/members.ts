@@ -8,7 +8,7 @@ import { canFollow, type SandboxObservation, type SandboxState, type SandboxStat
 /** One sandbox in the pool's records, from the intent to create it until it is gone. */
 export class Member<Resident extends Occupant> implements SandboxObservation {
   readonly id: SandboxId;
-  /** When its creation began. */
+  /** The time at which its creation began. */
   readonly since: number;
   /** The principal that it is created for; undefined: any. */
   readonly audience: string | undefined;

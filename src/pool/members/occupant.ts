@@ -8,6 +8,6 @@ export interface Occupant {
   ping(signal: AbortSignal): Promise<void>;
   /** Called when a lease is released: whether the next holder finds it as good as new. Always true when left out. */
   isReusable?(): boolean;
-  /** What has come into the sandbox so far. Nothing when left out. */
+  /** The exposures that have come into the sandbox so far. There are none when it is left out. */
   readonly past?: PastExposure;
 }

@@ -14,7 +14,7 @@ export interface PoolState {
   /** Requests for a lease that are waiting. */
   readonly waiting: number;
   readonly totals: PoolTotals;
-  /** What currently keeps sandboxes from becoming ready. */
+  /** Obstacles that currently keep sandboxes from becoming ready. */
   readonly obstacles?: readonly Obstacle[];
   /** The enforced limits of these sandboxes; known once the pool has started. */
   readonly isolation: Isolation | undefined;
@@ -32,7 +32,7 @@ export interface PoolState {
 export interface PoolTotals {
   /** Sandboxes that the provider made. */
   readonly created: number;
-  /** How many of them are known to be destroyed. */
+  /** The number of them that are known to be destroyed. */
   readonly destroyed: number;
   /** Sandboxes that did not become ready, made or not. */
   readonly failed: number;

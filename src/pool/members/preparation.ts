@@ -8,7 +8,7 @@ import type { Isolation, SandboxTemplate } from '../ports/template.ts';
 /** The steps before the first sandbox is created. */
 export interface Preparation {
   readonly isolation: Isolation;
-  /** How many sandboxes of earlier processes were removed; each makes room for a new one. */
+  /** The number of sandboxes of earlier processes that were removed; each makes room for a new one. */
   readonly swept: number | undefined;
   /** A failed sweep does not stop the work: it leaves sandboxes of other processes behind, never this one's. */
   readonly sweepError: string | undefined;

@@ -111,7 +111,7 @@ export const FREE_PACE: CreationPace = { perSecond: Infinity, pausedUntil: -Infi
 
 /** The lowest rate. With a lower one, a pool that was refused for long would take minutes to notice that the service accepts again. */
 export const SLOWEST_PER_SECOND = 0.1;
-/** What each successful creation adds to the rate: two dozen lead from 2.5 a second back to 5. */
+/** Each successful creation adds this to the rate: two dozen lead from 2.5 a second back to 5. */
 const STEP_PER_SECOND = 0.1;
 
 /** @param perSecond the configured rate. @param retryAfterMs the pause that the service asked for. */
@@ -124,7 +124,7 @@ export function slowDown(pace: CreationPace, perSecond: number, now: number, ret
   };
 }
 
-/** After a successful creation. */
+/** Raises the rate after a successful creation. */
 export function speedUp(pace: CreationPace, perSecond: number): CreationPace {
   const faster = pace.perSecond + STEP_PER_SECOND;
   return { ...pace, perSecond: faster >= perSecond ? Infinity : faster, refusals: 0 };

@@ -15,7 +15,7 @@ export type PoolPhase = 'starting' | 'open' | 'draining' | 'closing';
 export interface WaiterObservation {
   readonly id: number;
   readonly since: number;
-  /** What the waiter would bring into the sandbox. */
+  /** The exposure that the waiter would bring into the sandbox. */
   readonly wanted: Exposure;
 }
 
@@ -27,7 +27,7 @@ export interface CreationObservation {
   readonly pausedUntil: number;
   /** Rounds of creation that failed since a sandbox last became ready. */
   readonly failures: number;
-  /** When the latest of these rounds failed; −∞ before the first. */
+  /** The time at which the latest of these rounds failed; −∞ before the first. */
   readonly failedAt: number;
   /** The last failure will not pass by itself. */
   readonly isHopeless: boolean;

@@ -2,7 +2,7 @@
 export interface PoolSize {
   /** Sandboxes that are kept even when no evaluation needs them. */
   readonly min: number;
-  /** Most sandboxes at a time, including those being created or destroyed. */
+  /** The largest number of sandboxes at a time, including those being created or destroyed. */
   readonly max: number;
   /** Idle sandboxes that are kept ready beyond those in use, as far as `max` allows. */
   readonly warm: number;
@@ -10,7 +10,7 @@ export interface PoolSize {
 
 /** How large a pool is and how long things in it may take. The configuration's schema has the same names and checks the values. */
 export interface PoolConfig extends PoolSize {
-  /** Most sandboxes between their creation and being ready. */
+  /** The largest number of sandboxes between their creation and being ready. */
   readonly creationConcurrency: number;
   /** Creations a second on average; at most one second's worth, and no more than `creationConcurrency`, starts at once. */
   readonly creationsPerSecond: number;

@@ -29,9 +29,9 @@ export interface ComingState {
 export interface IdleState {
   readonly kind: 'idle';
   readonly since: number;
-  /** When it last showed that it is alive. */
+  /** The time at which it last showed that it is alive. */
   readonly answeredAt: number;
-  /** When the unanswered ping was sent. */
+  /** The time at which the unanswered ping was sent. */
   readonly pingedAt: number | undefined;
   /** It is suspended until it is needed, and answers no pings. */
   readonly isResting?: boolean;

@@ -21,7 +21,7 @@ export function countTokensAt(bucket: TokenBucket, rate: TokenRate, now: number)
   return Math.floor(computeLevel(bucket, rate, now) + ROUNDING);
 }
 
-/** When the next whole token becomes available if none is taken before. */
+/** Finds when the next whole token becomes available if none is taken before. */
 export function findNextTokenTime(bucket: TokenBucket, rate: TokenRate, now: number): number {
   const missing = countTokensAt(bucket, rate, now) + 1 - computeLevel(bucket, rate, now);
   return now + (missing / rate.perSecond) * 1000;

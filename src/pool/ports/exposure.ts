@@ -3,7 +3,7 @@ import type { Digest } from '../../kernel/ids.ts';
 /** What an evaluation brings into a sandbox. */
 export type Exposure = DataExposure | CodeExposure;
 
-/** Nothing that could change the program: known environments and wrappers, and policies that are numbers. */
+/** Content that could not change the program: known environments and wrappers, and policies that are numbers. */
 export interface DataExposure {
   readonly kind: 'data';
   readonly principal: string;
@@ -20,8 +20,8 @@ export interface CodeExposure {
 }
 
 /**
- * What has been in a sandbox so far. Data of several principals has no principal: each of them may play on, and none may run code there
- * that would find the others' policies.
+ * Says what has been in a sandbox so far. Data of several principals has no principal: each of them may play on, and none may run code there that
+ * would find the others' policies.
  */
 export type PastExposure =
   | { readonly kind: 'fresh' }

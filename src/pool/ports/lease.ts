@@ -86,7 +86,7 @@ export class Lease<Occupant> implements AsyncDisposable {
     this.#issuer.countEpisodes(this.#ticket, count);
   }
 
-  /** How many more episodes the sandbox may play before it is replaced; 0 when the lease was lost. */
+  /** The number of further episodes that the sandbox may play before it is replaced. It is 0 when the lease was lost. */
   get episodesLeft(): number {
     return this.#issuer.episodesLeft(this.#ticket);
   }

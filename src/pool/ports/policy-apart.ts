@@ -3,7 +3,7 @@ import { InputError } from '../../kernel/errors.ts';
 /** Says where a policy is played: in the environment's process, or by a separate program beside it. */
 export type PolicyPlacement = 'together' | 'apart';
 
-/** What decides the placement. */
+/** The facts that decide the placement. */
 export interface PolicyPlacing {
   /** The template's setting. */
   readonly wished: 'auto' | PolicyPlacement;

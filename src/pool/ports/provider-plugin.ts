@@ -40,7 +40,7 @@ export const NO_SETTINGS = z.undefined();
 interface ProviderFacts {
   /** The value of `provider` in a template. The template has the provider's settings under this name. */
   readonly name: string;
-  /** How it makes its sandboxes, in a few words, for the configuration's schema. */
+  /** Says how it makes its sandboxes, in a few words, for the configuration's schema. */
   readonly summary: string;
   /** Whether a sandbox costs nothing but this machine's time, so that `muster doctor` may start one. */
   readonly isOwnMachine: boolean;
@@ -65,7 +65,7 @@ export interface ProviderDefinition<Settings> extends ProviderFacts {
   readonly workspace?: (name: string, settings: WorkspaceSettings, own: Settings, context: TemplateContext) => Promise<SandboxTemplate>;
   /** Why sandboxes cannot fetch in this way; undefined when they can. Left out by providers whose sandboxes fetch nothing. */
   refusesFetching?(way: FetchWay, own: Settings): Refusal | undefined;
-  /** What `muster doctor` checks. @param templates names of those that use the provider. @param own their settings. */
+  /** Makes the checks of `muster doctor`. @param templates names of those that use the provider. @param own their settings. */
   checks?(templates: readonly string[], own: readonly Settings[]): readonly HealthCheck[];
 }
 

@@ -21,9 +21,9 @@ export interface Sandbox extends UploadTarget {
   readonly stderr: Readable;
   /** Digests of the content that the program had in memory at its start; undefined: none. */
   readonly shares?: ReadonlySet<string>;
-  /** What the sandbox held before its program began; undefined: nothing. */
+  /** The exposures that the sandbox held before its program began. When it is undefined, there were none. */
   readonly past?: PastExposure;
-  /** How the program ended. Resolves once, after the last byte of output can be read; never rejects. */
+  /** Resolves with how the program ended, once, after the last byte of output can be read. It never rejects. */
   readonly exit: Promise<SandboxExit>;
   /** Optional operations; undefined when the provider has none of them. */
   readonly capabilities?: SandboxCapabilities;
@@ -89,7 +89,7 @@ export type SandboxExit =
 export interface Obstacle {
   /** `unschedulable`, `image`, … */
   readonly kind: string;
-  /** How many sandboxes it keeps from becoming ready. */
+  /** The number of sandboxes that it keeps from becoming ready. */
   readonly sandboxes: number;
   /** The description by the refusing system. */
   readonly detail: string;
@@ -126,7 +126,7 @@ export interface SandboxProvider extends AsyncDisposable {
    * @param principal owner of the sandboxes. @throws InfrastructureError when the content cannot be delivered.
    */
   share?(template: SandboxTemplate, content: readonly SharedContent[], principal: string, signal: AbortSignal): Promise<Sharing>;
-  /** What currently keeps the template's new sandboxes from becoming ready. Left out by providers that make them at once. */
+  /** Lists what currently keeps the template's new sandboxes from becoming ready. It is left out by providers that make them at once. */
   obstacles?(template: SandboxTemplate): readonly Obstacle[];
   /** Destroys the sandboxes of owners that are gone, wherever this provider makes sandboxes. @returns their ids. */
   sweep(signal: AbortSignal): Promise<readonly SandboxId[]>;

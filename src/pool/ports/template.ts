@@ -29,7 +29,7 @@ export interface SandboxTemplate {
 export interface Zygote {
   /** The interpreter and the zygote's program, as paths inside. */
   readonly python: string;
-  /** What starts the interpreter, with its flags, where its path alone is not enough. */
+  /** The command that starts the interpreter, with its flags, where its path alone is not enough. */
   readonly start?: readonly string[];
   readonly program: string;
   /** Modules to import before the first fork. */

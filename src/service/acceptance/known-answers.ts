@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { AnswerCache, GivenAnswer, Question } from '../../evaluation-store/answer-cache.ts';
 
-/** Some kilobytes each. */
+/** An entry takes some kilobytes. */
 const MOST_KNOWN = 200;
 
 /**

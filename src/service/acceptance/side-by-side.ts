@@ -1,4 +1,4 @@
-/** Both at a time; when the first fails, the second is aborted: it may be bringing gigabytes that are not needed any more. */
+/** Runs both at a time. When the first fails, the second is aborted: it may be bringing gigabytes that are not needed any more. */
 export async function runSideBySide<First, Second>(
   first: () => Promise<First>,
   second: (signal: AbortSignal) => Promise<Second>,

@@ -75,7 +75,7 @@ function matchesHost(pattern: string, host: string): boolean {
   return pattern.startsWith('*.') && host.endsWith(pattern.slice(1)) && host.length > pattern.length - 1;
 }
 
-/** Without the brackets of IPv6 and the final dot of a fully qualified name. */
+/** Strips the brackets of IPv6 and the final dot of a fully qualified name. */
 function stripBrackets(hostname: string): string {
   return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
 }

@@ -46,7 +46,7 @@ export type Decision =
 const ALLOW: Decision = { kind: 'allow' };
 const DAY_MS = 86_400_000;
 
-/** When the next evaluation begins cannot be known. */
+/** The time at which the next evaluation begins cannot be known. */
 const WAITING_RETRY_SECONDS = 30;
 
 /** Whether the quota allows a request. Requesting nothing is always allowed. @param now decides when the day ends. */

@@ -3,7 +3,7 @@ import { digestBytes } from '../../kernel/canonical-json.ts';
 import type { Digest } from '../../kernel/ids.ts';
 
 const MINUTE_MS = 60_000;
-/** Most addresses whose attempts are kept, a hundred bytes each. */
+/** The largest number of addresses whose attempts are kept, a hundred bytes each. */
 const MOST_ADDRESSES = 10_000;
 
 interface Attempts {

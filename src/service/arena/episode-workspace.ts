@@ -112,7 +112,7 @@ export class EpisodeWorkspace implements AsyncDisposable {
     return this.#sandbox.signal.aborted || this.#sandbox.session.exit !== undefined;
   }
 
-  /** What a busy machine has kept its commands from running so far. */
+  /** Seconds for which a busy machine has kept its commands from running so far. */
   get waitedSeconds(): number {
     return this.#sandbox.session.waitedSeconds;
   }

@@ -18,7 +18,7 @@ export interface UsableAs {
   readonly name: string | undefined;
 }
 
-/** Some hundred bytes each. */
+/** An entry takes some hundred bytes. */
 const MOST_REMEMBERED = 10_000;
 
 /**

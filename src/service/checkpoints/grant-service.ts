@@ -11,7 +11,7 @@ export interface GrantServiceOptions {
   readonly audit: Pick<AuditTrail, 'record'>;
 }
 
-/** Most grants of one checkpoint, by all principals together. A line of the configuration grants it to more. */
+/** The largest number of grants of one checkpoint, by all principals together. A line of the configuration grants it to more. */
 const MOST_GRANTS = 1000;
 
 /**

@@ -37,7 +37,7 @@ const common = {
   suiteFiles: contentSchema.exactOptional(),
   /** Whether known episodes of other evaluations may be used instead of playing them. */
   cache: z.boolean(),
-  /** When it has to end at the latest. */
+  /** The time at which it has to end at the latest. */
   deadline: z.iso.datetime().pipe(z.coerce.date()).exactOptional(),
   webhook: z.strictObject({ url: z.string() }).exactOptional(),
 };
@@ -63,7 +63,7 @@ export type EvaluationOrder = z.infer<typeof orderSchema>;
 /** A checkpoint, or the files of a suite, that the content store has. */
 export type OrderedContent = z.infer<typeof contentSchema>;
 
-/** All contents that are needed to play it. */
+/** Lists all contents that are needed to play it. */
 export function listContents(order: EvaluationOrder): readonly OrderedContent[] {
   return order.suiteFiles ? [...listCheckpoints(order), order.suiteFiles] : listCheckpoints(order);
 }

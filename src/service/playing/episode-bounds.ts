@@ -1,6 +1,6 @@
 import { countAllowedEpisodes, type Quota } from '../access/quota.ts';
 
-/** Most episodes of a principal at the same time. */
+/** The largest number of episodes of a principal at the same time. */
 export type EpisodeQuota = (principal: string) => Pick<Quota, 'concurrentEpisodes'>;
 
 /**

@@ -5,7 +5,7 @@ export interface GroupsRequest {
   /** Groups after this cursor. */
   readonly after: number;
   readonly leaseSeconds: number;
-  /** Most groups to lease. */
+  /** The largest number of groups to lease. */
   readonly limit: number;
 }
 

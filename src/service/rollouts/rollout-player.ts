@@ -20,7 +20,7 @@ export interface MemberIdentity {
 
 export type PlayedMember =
   | { readonly kind: 'played'; readonly trajectory: Trajectory }
-  /** Through no fault of the agent: it may be played again. */
+  /** The agent was not at fault: it may be played again. */
   | { readonly kind: 'lost'; readonly detail: string };
 
 /** The last version that was reported; undefined when none was. */

@@ -16,11 +16,11 @@ export interface StreamBoard {
 export interface StreamCapacity {
   /** Trajectories of groups that run which have not ended: they act, are graded, or begin as soon as others have acted. */
   readonly trajectories: number;
-  /** Most trajectories whose agents act at a time. */
+  /** The largest number of trajectories whose agents act at a time. */
   readonly mostTrajectories: number;
   /** Groups that wait for the trainer. */
   readonly waiting: number;
-  /** With this many, no group is begun. */
+  /** With this many waiting groups, no group is begun. */
   readonly mostWaiting: number;
   /** Groups that may begin before the trainer announces the next version. */
   readonly untilNextVersion: number;

@@ -176,7 +176,7 @@ export class StreamRun {
     const { streams, clock } = this.#parts;
     const { id, terms } = this.#stream;
     if (!this.#isOutdated && this.#looked && clock.now() < this.#looked.until) return this.#looked.stream;
-    // Before it reads: what changes meanwhile is read again.
+    // The flag is cleared before reading: what changes meanwhile is read again.
     this.#isOutdated = false;
     await this.#readReported();
     const oldest = this.#listSinceBegin().length - terms.maxStaleness;

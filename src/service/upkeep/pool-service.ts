@@ -27,7 +27,7 @@ export interface ManagedPools {
 export interface PoolReport extends PoolSize {
   readonly name: string;
   readonly provider: string;
-  /** Nothing is played on it, and it keeps no sandboxes. */
+  /** True when nothing is played on it, and it keeps no sandboxes. */
   readonly draining: boolean;
   /** Sandboxes that evaluations need and do not have: they wait for their share of the pool, or for the pool. */
   readonly waiting: number;

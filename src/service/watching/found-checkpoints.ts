@@ -35,7 +35,7 @@ export function sortNewestFirst(checkpoints: readonly FoundCheckpoint[]): readon
   return checkpoints.toSorted((a, b) => compareNames(b.name, a.name));
 }
 
-/** Below 0 when `a` is the older. */
+/** Returns a number below 0 when `a` is the older. */
 export function compareNames(a: string, b: string): number {
   return NAMES.compare(a, b) || (a < b ? -1 : 1);
 }

@@ -20,7 +20,7 @@ export interface LiveChanges {
   readonly evaluations: readonly StoredEvaluation[];
   /** The figures of evaluations without other changes. */
   readonly running: ReadonlyMap<EvaluationId, RunningFigures>;
-  /** More has changed than is kept for one reader: it has to read the list again. */
+  /** True when more has changed than is kept for one reader: it has to read the list again. */
   readonly isIncomplete: boolean;
 }
 
@@ -29,7 +29,7 @@ const TICK_MILLISECONDS = 500;
 /** How often to look for changes by other processes on the same store. */
 const ELSEWHERE_MILLISECONDS = 5000;
 const ELSEWHERE_LIMIT = 200;
-/** Most changes that are kept for a slow reader. */
+/** The largest number of changes that are kept for a slow reader. */
 const MOST_KEPT = 2000;
 /** Rows that are read in one tick. The others follow in the next. */
 const ROWS_AT_A_TIME = 50;

@@ -10,7 +10,7 @@ export type StalePolicy = 'skip' | 'cancel' | 'evaluate';
 export interface WatchPlan {
   /** The checkpoint to evaluate now; undefined when there is none. */
   readonly next: FoundCheckpoint | undefined;
-  /** Never to be evaluated. */
+  /** Checkpoints that are never evaluated. */
   readonly stale: readonly FoundCheckpoint[];
 }
 

@@ -91,7 +91,7 @@ export class FirestoreClient {
   }
 
   /**
-   * All of the writes, or none.
+   * Carries out all of the writes, or none.
    *
    * @returns false when a document is not as a write expects it: it was written meanwhile, perhaps by an attempt of this very commit that got no
    * answer.

@@ -12,7 +12,7 @@ import { getMessage, InfrastructureError, InputError } from '../../../kernel/err
 const CONNECT_MS = 5000;
 /** The longest wait for one answer: a step waits for it. */
 const ANSWER_MS = 1000;
-/** Between two attempts to connect again. */
+/** The pause between two attempts to connect again. */
 const RECONNECT_MS = 500;
 /** An episode whose server has gone is forgotten after this long; what is read again is then made of the stored steps. */
 const KEPT_MS = 24 * 3600 * 1000;

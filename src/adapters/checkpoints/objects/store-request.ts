@@ -2,7 +2,7 @@ import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { createAbortError } from '../../../kernel/abort.ts';
 
-// Through the environment's proxy, as the stores' own clients do.
+// Requests go through the environment's proxy, as those of the stores' own clients do.
 const AGENTS = { http: new http.Agent({ proxyEnv: process.env }), https: new https.Agent({ proxyEnv: process.env }) };
 
 export interface StoreRequest {

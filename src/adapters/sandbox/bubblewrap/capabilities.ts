@@ -43,9 +43,9 @@ export interface ProbeOptions {
   readonly trialMs?: number | undefined;
 }
 
-/** First version with `--disable-userns`; `--size` came before it. */
+/** The first version with `--disable-userns`; `--size` came before it. */
 const VERSION_MIN = [0, 8] as const;
-/** First kernel that counts processes by user namespace, so that one sandbox does not use up another's limit. */
+/** The first kernel that counts processes by user namespace, so that one sandbox does not use up another's limit. */
 const KERNEL_COUNTS_BY_NAMESPACE = [5, 14] as const;
 
 const INSTALL = 'install bubblewrap 0.8 or newer (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)';
@@ -151,7 +151,7 @@ async function describeNamespaceRemedy(): Promise<string> {
   return 'allow user namespaces and mounts of /proc; in a container, run it with --privileged or with a seccomp profile that allows them';
 }
 
-/** Without a control group: the count of a user's processes, where the kernel keeps one for each sandbox. */
+/** Describes the limit that applies without a control group: the count of a user's processes, where the kernel keeps one for each sandbox. */
 async function describeProcessesByUser(): Promise<LimitEnforcement> {
   return (await canCountProcesses()) ? { scope: 'tree', by: 'rlimit' } : { scope: 'none', by: 'none' };
 }

@@ -23,7 +23,7 @@ export interface CloudBuildSandboxParts {
   readonly onGone: () => void;
 }
 
-/** How long Cloud Build may take to report the state of a build whose connection is lost. */
+/** The time in which Cloud Build has to report the state of a build whose connection is lost. */
 const SETTLE_MS = 10_000;
 const ANSWER_MS = 15_000;
 

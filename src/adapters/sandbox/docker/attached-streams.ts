@@ -1,7 +1,7 @@
 import { Readable, type Duplex } from 'node:stream';
 import { ProgramInput } from '../local/program/program-input.ts';
 
-/** Before each piece of output: which stream it is of, three zeros, and its length. */
+/** The header before each piece of output has this length: the stream's number, three zeros, and the length of the piece. */
 const HEADER_BYTES = 8;
 const LENGTH_AT = 4;
 const STDERR = 2;
@@ -62,7 +62,7 @@ export class AttachedStreams {
     connection.once('end', () => connection.destroy());
   }
 
-  /** After the program's end: reads the rest without waiting for a reader. The rest is at most what the daemon buffers, about a megabyte. */
+  /** Reads the rest after the program's end, without waiting for a reader. The rest is at most what the daemon buffers, about a megabyte. */
   drain(): void {
     this.#isDraining = true;
     this.#connection.resume();

@@ -88,7 +88,7 @@ function formatTmpfs(bytes: number): string {
   return `rw,exec,nosuid,nodev,size=${bytes},mode=1777`;
 }
 
-/** Without mounts below the source: the daemon would leave those writable. */
+/** The bind excludes mounts below the source: the daemon would leave those writable. */
 const BIND_OPTIONS = { Propagation: 'private', NonRecursive: true } as const;
 
 function readOnlyBind(source: string, target: string): object {

@@ -14,7 +14,7 @@ export interface DaemonRequest {
   readonly json?: object;
   /** A tar archive, in place of JSON. */
   readonly archive?: Readable;
-  /** How long the connection may be silent. Without it, there is no limit. */
+  /** The longest time for which the connection may be silent. Without it, there is no limit. */
   readonly silenceMs?: number | undefined;
 }
 

@@ -71,7 +71,7 @@ export class DockerSandbox implements Sandbox {
     if (reason.kind === 'lost') streams.close();
   }
 
-  /** How the program ended, once it has. */
+  /** Resolves with how the program ended, once it has. */
   async #waitForEnd(): Promise<SandboxExit> {
     const { daemon, container, streams } = this.#parts;
     try {

@@ -38,7 +38,7 @@ export class DockerPart {
   readonly archive: string | undefined;
   readonly pull: 'missing' | 'never';
   readonly runtime: string | undefined;
-  /** What the image is made of where Muster makes it itself. */
+  /** The content of the image where Muster makes it itself. */
   readonly skeleton: Skeleton | undefined;
 
   constructor({ socket, archive, pull, runtime }: Omit<DockerSettings, 'image' | 'python'>, image: string, skeleton?: Skeleton) {

@@ -1,8 +1,8 @@
 import { digestBytes, formatCanonicalJson } from '../../../kernel/canonical-json.ts';
 
 /**
- * What a container has before anything is mounted: links and small files, as everything else is mounted. Nearly all root file systems have the same
- * links, and so the same image, of a few kilobytes.
+ * The content of a container before anything is mounted: links and small files, as everything else is mounted. Nearly all root file systems have the
+ * same links, and so the same image, of a few kilobytes.
  */
 export interface Skeleton {
   /** Targets by their absolute paths. */

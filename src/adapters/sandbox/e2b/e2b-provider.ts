@@ -192,7 +192,7 @@ const OF_WORKSPACES: Isolation['limits'] = {
 function describeIsolation(template: SandboxTemplate): Isolation {
   checkTemplate(template);
   const { name, demands, mounts, network, workspace } = template;
-  // What is mounted in a workspace is brought in.
+  // Content that a workspace mounts is brought in.
   if (mounts.length > 0 && !workspace)
     throw createInvalidError(
       name,

@@ -1,4 +1,4 @@
-/** How something is suspended and woken. */
+/** Suspends something and wakes it. */
 export interface Sleeper {
   pause(): Promise<void>;
   wakeUp(): Promise<void>;

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 
-/** Most bytes in one request: input that the program does not read waits here and not in the service. */
+/** The largest number of bytes in one request: input that the program does not read waits here and not in the service. */
 const PIECE_BYTES = 262_144;
 
 /** A program's input; each call begins when the previous one has returned. */

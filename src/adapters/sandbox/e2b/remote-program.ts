@@ -181,7 +181,7 @@ function wrapInShell(command: readonly string[], clear: string): string {
   return `${formatShellLine(command)}; code=$?; ${clear}exit $code`;
 }
 
-/** How the sandbox's daemon reports that the program has closed its input. */
+/** Recognises how the sandbox's daemon reports that the program has closed its input. */
 function isClosedPipe(error: unknown): boolean {
   return /writing to stdin|stdin not enabled or closed|closing stdin/.test(getMessage(error));
 }

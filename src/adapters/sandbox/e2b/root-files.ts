@@ -30,7 +30,7 @@ export async function sendFile(remote: Sandbox, inside: string, source: Readable
     await raceWithAbort(written, signal);
   } catch (error) {
     source.destroy();
-    // What went wrong with the source says more than what the request made of it.
+    // A failure of the source says more than the request's error, which follows from it.
     throw body.failure ?? error;
   }
 }

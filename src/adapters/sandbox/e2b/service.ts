@@ -32,10 +32,10 @@ export class E2bService {
   }
 
   /**
-   * One attempt. It cannot be aborted half-way: an aborted request may still have created a sandbox.
+   * Makes one attempt. It cannot be aborted half-way: an aborted request may still have created a sandbox.
    *
-   * @param maybeMade called when the creation failed, but there may be a sandbox. @throws ProviderBusyError (429), InputError (key, template,
-   * limits of the plan), InfrastructureError.
+   * @param maybeMade called when the creation failed, but there may be a sandbox. @throws ProviderBusyError (429), InputError (key, template, limits
+   * of the plan), InfrastructureError.
    */
   async create({ template, metadata, timeoutMs, reaches }: Creation, maybeMade: () => Promise<void>): Promise<Sandbox> {
     try {
@@ -80,7 +80,7 @@ export class E2bService {
     return this.#repeat('resume a sandbox', signal, () => Sandbox.connect(sandboxId, { ...this.#options, timeoutMs, signal }));
   }
 
-  /** All sandboxes of the account, running or paused, with the metadata. */
+  /** Lists all sandboxes of the account with the metadata, running or paused. */
   async list(metadata: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly SandboxInfo[]> {
     const found: SandboxInfo[] = [];
     const pages = Sandbox.list({ ...this.#options, query: { metadata: { ...metadata } }, limit: PAGE });

@@ -34,7 +34,7 @@ export class Tenancy implements Disposable {
     this.#over.abort(new DOMException('the sandbox is given up', 'AbortError'));
   }
 
-  /** Nothing is extended until it continues: a paused sandbox stays, and cannot be extended. */
+  /** Extends nothing until it continues: a paused sandbox stays, and cannot be extended. */
   hold(): void {
     this.#isHeld = true;
     this.#timer[Symbol.dispose]();

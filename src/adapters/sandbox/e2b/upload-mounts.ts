@@ -12,7 +12,7 @@ import { formatShellLine } from './shell-words.ts';
 export async function uploadMounts(remote: Sandbox, mounts: readonly Mount[], clock: Clock, signal: AbortSignal): Promise<void> {
   for (const [i, { source }] of mounts.entries()) {
     try {
-      // What is not here does not come with the next attempt.
+      // A source that is missing now does not appear before the next attempt.
       await access(source);
       const { place, file } = await retryPatiently(clock, signal, () => sendArchive(remote, source, signal));
       const unpacking = formatShellLine(['/bin/sh', '-c', UNPACK, 'muster-bring', getBroughtPath(i), file]);

@@ -20,8 +20,8 @@ export interface BundlePlan {
 }
 
 /**
- * Inside: one byte reports that the sandbox is ready, then the shell becomes the program. A missing program is exit code 127. The first process of a
- * workspace reports by itself, and its root file system need not have a shell.
+ * The command that runs inside: one byte reports that the sandbox is ready, then the shell becomes the program. A missing program is exit code 127.
+ * The first process of a workspace reports by itself, and its root file system need not have a shell.
  */
 const START = ['/bin/sh', '-c', 'printf +; exec "$@"', 'muster-start'];
 
@@ -112,7 +112,7 @@ function listKernelMounts(template: SandboxTemplate): readonly object[] {
   ];
 }
 
-/** Over the root file system's own files there. */
+/** Lists the mounts that cover the root file system's own files at their paths. */
 function listWritableMounts(template: SandboxTemplate): readonly object[] {
   const { tmpBytes } = divideSpace(template);
   return (template.workspace?.writable ?? []).map((directory) => formatTmpfs(directory, 'mode=1777', `size=${tmpBytes}`));

@@ -168,7 +168,7 @@ function describePodIsolation(template: SandboxTemplate, { runtimeClassName, net
     mechanism: runtimeClassName === undefined ? 'kubernetes' : `kubernetes (${runtimeClassName})`,
     limits: {
       memory: CONTAINER,
-      // How many processes a pod may have is the kubelet's setting (podPidsLimit), and no pod's.
+      // The kubelet's setting (podPidsLimit) bounds the processes of a pod; no pod has one.
       processes: { scope: 'none', by: 'none' },
       cpu: CONTAINER,
       disk: { scope: 'tree', by: 'tmpfs' },

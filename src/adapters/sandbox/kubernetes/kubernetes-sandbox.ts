@@ -53,7 +53,7 @@ export class KubernetesSandbox implements Sandbox {
   readonly #inbox: InboxExec;
   readonly #ending: SandboxEnding;
   readonly #over = new AbortController();
-  /** How the program ended, by its own account. */
+  /** Says how the program ended, by its own account. */
   #programsWord: SandboxExit | undefined;
 
   constructor(parts: KubernetesSandboxParts) {

@@ -72,7 +72,7 @@ export class NamespaceSite implements AsyncDisposable {
     this.#sweepTimer ??= this.#scheduleSweep();
   }
 
-  /** What supplies the pods of a template. */
+  /** Returns what supplies the pods of a template. */
   getSupply(template: SandboxTemplate, pod: PodTemplate): PodSupply {
     const key = buildSupplyKey(this.#options.owner, template, pod);
     const supply = this.#supplies.get(key) ?? this.#createSupply(template, pod);

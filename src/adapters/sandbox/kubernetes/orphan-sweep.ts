@@ -66,7 +66,7 @@ export async function sweepOrphans(
       if (orphans.length > 0) await removeAll(kind, parseOwnerId(owner), clock, signal);
       swept.push(...orphans.flatMap((label) => getId(label[SANDBOX])));
     }
-    // Last, so that what could not be removed is found by the next sweep.
+    // The lease is deleted last, so that the next sweep finds everything that could not be removed.
     await deleteLease(cluster, owner, signal);
   }
   return swept;

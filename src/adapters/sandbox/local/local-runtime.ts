@@ -81,7 +81,7 @@ export interface StartedPair {
 export interface OpenRuntime extends AsyncDisposable {
   /** Whether `start` makes the sandbox's control group, too. */
   makesCgroup?(template: SandboxTemplate): boolean;
-  /** How many processes of the host a control group must allow for the template's program to get its number. */
+  /** Counts how many processes of the host a control group must allow for the template's program to get its number. */
   countHostProcesses(template: SandboxTemplate): number;
   /**
    * Resolves when the program is about to begin. One that has not begun leaves nothing behind but, perhaps, processes in its control group and files

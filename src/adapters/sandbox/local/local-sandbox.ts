@@ -34,7 +34,7 @@ interface Ended {
   /** Why Muster ended it, if it did. */
   readonly verdict: SandboxExit | undefined;
   readonly end: ProgramEnd;
-  /** How many processes the memory limit has ended. */
+  /** The number of processes that the memory limit has ended. */
   readonly memoryKills: number;
 }
 
@@ -64,7 +64,7 @@ export class LocalSandbox implements Sandbox {
   /** Why Muster ended it, if it did. */
   #verdict: SandboxExit | undefined;
   #hasEnded = false;
-  /** Once it is over. */
+  /** It is set once the sandbox has ended. */
   #used: SandboxUsage | undefined;
   readonly #release = new Once(() => this.#clear());
 

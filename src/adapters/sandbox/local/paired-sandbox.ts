@@ -111,7 +111,7 @@ function decideVerdict(environment: SandboxExit, policy: SandboxExit): SandboxEx
   }
 }
 
-/** One stream of everything from these, in order of arrival. */
+/** Merges the streams into one, in order of arrival. */
 function mergeStreams(sources: readonly Readable[]): Readable {
   const all = new PassThrough();
   let left = sources.length;

@@ -4,13 +4,13 @@ import { OUTSIDE_ENVIRONMENT } from './program/launcher.ts';
 /** A sandbox of `true` takes half a second at most: what takes longer hangs, or waits for a processor of a machine that is busy. */
 const TRIAL_TIMEOUT_MS = 20_000;
 
-/** What helps where a trial was late. */
+/** The remedy where a trial was late. */
 export const LATE_REMEDY = 'try again when the machine has less to do';
 
 export interface TrialEnd {
   /** -1 where there is none. */
   readonly code: number;
-  /** All that the command said, or why it could not be run. */
+  /** The whole output of the command, or the reason why it could not be run. */
   readonly output: string;
   /** It was killed after the time limit: that says nothing of what the machine allows. */
   readonly isLate: boolean;

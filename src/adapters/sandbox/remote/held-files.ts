@@ -1,7 +1,7 @@
 import type { FetchOrder } from '../../../kernel/fetching.ts';
 import type { HeldFile } from './pull-order.ts';
 
-/** Most files that are named as bases: those of the last checkpoint or two, also with many shards. */
+/** The largest number of files that are named as bases: those of the last checkpoint or two, also with many shards. */
 const MOST_HELD = 256;
 /** Smallest file, in bytes, for which a delta is worth its cost. */
 const WORTH_HOLDING_BYTES = 2 ** 20;

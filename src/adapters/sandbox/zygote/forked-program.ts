@@ -36,7 +36,7 @@ export class ForkedProgram implements SandboxedProgram {
   }
 }
 
-/** What the last report of a sandbox says. */
+/** Converts the last report of a sandbox. */
 export function toProgramEnd(report: Exclude<SandboxReport, { readonly type: 'started' }>): ProgramEnd {
   const usage = toUsage(report);
   switch (report.type) {

@@ -7,8 +7,8 @@ export interface PrincipalImage extends ImageChoice {
 }
 
 /**
- * What the sandboxes of one template are forked from: of each principal what its own evaluations share. All of an image's memory is open to code in
- * each sandbox that is forked from it, so nothing of one principal is ever in the image of another.
+ * The images of one template's sandboxes: for each principal what its own evaluations share. All of an image's memory is open to code in each sandbox
+ * that is forked from it, so nothing of one principal is ever in the image of another.
  */
 export class PrincipalImages {
   readonly #images = new Map<string, SharedImages>();

@@ -11,7 +11,7 @@ export interface SharedPath extends Disposable {
 /** A content's files, for as long as they are held. */
 interface HeldContent {
   readonly path: Promise<string>;
-  /** What lies directly in the inbox because of it. */
+  /** The names that are directly in the inbox because of it. */
   readonly names: Set<string>;
   holders: number;
 }

@@ -34,7 +34,7 @@ export type ForkableTemplate = SandboxTemplate & { readonly zygote: NonNullable<
 /** A warden inherits a descriptor for each hierarchy of control groups, from this number on. */
 export const FIRST_GROUP_DESCRIPTOR = 5;
 
-/** What a warden receives about its template when it starts. */
+/** Builds what a warden receives about its template when it starts. */
 export function buildWardenSettings(
   { zygote, limits, network, mounts, workspace }: ForkableTemplate,
   { rlimits, ownUser }: Pick<WardenContext, 'rlimits' | 'ownUser'>,

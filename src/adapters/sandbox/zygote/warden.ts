@@ -23,7 +23,7 @@ import {
 export interface WardenProcess {
   readonly process: {
     kill(signal: 'SIGKILL'): boolean;
-    /** After `close` all of its output has been read. */
+    /** When the event 'close' occurs, all of its output has been read. */
     once(event: 'close', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown;
   };
   readonly stdin: Writable;

@@ -36,7 +36,7 @@ export async function readPostgresVersion(url: string): Promise<string> {
   return `${name}: PostgreSQL ${String(row?.['server_version'])}`;
 }
 
-/** Without user and password. @throws InputError `store.url` */
+/** Describes the database without user and password. @throws InputError `store.url` */
 export function describeDatabase(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null || !['postgres:', 'postgresql:'].includes(parsed.protocol))

@@ -140,7 +140,7 @@ async function readRows(client: Pick<PoolClient, 'query'>, statement: Sql): Prom
   return rows;
 }
 
-/** One array a column, so that the statement does not depend on the number of rows. COPY, which is faster, cannot handle conflicts. */
+/** The statement has one array for each column, so that it does not depend on the number of rows. COPY, which is faster, cannot handle conflicts. */
 async function insertBulk(client: PoolClient, { table, columns, rows }: BulkInsert): Promise<readonly Row[]> {
   const names = columns.map(({ name }) => name).join(', ');
   const arrays = columns.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', ');

@@ -7,9 +7,9 @@ import { toStep, type BulkColumn } from './schema/database.ts';
 import { sql, type Value } from './schema/statement.ts';
 import { SqlAdapter } from './schema/sql-adapter.ts';
 
-/** Most bytes of a content in one row, before they are encoded. */
+/** The largest number of bytes of a content in one row, before they are encoded. */
 const PART_BYTES = 256 * 1024;
-/** Most bytes in one transaction. */
+/** The largest number of bytes in one transaction. */
 const BATCH_BYTES = 8 * 2 ** 20;
 
 const COLUMNS: readonly BulkColumn[] = [

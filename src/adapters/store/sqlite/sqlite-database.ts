@@ -10,7 +10,7 @@ import { resolveBeside } from '../../../kernel/package-root.ts';
 import { Thread } from '../../../kernel/thread.ts';
 
 const DIALECT: Dialect = {
-  // Never the number of a row that is gone: its episodes may still be there.
+  // The database never gives out the number of a row that is gone: its episodes may still be there.
   identity: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   id: 'text',
   clustered: ' WITHOUT ROWID',

@@ -38,7 +38,7 @@ export interface Acted {
   readonly submission: Submission | undefined;
   /** The refusal of a model's server; undefined when there was none. */
   readonly refusal?: string | undefined;
-  /** How many actions were carried out. */
+  /** The number of actions that were carried out. */
   readonly actions: number;
   /** It is left out by an agent that acts by itself, and where there is nothing to show. */
   readonly performed?: readonly PerformedAction[];
@@ -47,7 +47,7 @@ export interface Acted {
   readonly stopReason: StopReason;
   /** The output of a program, for people. */
   readonly printed?: string;
-  /** What a model received and answered; undefined for agents without one. */
+  /** The messages that a model received and answered. It is undefined for agents without one. */
   readonly course: ModelCourse | undefined;
 }
 

@@ -24,7 +24,7 @@ export interface ChangesTerms {
 
 /** Larger files are named only, so their contents are of no use here. */
 const MOST_FILE_BYTES = 512 * 1024;
-/** Most bytes of contents that are held for one workspace, besides the task's own files. */
+/** The largest number of bytes of contents that are held for one workspace, besides the task's own files. */
 const MOST_HELD_BYTES = 32 * 2 ** 20;
 /** The bounds of one scan: reading more of what a program has written is not worth the time. */
 const SHOWN_BOUNDS = { files: SNAPSHOT_BOUNDS.files, bytes: 4 * 2 ** 20 };
@@ -77,7 +77,7 @@ export class WorkspaceChanges {
     return await this.after({ delta: NOTHING, isOpen: true }, signal);
   }
 
-  /** All changes since `beginEmpty`. */
+  /** Reads all changes since `beginEmpty`. */
   async readAll(signal: AbortSignal): Promise<FileResult<WorkspaceDelta>> {
     const last = await readChanges(this.#session, this.#paths, signal);
     return last.kind === 'refused' ? last : { kind: 'given', result: joinDeltas(this.#all, last.result) };
@@ -116,7 +116,7 @@ export class WorkspaceChanges {
     return await compareWorkspaces(before, after);
   }
 
-  /** With its content while there is room. */
+  /** Keeps the content of the file while there is room. */
   #hold(file: FileAtStep): FileAtStep {
     if (file.kind !== 'file') return file;
     this.#held += file.bytes;

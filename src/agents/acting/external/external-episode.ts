@@ -62,7 +62,7 @@ export class ExternalEpisode implements OfferedEpisode, Disposable {
     this.#wait();
   }
 
-  /** One after the other. */
+  /** Carries out the steps one after the other. */
   step(number: number | undefined, body: unknown): Promise<StepReply> {
     const mine = this.#turn.then(() => this.#step(number, body));
     this.#turn = mine.catch(() => undefined);

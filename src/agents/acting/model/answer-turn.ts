@@ -28,7 +28,7 @@ export function listTools({ tools }: Pick<ModelAgent, 'tools'>, own: readonly Ow
 }
 
 /**
- * What to do with an answer of the model. Errors in it are shown to the model.
+ * Decides what to do with an answer of the model. Errors in it are shown to the model.
  *
  * @param own tools of the task, which are among `tools`.
  */

@@ -8,7 +8,7 @@ import { TurnRecord } from '../model/turn-record.ts';
 import { goesOn, type ProgramMessage, listNews, readMessages, readTools, toPrompt } from './conversation.ts';
 import type { ProgramSession, Refusal } from './gateway.ts';
 
-/** Most concurrent requests of one program, which may have sub-agents. */
+/** The largest number of concurrent requests of one program, which may have sub-agents. */
 const MOST_OPEN = 32;
 const LARGEST_SEED = 2 ** 31;
 

@@ -4,7 +4,7 @@ import type { Command, CommandResult, PrintedOutput, WorkspaceFile } from '../..
 const VALGRIND = '/usr/bin/valgrind';
 /** It goes to a socket that nothing can open by a path. The program itself is counted, not what it executes in its place. */
 const OPTIONS = ['--tool=callgrind', '--callgrind-out-file=/dev/null', '--log-fd=3', '--vgdb=no', '--trace-children=no'];
-/** How much longer a program may take that is counted. */
+/** A program that is counted may take so many times longer. */
 const SLOWDOWN = 100;
 const HEADER = /^==\d+== Callgrind, /gm;
 const TOTAL = /^==\d+== Collected : (?<count>\d{1,15})\s*$/gm;

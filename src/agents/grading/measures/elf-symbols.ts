@@ -55,7 +55,7 @@ function readPart(content: Buffer, start: bigint, bytes: bigint): Buffer | undef
 type FoundNames = { readonly found: string[]; readonly reason?: undefined } | { readonly found: null; readonly reason: string };
 
 /**
- * Which of the forbidden symbols the programs and libraries among the files define or need.
+ * Finds which of the forbidden symbols the programs and libraries among the files define or need.
  *
  * A stripped program does not show what it uses, so it fails; one that looks a function up at run time has dlsym among its symbols.
  */

@@ -13,7 +13,10 @@ import type { Submission } from '../submission.ts';
 
 /** How often a verdict is taken that the infrastructure has spoilt. */
 const ATTEMPTS = 3;
-/** Before the second attempt, and four times as long before the third: what has spoilt one often lasts for seconds, and would spoil all of them at once. */
+/**
+ * The pause before the second attempt. The pause before the third is four times as long: what has spoilt one attempt often lasts for seconds, and
+ * would spoil all of them at once.
+ */
 const PAUSE_MS = 1000;
 
 /**

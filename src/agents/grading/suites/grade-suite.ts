@@ -59,7 +59,7 @@ export function listTools(terms: CandidateTerms, { runner }: SuiteStage): readon
   return isHostRoot(terms) ? listRunnerTools(runner) : [];
 }
 
-/** What a runner needs besides this machine's own root file system. */
+/** Lists what a runner needs besides this machine's own root file system. */
 export function listRunnerTools(runner: SuiteStage['runner']): readonly GradingTool[] {
   return runner === 'pytest' || runner === 'go' ? [runner] : [];
 }

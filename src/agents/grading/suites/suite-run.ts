@@ -12,7 +12,7 @@ const LARGEST_ORDER = 2 ** 31 - 1;
 /** One run of a test suite. */
 export interface SuiteRun {
   readonly argv: readonly string[];
-  /** Over the task's own. */
+  /** These variables override those of the task. */
   readonly environment: Readonly<Record<string, string>>;
 }
 

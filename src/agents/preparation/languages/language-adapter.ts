@@ -56,7 +56,7 @@ export interface DependencyPlan {
   mayName(path: string, text: string): boolean;
   /** A program in runner/muster_preparation. */
   readonly program: string;
-  /** Below the directory that is placed in the workdir; empty: the program lays files there itself. */
+  /** A directory below the one that is placed in the workdir. When it is empty, the program puts its files there itself. */
   readonly directory: string;
 }
 
@@ -100,7 +100,7 @@ export interface LanguageAdapter {
   readonly releases: readonly string[];
   /** How the tests are run to learn which lines they cover; undefined: all code counts as covered. */
   readonly coverage: CoveragePlan | undefined;
-  /** How code is read to break it; `ast`: by Python's own parser. */
+  /** Chooses how code is read to break it; `ast`: by Python's own parser. */
   chooseGrammar(path: string): Grammar | 'ast' | undefined;
   /** @param ids of tests in the file that pass with the fix. */
   tripwires(path: string, text: string, ids: readonly string[], framework: Framework): readonly TripwireDraft[];

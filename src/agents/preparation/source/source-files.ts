@@ -16,7 +16,7 @@ export function readText(files: SourceFiles, path: string): string | undefined {
   return content === undefined || content.includes(0) ? undefined : content.toString('utf8');
 }
 
-/** Some of the files replaced. @param over undefined: the file goes. */
+/** Replaces some of the files. @param over undefined: the file is removed. */
 export function replaceFiles(files: SourceFiles, over: ReadonlyMap<string, SourceFile | undefined>): SourceFiles {
   const result = new Map(files);
   for (const [path, file] of over)

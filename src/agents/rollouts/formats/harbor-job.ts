@@ -6,7 +6,7 @@ import type { Trajectory, Turn, Usage } from '../record/trajectory.ts';
 const AGENT = { name: 'muster', version: '1' };
 const NAME_LENGTH = 32;
 const SUFFIX_LENGTH = 7;
-/** When a job without trials was. */
+/** The time of a job without trials. */
 const NEVER = '1970-01-01T00:00:00.000Z';
 
 /** The files of a trial that Harbor's tools read: `result.json`, which includes `config.json`, and the reward. */
@@ -136,7 +136,7 @@ function describeUsage({ promptTokens, cachedTokens, completionTokens }: Usage):
   return { n_input_tokens: promptTokens, n_cache_tokens: cachedTokens, n_output_tokens: completionTokens };
 }
 
-/** One for each segment: within it, each prompt extends the tokens before. */
+/** Describes one rollout for each segment: within it, each prompt extends the tokens before. */
 function describeRollouts({ turns, segments }: Trajectory): readonly object[] | null {
   const sampled = turns.flatMap(({ tokens }) => (tokens === null ? [] : [tokens]));
   if (sampled.length === 0) return null;
@@ -163,7 +163,7 @@ function nameTrial({ task, trajectory }: Pick<Trajectory, 'task' | 'trajectory'>
   return `${name}__${suffix}`;
 }
 
-/** Equal texts have equal ids: a job that is written again has the same ids. */
+/** Derives equal ids from equal texts: a job that is written again has the same ids. */
 function deriveUuid(text: string): string {
   const digest = computeDigest(text);
   return [digest.slice(0, 8), digest.slice(8, 12), `8${digest.slice(13, 16)}`, `8${digest.slice(17, 20)}`, digest.slice(20, 32)].join('-');

@@ -10,7 +10,7 @@ interface TraceNode {
   readonly timestamp: number;
   readonly token_ids: readonly number[];
   readonly mask: readonly boolean[];
-  /** One for each true value of the mask. */
+  /** One value for each true value of the mask. */
   readonly logprobs: readonly number[];
 }
 

@@ -11,14 +11,14 @@ export type AdvantageTerms =
 export interface GroupMember {
   /** The tests' result, before shaping. Null when there is no verdict: the trajectory is void. */
   readonly core: number | null;
-  /** With shaping. Null when there is no verdict. */
+  /** The reward with shaping. It is null when there is no verdict. */
   readonly reward: number | null;
   /** Whether its tokens are left out of the loss: it was cut off or cancelled, and says nothing about the others. */
   readonly isMasked: boolean;
 }
 
 export interface GroupAdvantages {
-  /** One for each member; null for a member that does not count in the group. */
+  /** One value for each member; null for a member that does not count in the group. */
   readonly advantages: readonly (number | null)[];
   /** Members that have a part in it: the n of the formulas. */
   readonly size: number;

@@ -28,9 +28,9 @@ export interface StreamCounts {
 }
 
 /**
- * How many groups to begin now. The bound on staleness is that of AReaL (Fu et al. 2025): a group that begins at version v is one of the first
- * (maxStaleness + v + 1) · batch, so the trainer gets it at version v + maxStaleness at the latest, when groups end in the order in which they begin.
- * Filtered groups do not count; otherwise the stream would run dry.
+ * Computes how many groups to begin now. The bound on staleness is that of AReaL (Fu et al. 2025): a group that begins at version v is one of the
+ * first (maxStaleness + v + 1) · batch, so the trainer gets it at version v + maxStaleness at the latest, when groups end in the order in which they
+ * begin. Filtered groups do not count; otherwise the stream would run dry.
  */
 export function planStarts({ running, trajectories, accepted, waiting, version }: StreamCounts, terms: StreamTerms): number {
   const { groupSize, concurrency, batch, maxStaleness, mostWaiting, total } = terms;

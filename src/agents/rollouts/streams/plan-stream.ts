@@ -49,7 +49,7 @@ export type StreamAction =
   | { readonly kind: 'complete' };
 
 /**
- * What a stream of groups does next: old groups are cancelled, complete ones are grown or settled, and new ones begin.
+ * Decides what a stream of groups does next: old groups are cancelled, complete ones are grown or settled, and new ones begin.
  *
  * A group's age is that of the oldest version in it: of a member that has ended, or of one that runs since the group began.
  */

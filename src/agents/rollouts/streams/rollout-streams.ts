@@ -67,7 +67,7 @@ export interface GroupHead extends SettledGroup {
 export interface LeasedGroup {
   readonly number: number;
   readonly cursor: number;
-  /** How often it was leased, this time included. It is acknowledged by it. */
+  /** The number of times that it was leased, this one included. The trainer acknowledges with it. */
   readonly lease: number;
   readonly head: GroupHead;
   /** The JSON of each trajectory, in the order of their positions; undefined for one that was lost. */
@@ -86,9 +86,9 @@ export const GROUP_STATES = ['running', 'ready', 'acknowledged', 'filtered', 'st
 /** A group as an observer sees it, without a lease. */
 export interface ListedGroup extends RunningGroup {
   readonly state: (typeof GROUP_STATES)[number];
-  /** Once a trainer may have it. Its members' results are removed with the acknowledgement. */
+  /** It is set once a trainer may have it. Its members' results are removed with the acknowledgement. */
   readonly head: GroupHead | undefined;
-  /** How often it was leased. */
+  /** The number of times that it was leased. */
   readonly lease: number;
   /** While a trainer has it. */
   readonly leasedUntil: Date | undefined;
@@ -117,7 +117,7 @@ export interface RolloutStreams {
   /** Streams that run, oldest first. */
   listRunning(limit: number): Promise<readonly StoredStream[]>;
 
-  /** Most concurrent trajectories of a principal's running streams. */
+  /** The largest number of concurrent trajectories of a principal's running streams. */
   countConcurrency(principal: string): Promise<number>;
 
   /** Takes the right to play, unless another holder has it now. The same holder renews its own. Undefined for a stream that has ended. */

@@ -11,7 +11,7 @@ const members = z.int().min(1).max(MOST_MEMBERS);
 /** How a stream makes its groups, with nothing left out. Stored with the stream. */
 export const groupTermsSchema = z.strictObject({
   groupSize: members,
-  /** Most members of a group that is grown. */
+  /** The largest number of members of a group that is grown. */
   growTo: members,
   concurrency: z.int().min(1).max(MOST_CONCURRENCY),
   batch: z.int().min(1).max(MOST_BATCH),

@@ -45,16 +45,16 @@ type R2eRow = z.infer<typeof rowSchema>;
 const WORKDIR = '/testbed';
 const TESTS = 'r2e_tests';
 const ENVIRONMENT = '/opt/venv';
-/** What of the workdir's 256 MiB the history may take. */
+/** The part of the workdir's 256 MiB that the history may take. */
 const HISTORY_MEBIBYTES = 128;
-/** What the images' own `run_tests.sh` sets. */
+/** The value that the images' own `run_tests.sh` sets. */
 const WARNINGS = 'PYTHONWARNINGS=ignore::UserWarning,ignore::SyntaxWarning';
 const DISPLAY = ['QT_QPA_PLATFORM=minimal', 'xvfb-run', '--auto-servernum'];
 const WITH_DISPLAY: ReadonlySet<string> = new Set(['orange3']);
 
 const SUMMARY = 'short test summary info';
 const RESULT = /^(?<status>PASSED|FAILED|ERROR) (?<id>\S+?\.py::.+)$/gm;
-/** What follows the name of a test that has failed. */
+/** This text follows the name of a test that has failed. */
 const MESSAGE = ' - ';
 const IS_TEST = /(^|\/)(tests?|Tests?)\/|(^|\/)test_[^/]*$|_test\.py$/;
 
@@ -162,7 +162,7 @@ interface Summarised {
   readonly status: string;
 }
 
-/** What pytest prints under -rA. */
+/** Reads the summary that pytest prints under -rA. */
 function readSummary(log: string): readonly Summarised[] {
   const [, summary = ''] = stripVTControlCharacters(log).split(SUMMARY);
   return Array.from(summary.matchAll(RESULT), ({ groups: { status = '', id: line = '' } = {} }) => {
@@ -171,7 +171,7 @@ function readSummary(log: string): readonly Summarised[] {
   });
 }
 
-/** What the commit changes, but for tests and for what is no text. */
+/** Writes what the commit changes, without tests and files that are not text. */
 function writeGoldPatch({ parsed_commit_content: { file_diffs: diffs } }: R2eRow): string {
   const patches = diffs.map(({ header, old_file_content: old, new_file_content: now }) => {
     const { path } = header.file;

@@ -7,7 +7,7 @@ const STATUS: ReadonlyMap<string, TestResult['status']> = new Map([
   ['error', 'error'],
   ['skipped', 'skipped'],
 ]);
-/** How CTest and GoogleTest report a test that was not run. */
+/** CTest and GoogleTest report in these ways a test that was not run. */
 const NOT_RUN = new Set(['notrun', 'disabled', 'skipped', 'suppressed']);
 
 /**

@@ -6,7 +6,7 @@ import { addServerFlags, type Connect, type ServerFlags } from '../../flags/serv
 import { watchInterruption } from '../../terminal/interruption.ts';
 import { print } from '../../terminal/output.ts';
 
-/** Most calls under way at a time; further ones are read later. */
+/** The largest number of calls under way at a time; further ones are read later. */
 const MOST_AT_ONCE = 64;
 
 /** Offers the arena's tools to programs that speak the Model Context Protocol over pipes. */

@@ -9,7 +9,7 @@ export interface LabelsInPath {
 const PLACEHOLDER = /\{run\}|\{version\}|\*/g;
 const FORMS: Readonly<Record<string, string>> = { '{run}': '(?<run>[^/]+)', '{version}': '(?<version>\\d{1,15})', '*': '[^/]*' };
 
-/** How labels are found in paths: `{run}/step-{version}.safetensors`. `*` matches anything within a name. */
+/** Tells whether the text is a pattern for labels in paths: `{run}/step-{version}.safetensors`. `*` matches anything within a name. */
 export function isLabelPattern(text: string): boolean {
   const found = [...text.matchAll(/\{[^}]*\}/g)].map(([placeholder]) => placeholder);
   return found.length > 0 && found.every((placeholder) => placeholder in FORMS) && new Set(found).size === found.length;

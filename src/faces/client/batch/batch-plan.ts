@@ -7,7 +7,7 @@ import { nameCheckpoint, type NamedCheckpoint } from '../named-checkpoint.ts';
 import { omitNames } from '../../http/schemas/nameless.ts';
 import type { NewEvaluation } from '../request-bodies.ts';
 
-/** What batches need from their machine. Paths are relative to the batch file's directory. */
+/** The parts of their machine that batches need. Paths are relative to the batch file's directory. */
 export interface BatchContext {
   /** Files and directories that match a pattern, in natural order. */
   match(pattern: string): Promise<readonly string[]>;

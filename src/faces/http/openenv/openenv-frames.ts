@@ -96,7 +96,7 @@ export const resultSchema = z.strictObject({
   done: z.boolean(),
 });
 
-/** What GET /schema answers. */
+/** Builds the answer of GET /schema. */
 export function buildOpenEnvSchemas(): Record<'action' | 'observation' | 'state', Record<string, unknown>> {
   return {
     action: { ...z.toJSONSchema(actionSchema, { io: 'input', unrepresentable: 'any' }) },

@@ -159,7 +159,7 @@ function keepOpen(frame: Frame): SessionAnswer {
   return { frame, closes: false };
 }
 
-/** How an episode begins. */
+/** Describes how an episode begins. */
 export function toResetResult({ episode, task: { task } }: StartedEpisode): Result {
   const begun = toObservation({ kind: 'task', instruction: task.steps[0].instruction, workdir: task.workspace.workdir });
   const { id, limits, spent } = episode;

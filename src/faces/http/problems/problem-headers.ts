@@ -18,7 +18,7 @@ export function getProblemHeaders(error: unknown, status: number): Readonly<Reco
   return status === 503 ? { 'retry-after': RETRY_UNAVAILABLE } : {};
 }
 
-/** What an answer to HEAD, which has no body, can say in a header (RFC 6750): ASCII without quotation marks. */
+/** Makes the text that an answer to HEAD, which has no body, can say in a header (RFC 6750): ASCII without quotation marks. */
 function toHeaderText(message: string): string {
   return message
     .replaceAll('…', '...')

@@ -25,7 +25,7 @@ export function checkBySchemas(app: FastifyInstance): void {
   });
 }
 
-/** How a request is called in the log and in figures: by its route, never by what a caller wrote. */
+/** Names a request in the log and in figures by its route, never by what a caller wrote. */
 export function formatRoute({ method, routeOptions }: FastifyRequest): string {
   return `${method} ${routeOptions.url ?? '(none)'}`;
 }

@@ -3,7 +3,7 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 import { onAnswerEnd } from './answer-end.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 
-/** Most bodies of the greatest length that are in memory at a time; far more of ordinary length. */
+/** The largest number of bodies of the greatest length that are in memory at a time; far more of ordinary length. */
 const GREATEST_BODIES = 64;
 
 export interface BodyRoomOptions {
@@ -22,7 +22,7 @@ export function limitBodyRoom(app: FastifyInstance, { maxBodyBytes, isStreamed }
   let held = 0;
   app.addHook('onRequest', async ({ headers, routeOptions }, reply) => {
     if (isStreamed(routeOptions.url ?? '')) return;
-    // Longer ones are refused before they are read.
+    // Longer bodies are refused before they are read.
     const bytes =
       headers['transfer-encoding'] === undefined ? Math.min(Number(headers['content-length'] ?? 0), maxBodyBytes) : maxBodyBytes;
     if (bytes === 0) return;

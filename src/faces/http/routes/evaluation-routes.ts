@@ -61,7 +61,7 @@ export function addEvaluationRoutes(instance: FastifyInstance, { service, use }:
   );
 }
 
-/** What a page shows of a running evaluation, besides its figures. It comes from memory and is not stored. */
+/** Adds the route of what a page shows of a running evaluation, besides its figures. It comes from memory and is not stored. */
 export function addPlayingRoute(instance: FastifyInstance, service: Pick<EvaluationService, 'find' | 'lookAt'>): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/evaluations/:id/playing',

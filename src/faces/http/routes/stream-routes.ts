@@ -96,7 +96,7 @@ export function addEpisodeRoutes(instance: FastifyInstance, { service, use, room
   );
 }
 
-/** Most episodes of a ranking in one answer: each answer sorts all of its episodes. */
+/** The largest number of episodes of a ranking in one answer: each answer sorts all of its episodes. */
 const MOST_RANKED = 1000;
 
 async function* toStream<Item>(items: Iterable<Item>): AsyncGenerator<Item> {

@@ -19,7 +19,7 @@ const querySchema = z.strictObject({
 /** The answer for an episode of a policy, which has no transcript. */
 const EMPTY = JSON.stringify({ format: 1, steps: [], omitted: 0 });
 
-/** What agents did in the episodes of an evaluation. Programs in the sandbox may have written all of this text. */
+/** Adds the route of what agents did in the episodes of an evaluation. Programs in the sandbox may have written all of this text. */
 export function addTranscriptRoute(
   instance: FastifyInstance,
   { service, use }: { readonly service: EvaluationService; readonly use: Pick<CheckpointUse, 'findUsable'> },

@@ -91,7 +91,7 @@ export function readStreams(store: Store, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** How an evaluation is played, until it is over. */
+/** Reads how an evaluation is played, until it is over. */
 export function readPlaying(store: Store, id: string, signal: AbortSignal): Promise<void> {
   return readAgain(signal, async () => {
     const { evaluation } = store.state.detail ?? {};

@@ -1,5 +1,5 @@
 import { markup, type Content, type Markup } from '../text/markup.ts';
-/** How a mark of the legend looks: a class of the style sheet. */
+/** The look of a mark of the legend: a class of the style sheet. */
 export type Swatch = 'area' | 'estimate' | 'target' | 'level' | 'bar' | 'quartiles' | 'promote' | 'regress' | 'dot';
 
 export interface LegendEntry {
@@ -9,7 +9,7 @@ export interface LegendEntry {
 
 export interface Chart {
   readonly title: string;
-  /** What the chart shows. */
+  /** Explains what the chart shows. */
   readonly note?: Content;
   /** It is undefined where there is nothing to draw; `absent` then says why. */
   readonly drawing: Markup | undefined;

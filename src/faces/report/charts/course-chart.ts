@@ -7,7 +7,7 @@ import { formatPercentage } from '../text/numbers.ts';
 
 type Official = Summary['official'];
 
-/** How the interval narrowed, episode by episode. */
+/** Renders how the interval narrowed, episode by episode. */
 export function renderCourseChart(official: Official, source: string): Markup {
   const points = official.course.map(({ episodes, mean, low, high }): BandPoint => ({ at: episodes, value: mean, low, high }));
   const target = getTarget(official);

@@ -6,7 +6,7 @@ import { markup, type Markup } from '../text/markup.ts';
 import { count, renderData } from '../text/numbers.ts';
 import { formatPercent, computeDomain, HEIGHT, renderPlot, round, createAcrossScale, createUpScale, WIDTH, type Scale } from './plot.ts';
 
-/** How the evidence in either direction grew, against what decides. */
+/** Renders how the evidence in either direction grew, against the threshold that decides. */
 export function renderEvidenceChart({ course, evidence }: CandidateStatistics, source: string): Markup {
   return renderChart({
     title: 'Evidence',

@@ -11,7 +11,7 @@ interface Bin {
   readonly from: number;
   readonly to: number;
   readonly count: number;
-  /** Before the outermost ones were cut at the lowest and the highest return. */
+  /** The width before the outermost bins were cut at the lowest and the highest return. */
   readonly width: number;
   readonly fromSource: string;
   readonly toSource: string;
@@ -26,7 +26,7 @@ const ONLY_BAR = 40;
 /** The lowest bar in pixels: a few episodes beside many must not vanish. */
 const LOWEST_BAR = 2;
 
-/** How often which return came, with mean and quantiles. @param spread how uncertain the mean is. */
+/** Renders how often each return came, with mean and quantiles. @param spread how uncertain the mean is. */
 export function renderHistogramChart(official: Official, spread: number, source: string): Markup {
   const { mean, quantiles } = official;
   const bins = listBins(official, source);

@@ -17,7 +17,7 @@ export type Scale = ScaleLinear<number, number>;
 
 export interface Axis {
   readonly scale: Scale;
-  /** With its unit. */
+  /** The label, with its unit. */
   readonly label: string;
   /** Counts have no ticks between whole numbers. */
   readonly whole?: boolean;

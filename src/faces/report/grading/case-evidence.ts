@@ -80,7 +80,7 @@ function renderMore(left: number): Content {
   return left > 0 ? markup`<p>${count(left)} more.</p>` : undefined;
 }
 
-/** Most changes that are searched; texts that differ more are shown without marks. */
+/** The largest number of changes that are searched; texts that differ more are shown without marks. */
 const MOST_CHANGES = 400;
 
 interface Outputs {

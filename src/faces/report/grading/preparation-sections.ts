@@ -5,7 +5,7 @@ import { count, renderDuration, NONE } from '../text/numbers.ts';
 import { renderWarningList } from '../text/warnings.ts';
 import { renderSoundBadge } from './outcome-badge.ts';
 
-/** What a curator reads: how many candidates each step refused, and each candidate with its evidence. */
+/** Renders what a curator reads: how many candidates each step refused, and each candidate with its evidence. */
 export function renderPreparation(preparation: Preparation): Markup {
   const { candidates, notices, seconds, proof } = preparation;
   return markup`${renderWarningList(notices)}

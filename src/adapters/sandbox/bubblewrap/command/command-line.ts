@@ -4,7 +4,7 @@ import { ENVIRONMENT, INSIDE_UID, SYNTHESISED_FILES } from '../../local/host/ins
 import { listSystemFiles, type SystemView } from '../../local/template/system-view.ts';
 import { divideWritableSpace } from '../../local/template/writable-space.ts';
 
-/** Besides a user namespace and that of the network. */
+/** The namespaces besides a user namespace and that of the network. */
 const NAMESPACES = ['--unshare-pid', '--unshare-ipc', '--unshare-uts'];
 /** `--new-session` keeps the program from typing into Muster's terminal. The launcher is the first process, not bubblewrap. */
 const PRIVILEGES = ['--die-with-parent', '--as-pid-1', '--new-session', '--cap-drop', 'ALL'];
@@ -71,7 +71,7 @@ export function buildBubblewrapArguments(template: SandboxTemplate, view: Sandbo
   ];
 }
 
-/** All but the network's. */
+/** Builds the arguments that unshare all namespaces but the network's. */
 function buildIsolationArguments(setpriv: string | undefined): readonly string[] {
   return [
     ...(setpriv === undefined ? buildUserArguments(INSIDE_UID) : buildUserArguments(0, NAMESPACE_DESCRIPTOR)),

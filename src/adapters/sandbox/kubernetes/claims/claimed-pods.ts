@@ -25,7 +25,7 @@ export interface ClaimedPodsOptions extends Owning {
   readonly claims: Claims;
 }
 
-/** What exists once the first claim may be made. */
+/** Values that exist once the first claim may be made. */
 interface Runtime {
   readonly warmPool: WarmPool;
   readonly watch: ObjectWatch<PodView>;

@@ -8,7 +8,7 @@ const GATHER_MS = 5;
 /** A selector travels in the URL, which may be some eight thousand characters long. */
 const BATCH = 80;
 
-/** How objects of one kind are deleted. */
+/** Deletes objects of one kind. */
 export interface Deleter {
   /** The plural for messages, such as "pods" in "3 pods". */
   readonly what: string;

@@ -4,14 +4,14 @@ export interface Listing<View> {
   readonly resourceVersion: string;
 }
 
-/** One answer of an API server: objects, and where to continue. */
+/** One answer of an API server: objects, and the position at which to continue. */
 export interface Page<View> {
   readonly items: readonly View[];
   readonly resourceVersion: string | undefined;
   readonly next: string | undefined;
 }
 
-/** Most objects in one answer: five hundred pods are some two megabytes. */
+/** The largest number of objects in one answer: five hundred pods are some two megabytes. */
 export const PAGE = 500;
 
 /** Lists all objects, page by page. The caller restarts a list whose continuation has expired (410). */

@@ -6,7 +6,7 @@ import { computeBackoffMs } from '../../../../pool/planning/backoff.ts';
 import type { Listing } from './listing.ts';
 import type { ObjectKind, WatchedView } from './object-kind.ts';
 
-/** How an object looks now; undefined when it is gone. */
+/** Receives an object as it is now, or undefined when it is gone. */
 export type Listener<View> = (object: View | undefined) => void;
 
 /** The longest time that a broken stream of events can hide a change. Each check costs one request for every 500 objects. */

@@ -60,7 +60,7 @@ export class OwnedObjects<View extends WatchedView & LabelledView, State> implem
     return this.#deletions.delete(name, sandbox);
   }
 
-  /** Once nothing of it is left. */
+  /** Called when nothing of it is left. */
   letGo(followed: FollowedObject<View, State>): void {
     followed[Symbol.dispose]();
     this.#followed.delete(followed.name);

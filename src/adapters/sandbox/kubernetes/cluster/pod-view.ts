@@ -55,7 +55,7 @@ export interface PodObstacle {
   readonly isStuck: boolean;
 }
 
-/** How a pod ended. */
+/** Says how a pod ended. */
 export interface PodEnd {
   readonly kind: 'evicted' | 'preempted' | 'node-lost' | 'deadline' | 'out-of-memory' | 'ended' | 'deleted';
   readonly detail: string;

@@ -91,7 +91,7 @@ export class DialBackGate implements AsyncDisposable {
     return { [Symbol.dispose]: () => void this.#expected.delete(place) };
   }
 
-  /** How many connections are open. */
+  /** The number of open connections. */
   get size(): number {
     return this.#channels.size;
   }

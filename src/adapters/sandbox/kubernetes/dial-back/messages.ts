@@ -7,7 +7,7 @@ export const PROTOCOL = 'v1.dial-back.muster.dev';
 export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3, credit: 4 } as const;
 
 const CREDIT_BYTES = 6;
-/** Most bytes on their way in one direction. */
+/** The largest number of bytes on their way in one direction. */
 const CREDIT_MAX = 2 ** 24;
 
 const statusSchema = z.union([z.strictObject({ exited: z.int().min(0).max(255) }), z.strictObject({ failed: z.string().max(10_000) })]);

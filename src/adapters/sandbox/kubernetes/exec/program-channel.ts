@@ -10,7 +10,7 @@ export type ProgramEnd =
 
 /** The streams of one command in a container, over one connection. */
 export interface ProgramChannel {
-  /** After the program has closed its input, what is written is discarded without an error. */
+  /** When the program has closed its input, writes to this stream are discarded without an error. */
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;

@@ -31,7 +31,7 @@ export async function runPuller(exec: InboxExec, command: readonly string[], ord
   }
 }
 
-/** All of it, unless it is longer than any answer: then its end, which is no answer. */
+/** Reads all of the stream, unless it is longer than any answer: then its end, which is no answer. */
 async function readToEnd(stream: Readable): Promise<string> {
   const kept = new RecentText(MOST_ANSWER_CHARACTERS);
   for await (const part of stream.setEncoding('utf8')) kept.append(String(part));

@@ -131,7 +131,7 @@ function createInboxContainer({ mounts }: SandboxTemplate, pod: PodTemplate, hol
   };
 }
 
-/** What both containers share. */
+/** Creates the parts that both containers share. */
 function createWaitingContainer(name: string, { image, imagePullPolicy }: PodTemplate, hold: PodHold) {
   return { name, image, imagePullPolicy, ...hold.container(name), securityContext: LOCKED };
 }

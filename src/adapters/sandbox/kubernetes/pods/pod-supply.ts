@@ -6,7 +6,7 @@ import type { PodHold } from '../exec/pod-line.ts';
 export interface PodSupply extends AsyncDisposable {
   /** Requests nothing from the cluster yet. @param hold what its containers do until they are used. */
   want(spec: SandboxSpec, hold: PodHold): WantedPod;
-  /** What the requested ones wait for. */
+  /** Lists what the requested pods wait for. */
   obstacles(): readonly Obstacle[];
   /** Whether something is left of what was wanted here, or made for it. */
   readonly isHolding: boolean;

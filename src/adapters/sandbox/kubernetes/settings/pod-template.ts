@@ -38,7 +38,9 @@ export function getPodPart({ providerPart }: SandboxTemplate): PodTemplate | und
   return providerPart instanceof PodPart ? providerPart.pod : undefined;
 }
 
-/** Through the API server: `exec` starts the program beside the first process; with `attach` the program is the first process. */
+/**
+ * `exec` and `attach` go through the API server: `exec` starts the program beside the first process; with `attach` the program is the first process.
+ */
 export type PodTransport = { readonly kind: 'exec' | 'attach' } | DialBackSettings;
 
 /** Containers connect to Muster. */

@@ -18,7 +18,7 @@ const tolerationSchema = z.strictObject({
   tolerationSeconds: z.int().min(0).optional().describe('with NoExecute, seconds until a pod is evicted; never when left out'),
 });
 
-/** How what is not on this machine connects to Muster. */
+/** Describes how programs on other machines connect to Muster. */
 export const dialBackSchema = z
   .strictObject({
     host: z.string().min(1).max(253).describe('address of this machine to listen on'),

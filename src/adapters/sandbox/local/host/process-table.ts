@@ -3,13 +3,13 @@ import { type Clock, sleep } from '../../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../../kernel/errors.ts';
 import { hasErrno } from '../../../../kernel/errno.ts';
 
-/** How long killed processes may take to go, before that counts as a failure: a process in the middle of disk access may need seconds. */
+/** The time in which killed processes have to go before that counts as a failure: a process in the middle of disk access may need seconds. */
 const GONE_DEADLINE_MS = 10_000;
-/** Between two looks. A killed process is mostly gone within a millisecond. */
+/** The pause between two looks. A killed process is mostly gone within a millisecond. */
 const GONE_PAUSE_MS = 2;
 
 /**
- * When a process began, in clock ticks since boot. Together with the process id it names a process uniquely, since ids are reused.
+ * Reads when a process began, in clock ticks since boot. Together with the process id it names a process uniquely, since ids are reused.
  *
  * @returns undefined when there is no such process, or it is a zombie.
  */

@@ -14,7 +14,7 @@ export const OUTSIDE_ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/
  */
 export const ENTER_GROUPS = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift';
 
-/** What a descriptor of a child refers to. */
+/** Says what a descriptor of a child refers to. */
 export type StdioEntry = number | 'pipe' | 'ignore' | Stream;
 
 /** How to start a shell: see `startLauncher`. */

@@ -34,7 +34,7 @@ export class ProgramOutput extends Readable {
     callback(error);
   }
 
-  /** After the program's end: reads the rest without waiting for a reader. The rest is at most what the kernel buffers. */
+  /** Reads the rest after the program's end, without waiting for a reader. The rest is at most what the kernel buffers. */
   drain(): void {
     this.#draining = true;
     this.#source.resume();

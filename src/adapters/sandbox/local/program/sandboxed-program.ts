@@ -7,7 +7,7 @@ export interface SandboxedProgram {
   readonly stdin: ProgramInput;
   readonly stdout: ProgramOutput;
   readonly stderr: ProgramOutput;
-  /** How it ended; never rejects. */
+  /** Resolves with how it ended; never rejects. */
   readonly ended: Promise<ProgramEnd>;
   /** Kills it with all that it has started, at once. Nothing happens when it has ended. */
   kill(): void;

@@ -65,7 +65,7 @@ function listPrograms(runner: readonly string[], policy: TemplateSettings['polic
   return { command: [...runner, '--policy-line', LINE], policy: { command: [...runner, '--serve-policy', LINE] } };
 }
 
-/** Inside, the runner is in what every sandbox of the template is forked from. */
+/** Describes the zygote from which every sandbox of the template is forked, by the paths inside. */
 function describeZygote(python: string, imports: readonly string[], isRequired: boolean): Zygote {
   return { python, program: `${RUNNER_INSIDE}/zygote.py`, imports: [...imports, ...RUNNER_IMPORTS], isRequired };
 }

@@ -4,7 +4,7 @@ import type { Mount, SandboxTemplate } from '../../../../pool/ports/template.ts'
 import { hasErrno } from '../../../../kernel/errno.ts';
 
 const SYSTEM_DIRECTORIES = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
-/** What the dynamic linker and the C library read, and nothing about the host's users or services. */
+/** The files that the dynamic linker and the C library read, and nothing about the host's users or services. */
 const SYSTEM_FILES = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/etc/alternatives', '/etc/localtime'];
 const NETWORK_FILES = ['/etc/resolv.conf', '/etc/ssl/certs', '/etc/ca-certificates', '/etc/pki/tls/certs', '/etc/services'];
 
@@ -37,7 +37,7 @@ export async function readSystemView(): Promise<SystemView> {
 /** Made for each sandbox, whatever the root file system has there. */
 const OWN_DIRECTORIES: ReadonlySet<string> = new Set(['dev', 'proc', 'sys', 'tmp', 'muster']);
 
-/** Another root file system as a sandbox sees it: entry by entry, so that there is room for mounts beside them. */
+/** Reads how a sandbox sees another root file system: entry by entry, so that there is room for mounts beside them. */
 export async function readRootView(root: string): Promise<SystemView> {
   const mounts: Mount[] = [];
   const links: Link[] = [];

@@ -175,7 +175,7 @@ export class SqlRolloutStreams extends SqlGroupDelivery implements RolloutStream
     await this.database.transact([toStep(sql`DELETE FROM rollout_streams WHERE key IN (${old})`)]);
   }
 
-  /** All of it while the hold is in force and the stream runs, or nothing. @throws StreamLostError */
+  /** Makes the whole change while the hold is in force and the stream runs, or none of it. @throws StreamLostError */
   async #changeHeld({ stream, fence }: StreamHold, change: Sql, steps: readonly Step[]): Promise<void> {
     const held = sql`
       UPDATE rollout_streams SET ${change} WHERE id = ${stream} AND fence = ${fence} AND state = 'running' RETURNING key`;

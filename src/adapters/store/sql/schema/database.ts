@@ -8,15 +8,15 @@ export interface Dialect {
   readonly identity: string;
   /** An id: compared byte by byte. */
   readonly id: string;
-  /** After the definition of a table whose rows are stored in the order of their primary key. */
+  /** Follows the definition of a table whose rows are stored in the order of their primary key. */
   readonly clustered: string;
-  /** After a SELECT: these rows cannot change before the transaction ends. */
+  /** Follows a SELECT: these rows cannot change before the transaction ends. */
   readonly shared: string;
-  /** After a SELECT in a statement that takes rows: skips rows that another one is taking. */
+  /** Follows a SELECT in a statement that takes rows: it skips rows that another statement is taking. */
   readonly skipTaken: string;
   /** A number that no two transactions share at the same time: no other transaction waits for a row under it. */
   readonly connection: string;
-  /** How migrations read JSON that an earlier version has stored as text. */
+  /** Says how migrations read JSON that an earlier version has stored as text. */
   readonly json: JsonReading;
 }
 
@@ -58,7 +58,7 @@ export interface Database extends AsyncDisposable {
 
   query(statement: Sql): Promise<readonly Row[]>;
 
-  /** All of the steps, durably, or none. @returns the rows of each step; undefined when a guard found none. */
+  /** Carries out all of the steps, durably, or none. @returns the rows of each step; undefined when a guard found none. */
   transact(steps: readonly Step[]): Promise<readonly (readonly Row[])[] | undefined>;
 }
 

@@ -34,7 +34,7 @@ export const MIGRATIONS: readonly Migration[] = [
       `CREATE TABLE ownerships (
          evaluation bigint PRIMARY KEY REFERENCES evaluations ON DELETE CASCADE, owner text NOT NULL, fence bigint NOT NULL,
          expires_at bigint NOT NULL)`,
-      // Without a foreign key, which would cost every episode a look-up: `discarded` removes the episodes of forgotten evaluations.
+      // There is no foreign key, which would cost every episode a look-up: `discarded` removes the episodes of forgotten evaluations.
       `CREATE TABLE episodes (
          evaluation bigint NOT NULL, arm integer NOT NULL, episode bigint NOT NULL, task integer NOT NULL, outcome text NOT NULL,
          result double precision, length bigint, seconds double precision NOT NULL, extra text,

@@ -7,7 +7,7 @@ export interface Curve {
   readonly title: string;
   readonly xLabel: string;
   readonly x: readonly number[];
-  /** What the curve shows; the mean when left out. */
+  /** The name of the curve; the mean when left out. */
   readonly label?: string;
   readonly mean: readonly (number | null)[];
   /** It is left out where there is no band. */
@@ -18,7 +18,7 @@ export interface Curve {
   readonly marks?: readonly Mark[];
   /** Values with a line across. */
   readonly levels?: readonly number[];
-  /** What it shows, in words. */
+  /** Describes in words what it shows. */
   readonly alternative: string;
 }
 

@@ -18,7 +18,7 @@ const [WIDTH, HEIGHT] = [400, 100];
 const LOWEST = 1.5;
 const ONLY_BAR = 16;
 
-/** How often which value came, with the mean as a line. Bins need not be equally wide: the area of a bar is its count. */
+/** Renders how often each value came, with the mean as a line. Bins need not be equally wide: the area of a bar is its count. */
 export function renderHistogram({ edges, counts, min, max, mean, format }: Bins): TemplateResult {
   const bins = counts.map((count, at) => {
     const [low = min, high = max] = edges.slice(at);

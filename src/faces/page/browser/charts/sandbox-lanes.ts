@@ -22,7 +22,7 @@ interface Stretch {
 }
 
 /**
- * When each sandbox played: all on one scale of time, darker when busier, with a mark where episodes failed.
+ * Renders when each sandbox played: all on one scale of time, darker when busier, with a mark where episodes failed.
  *
  * @param isRest whether some episodes were played before this server resumed the evaluation.
  */

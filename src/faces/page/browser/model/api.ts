@@ -68,7 +68,7 @@ export const cancelEvaluation = (id: string): Promise<EvaluationResource> => ask
 
 export interface EpisodesQuery {
   readonly arm: number;
-  /** First index, or first position in the ranking. */
+  /** The first index, or the first position in the ranking. */
   readonly from: number;
   readonly ranking?: Ranking;
   readonly limit?: number;

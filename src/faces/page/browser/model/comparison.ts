@@ -14,7 +14,7 @@ export interface Pair {
 
 /** One candidate, by its latest figures or by the answer. */
 export interface CandidateFigures {
-  /** Among the checkpoints: 1, 2, …; 0 is the baseline. */
+  /** Its position among the checkpoints: 1, 2, …; 0 is the baseline. */
   readonly arm: number;
   readonly name: string;
   readonly pairs: number;
@@ -22,7 +22,7 @@ export interface CandidateFigures {
   readonly low: number | null;
   readonly high: number | null;
   readonly verdict: Verdict | null;
-  /** Once there is an answer. */
+  /** It is set once there is an answer. */
   readonly statistics: CandidateStatistics | undefined;
 }
 

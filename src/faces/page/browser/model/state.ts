@@ -25,7 +25,7 @@ export interface PageState {
   readonly evaluations: ReadonlyMap<string, EvaluationItem>;
   /** Cursor of the list's next page; null at its end, undefined before it has been read. */
   readonly next: string | null | undefined;
-  /** Most rows of the list: more slow a browser down. */
+  /** The largest number of rows of the list: more slow a browser down. */
   readonly rows: number;
   readonly pools: readonly Pool[];
   readonly detail: Detail | undefined;

@@ -48,7 +48,7 @@ export function formatRate(item: EvaluationItem): string {
   return isOpen(item) && item.running ? `${formatCount(item.running.episodesPerSecond)}/s` : '';
 }
 
-/** How long ago, with the exact time on hover. @param now milliseconds since 1970. */
+/** Renders how long ago a time was, with the exact time on hover. @param now milliseconds since 1970. */
 export function renderAge(time: string, now: number): TemplateResult {
   return html`<time datetime=${time} title=${time}>${formatAgeOf(time, now)} ago</time>`;
 }
@@ -62,7 +62,7 @@ export function isPast(time: string, now: number): boolean {
   return Date.parse(time) <= now;
 }
 
-/** How long something is still leased. @param now milliseconds since 1970. */
+/** Formats how long something is still leased. @param now milliseconds since 1970. */
 export function formatLease(until: string, now: number): string {
   const seconds = (Date.parse(until) - now) / 1000;
   return seconds > 0 ? `${formatDuration(seconds)} left` : 'over';

@@ -7,7 +7,7 @@ import { formatReward } from './agents.ts';
 import { renderFigures } from './figures.ts';
 import { renderCall, renderPatch, renderStages, renderText } from './step-parts.ts';
 
-/** What an agent did in an episode of an evaluation: each tool call with its answer and its changes, and the verdict with its stages. */
+/** Renders what an agent did in an episode of an evaluation: each tool call with its answer and its changes, and the verdict with its stages. */
 export function renderActed({ steps, omitted }: Transcript): TemplateResult {
   const isOnly = steps.length === 1;
   return html`${steps.map((step) => renderStep(step, isOnly ? '' : `Step ${step.name}: `))}

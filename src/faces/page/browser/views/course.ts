@@ -15,7 +15,7 @@ import { renderLink } from './link.ts';
 const MOST_OFFERED = 50;
 
 /**
- * How the interval of an evaluation has narrowed, and those of others in the same chart: separate evaluations of one suite, which no verdict
+ * Renders how the interval of an evaluation has narrowed, and those of others in the same chart: separate evaluations of one suite, which no verdict
  * compares.
  */
 export function renderCourse(detail: Detail, evaluation: EvaluationResource, state: PageState, actions: Actions): TemplateResult {

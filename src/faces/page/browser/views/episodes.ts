@@ -11,7 +11,7 @@ import { renderLink } from './link.ts';
 import { renderTable, listNumbers } from './figures.ts';
 
 export interface EpisodePage {
-  /** First index of the page, or first position in the ranking. */
+  /** The first index of the page, or the first position in the ranking. */
   readonly from: number;
   readonly ranking: Ranking;
   /** The arm of a comparison: 0 for the baseline, 1, 2, … for the candidates. */

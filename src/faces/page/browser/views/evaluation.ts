@@ -57,7 +57,7 @@ function renderFound(detail: Detail, evaluation: EvaluationResource, state: Page
   </section>`;
 }
 
-/** Nothing earlier is known, nor anything before the first episode. */
+/** Renders when each sandbox played, while the evaluation runs. */
 function renderPlayed({ playing }: Detail, { running }: EvaluationResource): TemplateResult | typeof nothing {
   if (!playing || !running) return nothing;
   if (!playing.sandboxes) return renderForgottenSandboxes();
@@ -70,7 +70,7 @@ function mayCancel({ principal, state }: EvaluationResource, { session }: PageSt
   return session.role === 'operator' || (session.role === 'submitter' && session.principal === principal);
 }
 
-/** How close the interval is to its target. The necessary number of episodes is inversely proportional to the square of the half-width. */
+/** Renders how close the interval is to its target. The necessary number of episodes is inversely proportional to the square of the half-width. */
 function renderTargetLine(evaluation: EvaluationResource): TemplateResult | typeof nothing {
   const { running } = evaluation;
   if (running?.kind !== 'evaluation' || running.target === null || running.halfWidth === null) return nothing;

@@ -20,7 +20,7 @@ const MOST_LOST_TOLD = 3;
 /** Beyond this number, one cell represents several sandboxes. */
 const MOST_CELLS = 600;
 
-/** All pools in one row. */
+/** Renders all pools in one row. */
 export function renderPoolSummary(pools: readonly Pool[]): TemplateResult {
   const busy = pools.reduce((sum, { sandboxes }) => sum + sandboxes.leased, 0);
   const max = pools.reduce((sum, pool) => sum + pool.max, 0);

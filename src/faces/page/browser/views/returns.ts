@@ -9,7 +9,7 @@ import { toEvaluation } from '../model/route.ts';
 import { renderFigures } from './figures.ts';
 import { renderLink } from './link.ts';
 
-/** How often which return came, what failed and why, and which tasks went well; of an evaluation that runs, so far. */
+/** Renders how often each return came, what failed and why, and which tasks went well; of a running evaluation, the state so far. */
 export function renderReturns(official: RunningReturns, id: string, actions: Actions): TemplateResult {
   const failed = Object.entries(official.failures).filter(([, episodes]) => episodes > 0);
   return html`<div class="beside">

@@ -3,7 +3,7 @@ import { AsyncDirective } from 'lit-html/async-directive.js';
 import { Directive, directive } from 'lit-html/directive.js';
 import { repeat } from 'lit-html/directives/repeat.js';
 
-/** How old the figures of a row may be that is far from the window. */
+/** A row that is far from the window may show figures of this age. */
 const FAR_MILLISECONDS = 5000;
 /** Rows this far above and below the window are drawn before a reader scrolls there. */
 const MARGIN = '50% 0px';
@@ -11,7 +11,7 @@ const MARGIN = '50% 0px';
 interface Drawing {
   /** A change of it is drawn at once, wherever the row is. */
   readonly state: string;
-  /** All that the row shows, except the time. */
+  /** All values that the row shows, except the time. */
   readonly inputs: readonly unknown[];
   /** Milliseconds since 1970. */
   readonly now: number;

@@ -65,7 +65,7 @@ function renderCapacity({ stream: { terms, groups }, capacity, versions }: Board
   </div>`;
 }
 
-/** What prevents more from beginning. */
+/** Formats what prevents more from beginning. */
 function formatLimit(
   { waiting, mostWaiting, untilNextVersion }: BoardResource['capacity'],
   { batch }: Pick<BoardResource['stream']['terms'], 'batch'>,
