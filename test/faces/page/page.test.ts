@@ -78,6 +78,7 @@ let agentEpisode: string;
 let acted: string;
 /** Of groups for a training, whose trainer takes none. */
 let stream: string;
+let hasHostileRows = false;
 
 beforeAll(async () => {
   nock.enableNetConnect('127.0.0.1');
@@ -103,6 +104,8 @@ beforeAll(async () => {
   });
   acted = (await place.api('/v1/evaluations', { suite: 'code', checkpoint: { uri: place.agent } })).id;
   for (const id of [ended, later, compared, acted]) await place.untilFinished(id);
+  await using opened = await place.visit('/');
+  await place.signIn(opened.page);
 });
 afterAll(async () => {
   await place?.[Symbol.asyncDispose]();
@@ -122,6 +125,7 @@ const boardSchema = z.looseObject({ groups: z.array(z.looseObject({ state: z.str
 
 describe('the live page', () => {
   it('shows nothing but a form without a good token, and forgets all at the end of a session', async () => {
+    await place.browser.context.clearCookies();
     await using opened = await place.visit(`/evaluations/${ended}`);
     const { page } = opened;
     await page.locator('input[name=token]:focus').waitFor();
@@ -139,12 +143,12 @@ describe('the live page', () => {
     await page.reload();
     await page.getByLabel('Token').waitFor();
     expect(await page.locator('table').count()).toBe(0);
+    await place.signIn(page);
   });
 
   it('shows an evaluation as it is accepted, played and answered, with the figures of the API', async () => {
     await using opened = await place.visit('/');
     const { page, complaints } = opened;
-    await place.signIn(page);
     const rows = page.locator('.evaluations tbody tr');
     await rows.nth(1).waitFor();
     const before = await rows.count();
@@ -168,7 +172,7 @@ describe('the live page', () => {
     );
     await page.goBack();
     await page.getByRole('heading', { name: 'Evaluations' }).waitFor();
-    expect(complaints.filter((text) => !text.includes('401'))).toEqual([]);
+    expect(complaints).toEqual([]);
   });
 
   it('lists the worst episodes first, and plays one again with its pictures', async () => {
@@ -516,12 +520,7 @@ describe('the live page', () => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await place.signIn(page, token);
     await page.getByRole('article', { name: 'pool local' }).waitFor();
-    place.server.command.signal('SIGTERM');
-    await place.restart((database) => {
-      database.prepare('UPDATE tokens SET expires_at = 1 WHERE id = ?').run(id);
-      nameEndlessly(database, ended);
-      copyEvaluation(database, later);
-    });
+    await addHostileRows((database) => void database.prepare('UPDATE tokens SET expires_at = 1 WHERE id = ?').run(id));
     await page.getByRole('alert').getByText('the token has expired').waitFor();
     expect(await page.locator('main article').count()).toBe(0);
     await place.signIn(page);
@@ -529,6 +528,7 @@ describe('the live page', () => {
   });
 
   it(`has names of ${MOST_ENDLESS} characters as text, and fits any window`, async () => {
+    if (!hasHostileRows) await addHostileRows();
     const refused = await place.submit(60, { run: ENDLESS, version: 1 }).catch(String);
     expect(refused).toMatch(/400.*run/s);
     for (const address of ['/?state=finished', `/evaluations/${ended}`, `/evaluations/${ended}/episodes/0`, '/batches']) {
@@ -544,6 +544,7 @@ describe('the live page', () => {
   });
 
   it(`opens at once with ${EVALUATIONS} evaluations, and continues where the list ends`, async () => {
+    if (!hasHostileRows) await addHostileRows();
     await using opened = await place.visit('/?suite=cartpole&state=finished');
     const { page, complaints } = opened;
     const rows = page.locator('.evaluations tbody tr');
@@ -562,6 +563,17 @@ async function findStored(store: string, content: string): Promise<string> {
   const found = (await readdir(store, { recursive: true })).filter((name) => name.endsWith(digest) || name.endsWith(digest.slice(2)));
   expect(found).toHaveLength(1);
   return path.join(store, found[0] ?? '');
+}
+
+/** Restarts the server with rows that its API would not accept, or only one by one. @param edit changes more in the same restart. */
+async function addHostileRows(edit: (database: DatabaseSync) => void = () => undefined): Promise<void> {
+  place.server.command.signal('SIGTERM');
+  await place.restart((database) => {
+    edit(database);
+    nameEndlessly(database, ended);
+    copyEvaluation(database, later);
+  });
+  hasHostileRows = true;
 }
 
 /** As no caller can, so that a later, less strict API is safe, too. It is the latest. */
