@@ -46,22 +46,22 @@ export class UndefinedTaskError extends InputError {
 
 /**
  * Tasks that were played, their verifiers, and what is known of each task with its verifier: the first baseline and the latest report on its
- * soundness. What a method has resolved for survives the end of a Muster. Each throws InfrastructureError when the store cannot do it, or not in
- * time; whether it was done is then open.
+ * soundness. A change is durable when its method has resolved. Each method throws InfrastructureError when the store fails or is too slow; whether
+ * the change was made is then unknown.
  */
 export interface TaskRecords {
-  /** Defining a task again changes nothing; with another verifier, it has both. */
+  /** Defining a task again changes nothing. Defining it with another verifier adds that verifier. */
   define(task: TaskDefinition): Promise<void>;
 
   /** Finds the task with the verifier that was defined last. */
   find(digest: TaskDigest): Promise<DefinedTask | undefined>;
 
-  /** Stores it unless there is one. @returns the stored one. @throws UndefinedTaskError */
+  /** Stores the baseline unless there is one. @returns the stored baseline. @throws UndefinedTaskError */
   keepBaseline(judged: JudgedTask, baseline: Baseline): Promise<Baseline>;
 
   findBaseline(judged: JudgedTask): Promise<Baseline | undefined>;
 
-  /** Replaces the previous one. @throws UndefinedTaskError */
+  /** Replaces the previous report. @throws UndefinedTaskError */
   keepSoundness(judged: JudgedTask, report: Soundness): Promise<void>;
 
   findSoundness(judged: JudgedTask): Promise<Soundness | undefined>;

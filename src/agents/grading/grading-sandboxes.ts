@@ -3,7 +3,7 @@ import type { RootFileSystem } from '../tasks/task.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 
-/** What a grading sandbox is made of. */
+/** Describes a grading sandbox. */
 export interface GradingTemplate {
   readonly root: RootFileSystem;
   /** Directories that can be written to, besides /tmp and /dev/shm. */
@@ -14,8 +14,8 @@ export interface GradingTemplate {
 }
 
 /**
- * pytest: what `python3 -m pytest` needs, at `PYTEST_INSIDE`, for this machine's own root file system. go: Go's own packages in compiled form, at
- * `GO_BUILD_INSIDE`. A mount: files of a preparation.
+ * `pytest` mounts the modules of `python3 -m pytest` at `PYTEST_INSIDE`, for this machine's own root file system. `go` mounts Go's own packages, in
+ * compiled form, at `GO_BUILD_INSIDE`. A mount brings files of a preparation.
  */
 export type GradingTool = 'pytest' | 'go' | Mount;
 export const PYTEST_INSIDE = '/muster/pytest';
@@ -37,7 +37,7 @@ export interface GradingSandbox extends AsyncDisposable {
 /** Makes sandboxes for grading. */
 export interface GradingSandboxes {
   /**
-   * A sandbox in which nothing has been before, for the caller alone. It is gone when it is disposed of.
+   * Opens a new sandbox for the caller alone. Disposing it removes it.
    *
    * @throws InputError when a sandbox cannot be made as the template declares it; InfrastructureError; the signal's reason.
    */
@@ -47,15 +47,15 @@ export interface GradingSandboxes {
   openBoth(one: GradingTemplate, other: GradingTemplate, signal: AbortSignal): Promise<readonly [GradingSandbox, GradingSandbox]>;
 
   /**
-   * A sandbox for the caller alone in which only the task's own code has run, kept for other verdicts on this task: nothing of any submission may
-   * enter it. Earlier files may be there. Throws as `open` does.
+   * Opens a sandbox for the caller alone in which only the task's own code has run. It is kept for other verdicts on this task, so nothing of any
+   * submission may enter it. Earlier files may be there. Throws as `open` does.
    *
-   * @param next what the caller will open next: such a sandbox is made meanwhile.
+   * @param next the template that the caller will open next: such a sandbox is made meanwhile.
    */
   openTrusted(template: GradingTemplate, signal: AbortSignal, next?: GradingTemplate): Promise<GradingSandbox>;
 
   /**
-   * Files of a root file system below a directory, with their paths inside: a writable directory hides them. None for the host's.
+   * Lists the files of a root file system below a directory, with their paths inside: a writable directory hides them. The host's root has none.
    *
    * @throws InputError when the root is not available, for links among them, and for more of them than a workdir may have.
    */

@@ -3,8 +3,8 @@ import type { Config } from '../../config/config.ts';
 import { getMessage } from '../../kernel/errors.ts';
 
 /**
- * Configured directories and variables that are missing, for people. They are read when they are needed, so they may be added later: a server starts
- * without them, and says so.
+ * Describes to people which configured directories and variables are missing. A server reads them when it needs them, so they may be added later: it
+ * starts without them, and says so.
  */
 export async function examineNamedPlaces(
   { arena, sources, models }: Pick<Config, 'arena' | 'sources' | 'models'>,

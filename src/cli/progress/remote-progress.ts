@@ -6,10 +6,8 @@ import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { ProgressView } from './progress-display.ts';
 import { drawBar } from './progress-lines.ts';
 
-/** Progress texts for work at a server. */
-
 export interface ShownUpload extends UploadProgress {
-  /** Seconds since it began. */
+  /** Seconds since the upload began. */
   readonly seconds: number;
 }
 
@@ -40,7 +38,7 @@ function formatEpisodes({ episodes, episodesPerSecond, seconds, secondsLeft }: R
   return `${formatCount(episodes)} episodes${rate} · ${time}`;
 }
 
-/** The interim answer. */
+/** Formats the answer so far. */
 export function formatAnswer(figures: RunningFigures): string {
   switch (figures.kind) {
     case 'comparison': {

@@ -25,10 +25,10 @@ export interface ReadOptions {
   readonly onRead: (bytes: number, all: number) => void;
 }
 
-/** More than servers accept by default; a wrong path (`/`) must cost little. */
+/** Servers accept fewer files by default. The limit makes a wrong path (`/`) cost little. */
 const MOST_FILES = 100_000;
 
-/** Reads everything once. @throws InputError `checkpoint.empty`, and as the source does. */
+/** Reads every file of the checkpoint once. @throws InputError `checkpoint.empty`, and as the source does. */
 export async function readCheckpoint(source: CheckpointSource, path: string, { signal, onRead }: ReadOptions): Promise<LocalCheckpoint> {
   const listing = await source.list(path, { signal, maxFiles: MOST_FILES });
   const all = listing.files.reduce((sum, { size }) => sum + size, 0);

@@ -4,23 +4,23 @@ import { comparisonSummarySchema } from './comparison-summary.ts';
 import type { RunFacts } from '../facts/run-facts.ts';
 import { summarySchema, type CheckpointFacts } from './summary.ts';
 
-/** Checked in full: an answer of another version of Muster may lack fields or have more of them. */
+/** The schema checks every field: an answer of another version of Muster may lack fields or have more of them. */
 const givenSchema = z.discriminatedUnion('schema', [summarySchema, comparisonSummarySchema]);
 
 type Given = z.infer<typeof givenSchema>;
 
-/** Repeated values are parsed once. */
-const looked = new WeakMap<object, Given>();
+/** An answer that is repeated often is parsed once. */
+const parsed = new WeakMap<object, Given>();
 
 function parseGiven(given: unknown): Given | undefined {
-  const known = isMapping(given) ? looked.get(given) : undefined;
+  const known = isMapping(given) ? parsed.get(given) : undefined;
   if (known) return known;
   const { data } = givenSchema.safeParse(given);
-  if (data && isMapping(given)) looked.set(given, data);
+  if (data && isMapping(given)) parsed.set(given, data);
   return data;
 }
 
-/** The origins of the question's checkpoints in this request; the summary's member depends on its kind. */
+/** Where this request's checkpoints come from. The names of the fields depend on the kind of the summary. */
 export type QuestionCheckpoints =
   | { readonly checkpoint: CheckpointFacts }
   | { readonly baseline: CheckpointFacts & { readonly recorded: false }; readonly candidates: readonly CheckpointFacts[] };
@@ -28,8 +28,8 @@ export type QuestionCheckpoints =
 export type RepeatedRun = Pick<RunFacts, 'startedAt' | 'seconds'>;
 
 /**
- * An answer for another caller with the same question. The official part, and the remarks on episodes, stay the same byte for byte; the run
- * says that all episodes came from the store.
+ * Makes the answer for another caller with the same question. The official part, and the remarks on episodes, stay the same byte for byte. The
+ * facts of the run say that all episodes came from the store.
  *
  * @param given a stored summary. @returns undefined when it is not a complete summary of this version of Muster.
  */

@@ -19,7 +19,7 @@ export class SharedHolds {
     this.#make = make;
   }
 
-  /** Returns undefined when there is nothing to hold. @throws as making one does. */
+  /** Returns undefined when there is nothing to hold. @throws as `make` does. */
   async hold(digest: Digest): Promise<Hold | undefined> {
     const shared = this.#shared.get(digest) ?? this.#begin(digest);
     shared.holders += 1;
@@ -27,7 +27,7 @@ export class SharedHolds {
     try {
       hold = await shared.made;
     } finally {
-      // The next caller tries again.
+      // This makes the next caller try again.
       if (!hold) this.#forget(digest, shared);
     }
     return hold && this.#makeHold(digest, shared, hold);
@@ -47,7 +47,7 @@ export class SharedHolds {
         isHeld = false;
         shared.holders -= 1;
         if (shared.holders > 0) return;
-        // Forgotten first, so that the next caller gets a new hold while this one is released.
+        // The hold is forgotten first, so that the next caller gets a new hold while this one is released.
         this.#forget(digest, shared);
         await hold[Symbol.asyncDispose]();
       },

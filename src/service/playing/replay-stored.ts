@@ -29,7 +29,7 @@ const LONGEST_MILLISECONDS = 600_000;
 const PRIORITY = 1_000_000;
 
 /**
- * Plays an episode that is stored again, and records it.
+ * Plays a stored episode once more, and records it.
  *
  * @throws InputError `episode.not-found`; `replay.gone` when its checkpoint is gone; InfrastructureError when no sandbox could play it in time; the
  * signal's reason.

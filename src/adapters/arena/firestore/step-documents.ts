@@ -10,12 +10,12 @@ import { joinPath, PARTS, STEPS } from './episode-queries.ts';
 import type { FirestoreClient, Write } from './firestore-client.ts';
 import { formatValue, type Fields, type StoredDocument } from './firestore-values.ts';
 
-/** Steps read with one request: each has up to a megabyte, and divided ones have more. */
+/** The largest number of steps that one request reads: each has up to a megabyte, and divided ones have more. */
 const READ_AT_ONCE = 50;
 const REMOVED_AT_ONCE = 200;
-/** A document holds 1 MiB with the names of its fields. */
+/** Firestore limits a document to 1 MiB, the names of its fields included. */
 const PART_BYTES = 900_000;
-/** A commit holds 10 MiB, and bytes travel as base64. */
+/** Firestore limits a commit to 10 MiB, and bytes travel as base64. */
 const MOST_PARTS = 7;
 /** The largest text that is read from a step's documents, which another Muster may have stored and divided. */
 const MOST_BYTES = 64 * 2 ** 20;
@@ -73,7 +73,7 @@ export class StepDocuments {
     });
   }
 
-  /** The step with the texts that did not fit into its document. */
+  /** Adds the texts that did not fit into the step's document. */
   async #readParts(id: AgentEpisodeId, row: Row): Promise<Row> {
     const count = readNumber(row, 'parts');
     if (count === 0) return row;
@@ -92,15 +92,15 @@ export function createStepWrites(id: AgentEpisodeId, step: NewStep, at: number):
   return listPaths(id, step.number, parts.length).map((path, i) => ({ kind: 'create', path, fields: documents[i] ?? {} }));
 }
 
-/** The step's own document, then its parts. */
+/** Lists the path of the step's own document, then those of its parts. */
 function listPaths(id: AgentEpisodeId, number: number, parts: number): readonly string[] {
   const path = `${joinPath(id)}/${STEPS}/${number}`;
   return [path, ...Array.from({ length: parts }, (_, i) => `${path}/${PARTS}/${i}`)];
 }
 
 /**
- * A step as documents: its texts are fields that people can read in the console. Where they are longer than a document may be, they are compressed
- * and divided into parts.
+ * Writes a step as documents. Its texts are fields that people can read in the console. Texts that are too long for a document are compressed and
+ * divided into parts.
  *
  * @param at in milliseconds. @throws InfrastructureError `trajectories.too-large` when a step does not fit into one commit.
  */
@@ -121,7 +121,7 @@ function writeStep({ number, digest, action, answer, delta }: NewStep, at: numbe
   return { fields: { number, digest, at, parts: count }, parts };
 }
 
-/** The texts of a step that was cut. @throws Error when they are not what `writeStep` has made. */
+/** Joins the parts of a step's texts. @throws Error when `writeStep` has not made them. */
 function joinParts(parts: readonly Buffer[]): Texts {
   return textsSchema.parse(JSON.parse(gunzipSync(Buffer.concat(parts), { maxOutputLength: MOST_BYTES }).toString()));
 }

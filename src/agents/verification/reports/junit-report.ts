@@ -11,8 +11,8 @@ const STATUS: ReadonlyMap<string, TestResult['status']> = new Map([
 const NOT_RUN = new Set(['notrun', 'disabled', 'skipped', 'suppressed']);
 
 /**
- * JUnit XML. The id is `FILE::CLASS::NAME` where the runner names the file, as pytest does with `junit_family=xunit1`, so that it reads as pytest's own
- * ids; else `CLASSNAME::NAME`, or the name alone where there is no class or CTest repeats the name in it.
+ * Reads JUnit XML. When the runner names the file, as pytest does with `junit_family=xunit1`, the id is `FILE::CLASS::NAME`, like pytest's own ids.
+ * Otherwise it is `CLASSNAME::NAME`, or the name alone where there is no class or CTest repeats the name in it.
  *
  * @throws ReportProblem
  */

@@ -15,7 +15,7 @@ import {
   type Scale,
 } from './plot.ts';
 
-/** An estimate and its interval as they went along. */
+/** An estimate and its interval after so many episodes or pairs. */
 export interface BandPoint {
   /** Episodes, or pairs of them. */
   readonly at: number;
@@ -31,11 +31,11 @@ export interface BandChart {
   readonly alternative: string;
   /** The target, drawn behind the interval. */
   readonly target?: Target | undefined;
-  /** A level that means something by itself. */
+  /** A level with a meaning of its own, drawn as a line. */
   readonly level?: number | undefined;
 }
 
-/** Intervals more than this many times as wide as the last one may exceed the picture: it shows how the last one developed. */
+/** Intervals that are more than this many times as wide as the last one may exceed the picture, which shows how the last one developed. */
 const WIDEST_IN_VIEW = 5;
 
 /** Returns undefined where there is nothing to draw. */
@@ -53,7 +53,7 @@ export function renderBandChart({ points, unit, label, alternative, target, leve
     x: { scale: x, label: `${unit}s`, whole: true },
     y: { scale: y, label },
     marks,
-    above: endMark(last, x, y),
+    above: renderEndMark(last, x, y),
     alternative,
   });
 }
@@ -90,7 +90,7 @@ function renderLevelLine(level: number, y: Scale): Markup {
   return markup`<path class="level" d="M0,${round(y(level))}H${WIDTH}"/>`;
 }
 
-/** Invisible, one for each point: pointing at it shows the figures. */
+/** Renders an invisible strip for each point: pointing at it shows the figures. */
 function renderStrips(points: readonly BandPoint[], x: Scale, unit: string): Markup {
   return markup`${points.map((point, position) => {
     const from = x(((points[position - 1] ?? point).at + point.at) / 2);
@@ -105,7 +105,7 @@ function formatPoint({ at, value, low, high }: BandPoint, unit: string): string 
   return `${unit} ${formatCount(at)}: ${format(value)} in [${format(low)}, ${format(high)}]`;
 }
 
-/** Infinite where there is no interval. */
+/** Returns Infinity where there is no interval. */
 function getWidth({ low, high }: BandPoint): number {
   return low === null || high === null ? Infinity : high - low;
 }
@@ -114,7 +114,7 @@ function getSpreadAt({ low, high, value }: Pick<BandPoint, 'low' | 'high' | 'val
   return low === null || high === null ? Math.abs(value ?? 1) : (high - low) / 2;
 }
 
-function endMark({ at, value }: BandPoint, x: Scale, y: Scale): Markup | undefined {
+function renderEndMark({ at, value }: BandPoint, x: Scale, y: Scale): Markup | undefined {
   return isPresent(value) ? markup`<circle class="end" cx="${formatPercent(x, at)}" cy="${round(y(value))}" r="4"/>` : undefined;
 }
 

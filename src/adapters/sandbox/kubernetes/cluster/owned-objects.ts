@@ -11,7 +11,7 @@ export interface Owning {
   readonly cluster: Cluster;
   readonly owner: OwnerId;
   readonly clock: Clock;
-  /** Reports problems that fail nothing. */
+  /** Reports problems that make no operation fail. */
   readonly log: (message: string) => void;
 }
 
@@ -55,7 +55,7 @@ export class OwnedObjects<View extends WatchedView & LabelledView, State> implem
     return followed;
   }
 
-  /** Resolves when the API server has taken note. */
+  /** Resolves when the API server has accepted the deletion. */
   delete({ name }: FollowedObject<View, State>, sandbox: SandboxId): Promise<void> {
     return this.#deletions.delete(name, sandbox);
   }
