@@ -160,17 +160,12 @@ describe('the summary', () => {
     ]);
   });
 
-  it('has no mean if all episodes failed, and shows their error once', () => {
+  it('has no mean if all episodes failed, and shows their error in full where it stands nowhere else', () => {
     const failed = { ...OFFICIAL, failures: { ...OFFICIAL.failures, timeout: OFFICIAL.resolved } };
     const errors = [{ checkpoint: CHECKPOINT, cause: 'timeout' as const, episodes: 16, firstIndex: 0, detail: 'too slow\n  in step' }];
-    const lines = plain({
-      ...SUMMARY,
-      official: failed,
-      ended: 'failures',
-      partial: true,
-      allFailed: true,
-      run: { ...SUMMARY.run, errors },
-    });
+    const ended = { ended: 'failures', partial: true, allFailed: true } as const;
+    const summary: Summary = { ...SUMMARY, ...ended, official: failed, run: { ...SUMMARY.run, errors } };
+    const lines = plain(summary);
     expect(lines.slice(0, 4)).toEqual([
       'shop · late.safetensors  (partial)',
       '  mean return      none',
@@ -178,6 +173,7 @@ describe('the summary', () => {
       '  failed episodes  1,234 of 1,234 (100.0 %): 1,234 timeout',
     ]);
     expect(lines.at(-1)).toBe('  ✗ timeout in 16 episodes, first in episode 0: too slow');
+    expect(formatSummary(summary, 'shop', false).slice(-2).map(stripVTControlCharacters)).toEqual([lines.at(-1), '        in step']);
   });
 
   it('says that unresolved episodes have widened the interval', () => {

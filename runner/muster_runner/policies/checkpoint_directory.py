@@ -61,6 +61,8 @@ def _find_only_weights(directory: Path) -> Path:
     found = sorted(path for path in directory.rglob("*") if path.suffix in SUFFIXES and path.is_file())
     if len(found) == 1:
         return found[0]
+    if not found and any(directory.rglob("episodes.ndjson")):
+        raise PolicyRefusal("the directory holds results that --out of muster eval or compare kept; give the checkpoint that they are of")
     if not found:
         raise PolicyRefusal(f"the checkpoint directory has neither a {DESCRIPTION_FILE} nor a file of weights ({', '.join(SUFFIXES)})")
     there = ", ".join(str(path.relative_to(directory)) for path in found[:MOST_NAMED])

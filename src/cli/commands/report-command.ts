@@ -51,10 +51,10 @@ function readLines(document: ResultDocument): readonly string[] {
     case 'evaluations':
       return [...document.summaries.flatMap(formatEvaluationLines), ...formatRanking(document.summaries)];
     case 'comparison':
-      return formatComparison(document.comparison, document.comparison.official.suite.name);
+      return formatComparison(document.comparison, document.comparison.official.suite.name, false);
   }
 }
 
 function formatEvaluationLines(summary: Parameters<typeof formatSummary>[0]): readonly string[] {
-  return formatSummary(summary, `${summary.official.suite.name} · ${summary.checkpoint.uri}`);
+  return formatSummary(summary, `${summary.official.suite.name} · ${summary.checkpoint.uri}`, false);
 }

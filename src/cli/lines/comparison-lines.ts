@@ -12,8 +12,8 @@ type Candidate = ComparisonSummary['official']['candidates'][number];
 const MARKS = { promote: '▲', regress: '▼', equivalent: '=', inconclusive: '?' } as const;
 const COLOURS = { promote: 'green', regress: 'red', equivalent: 'cyan', inconclusive: 'yellow' } as const;
 
-/** A comparison for people: each verdict, then its basis. */
-export function formatComparison(summary: ComparisonSummary, suite: string): string[] {
+/** A comparison for people: each verdict, then its basis. @param isErrorShown whether the error that ended it is shown in full elsewhere. */
+export function formatComparison(summary: ComparisonSummary, suite: string, isErrorShown = summary.ended === 'failures'): string[] {
   const { official } = summary;
   const title = `${suite} · against ${summary.baseline.uri}${summary.baseline.recorded ? ' (recorded)' : ''}`;
   return [
@@ -31,7 +31,7 @@ export function formatComparison(summary: ComparisonSummary, suite: string): str
       ['baseline', official.baseline.digest],
       ['suite', official.suite.digest],
     ]),
-    ...formatErrors(summary.run, summary.ended === 'failures'),
+    ...formatErrors(summary.run, isErrorShown),
     ...formatWarnings([...official.warnings, ...summary.warnings]),
   ];
 }

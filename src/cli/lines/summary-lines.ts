@@ -9,8 +9,12 @@ import { formatTable, formatWarnings, type Row } from './table-lines.ts';
 
 type Interval = NonNullable<Summary['official']['interval']>;
 
-/** The summary for people: the answer first, then its certainty, then its cost. */
-export function formatSummary(summary: Summary, title: string): string[] {
+/**
+ * The summary for people: the answer first, then its certainty, then its cost.
+ *
+ * @param isErrorShown whether the error that ended it is shown in full elsewhere.
+ */
+export function formatSummary(summary: Summary, title: string, isErrorShown = summary.ended === 'failures'): string[] {
   const { official, run } = summary;
   const names: Row[] = [
     ['checkpoint', official.checkpoint.digest],
@@ -23,7 +27,7 @@ export function formatSummary(summary: Summary, title: string): string[] {
       ...runRows(run),
       ...names,
     ]),
-    ...formatErrors(run, summary.ended === 'failures'),
+    ...formatErrors(run, isErrorShown),
     ...formatWarnings([...official.warnings, ...summary.warnings]),
   ];
 }

@@ -36,8 +36,11 @@ export function parseRecord<Value>(schema: z.ZodType<Value>, value: unknown, whe
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const known = new KnownSettings(schema);
-  const problems = listProblems(parsed.error, value, known).map((problem) => formatProblemLine(where, problem));
-  throw new InputError(code, `${problems.join('\n')}\n${remedy}`);
+  const problems = listProblems(parsed.error, value, known);
+  // A document of another kind lacks many fields; only its kind matters.
+  const ofKind = problems.filter(({ path }) => path.join('.') === 'schema');
+  const lines = (ofKind.length > 0 ? ofKind : problems).map((problem) => formatProblemLine(where, problem));
+  throw new InputError(code, `${lines.join('\n')}\n${remedy}`);
 }
 
 /** @throws InputError when it was played on another suite, whose episodes differ. */

@@ -165,6 +165,7 @@ def test_a_directory_with_a_link_is_refused(runner: RunnerProcess, tmp_path: Pat
     ("files", "message"),
     [
         ({"policy.py": ""}, "has neither a muster.json nor a file of weights (.safetensors, .onnx, .pt, .ts, .pth, .keras, .zip)"),
+        ({"1-a/episodes.ndjson": "", "1-a/summary.json": ""}, "holds results that --out of muster eval or compare kept; give the check"),
         (
             {"a.onnx": "", "b/c.safetensors": ""},
             "has 2 files of weights and no muster.json that says which one is the policy: a.onnx, b/c.safetensors; give one of the files",
