@@ -16,7 +16,7 @@ export function loadConfig(sources: ConfigSources): Config {
 }
 
 /**
- * The configuration of a command or a script: the file, the environment's variables, and `--sandboxes` over both.
+ * Reads the configuration of a command or a script: the file, the environment's variables, and `--sandboxes` over both.
  *
  * @throws InputError `library.input` for an argument of another kind; as `ConfigReader.load` does.
  */

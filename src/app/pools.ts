@@ -83,7 +83,7 @@ export class Pools implements AsyncDisposable {
     return this.getSettings(template).provider;
   }
 
-  /** The pool's size when it does not drain: an evaluation that begins during draining plays on this many sandboxes afterwards. */
+  /** Returns the pool's size when it does not drain: an evaluation that begins during draining plays on this many sandboxes afterwards. */
   getSize(template: string): PoolSize {
     const { min, max, warm } = this.#sizes.get(template) ?? this.#config.pool;
     const most = Math.min(max, this.#getAllowance(template).max ?? max);
@@ -110,7 +110,7 @@ export class Pools implements AsyncDisposable {
     return new Map(read.flatMap((usages) => Array.from(usages)));
   }
 
-  /** The template's pool. @throws InputError, InfrastructureError where its sandboxes cannot be made. */
+  /** Opens the template's pool. @throws InputError, InfrastructureError where its sandboxes cannot be made. */
   async open(pool: PoolName, signal: AbortSignal): Promise<Pool<RunnerSession>> {
     return (await this.#openOnce(pool, signal)).pool;
   }
@@ -136,7 +136,7 @@ export class Pools implements AsyncDisposable {
     return raceWithAbort(making, signal);
   }
 
-  /** The isolation of the pool's sandboxes, without making one. @throws InputError, InfrastructureError where none can be made. */
+  /** Describes the isolation of the pool's sandboxes, without making one. @throws InputError, InfrastructureError where none can be made. */
   async describe(pool: PoolName, signal: AbortSignal): Promise<Isolation> {
     const made = await this.make(pool, signal);
     const provider = await this.#getProvider(this.getSettings(pool.template).provider);

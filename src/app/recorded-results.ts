@@ -112,7 +112,9 @@ async function resumeResults<Facts, Document>(
   }
 }
 
-/** The combined document of stored results, by their paths. @throws InputError when there is no summary at a path, or it is of another version. */
+/**
+ * Reads the combined document of stored results, by their paths. @throws InputError when there is no summary at a path, or it is of another version.
+ */
 export async function readResultDocument(paths: readonly string[]): Promise<ResultDocument> {
   const kept: RecordedSummary[] = [];
   for (const path of paths) kept.push(...(await suggestNearest(path, () => readSummaries(path))));

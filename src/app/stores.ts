@@ -6,7 +6,7 @@ import type { Trajectories } from '../agents/arena/trajectories.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { namesServer } from '../kernel/documents/store-url.ts';
 
-/** The configured store. @throws as `openSqliteStore` and `openPostgresStore` do. */
+/** Opens the configured store. @throws as `openSqliteStore` and `openPostgresStore` do. */
 export function openEvaluationStore({ store: { url } }: Pick<Config, 'store'>, clock: Clock): Promise<SqlStore> {
   return isShared({ url }) ? openPostgresStore(url, clock) : openSqliteStore(url, clock);
 }
@@ -26,7 +26,7 @@ export function readStoreVersion(url: string): Promise<string> {
   return readPostgresVersion(url);
 }
 
-/** The store of a server, with trajectories where `arena.trajectories` says. @throws as `openEvaluationStore` and `openFirestore` do. */
+/** Opens the store of a server, with trajectories where `arena.trajectories` says. @throws as `openEvaluationStore` and `openFirestore` do. */
 export async function openServerStore(config: Config, clock: Clock): Promise<SqlStore> {
   const { trajectories: place } = config.arena;
   const trajectories = place === 'store' ? undefined : await openFirestore(place, clock);

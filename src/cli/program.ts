@@ -60,10 +60,9 @@ async function report(error: unknown): Promise<number> {
 const ALIASES: Readonly<Record<string, string>> = { evaluate: 'eval' };
 
 /**
- * The `muster` command, ready to parse.
+ * Creates the `muster` command, ready to parse.
  *
- * @param args the arguments to parse. The program has only the command that they begin with, or all commands if they begin with something
- * else.
+ * @param args the arguments to parse. The program has only the command that they begin with, or all commands if they begin with something else.
  */
 export async function createMusterProgram(args: readonly string[] = []): Promise<Command> {
   const program = new Command('muster')

@@ -29,7 +29,7 @@ export function readEnvironmentLayers(environment: Environment, known: KnownSett
     });
 }
 
-/** A line for each variable that begins with `MUSTER_` and is no setting, with the nearest known name. */
+/** Finds a line for each variable that begins with `MUSTER_` and is no setting, with the nearest known name. */
 export function findUnknownVariables(environment: Environment, known: KnownSettings): readonly string[] {
   return listSettingVariables(environment)
     .filter((name) => !known.knows(findSettingPath(name.slice(PREFIX.length), known)))
@@ -43,7 +43,7 @@ export function findUnknownVariables(environment: Environment, known: KnownSetti
     });
 }
 
-/** A line for each variable that is empty although its setting is no text. */
+/** Finds a line for each variable that is empty although its setting is no text. */
 export function findEmptyVariables(environment: Environment, known: KnownSettings): readonly string[] {
   return listSettingVariables(environment)
     .filter((name) => {
@@ -64,7 +64,7 @@ function listSettingVariables(environment: Environment): readonly string[] {
 }
 
 /**
- * The variables of all settings, without the `MUSTER_` prefix.
+ * Lists the variables of all settings, without the `MUSTER_` prefix.
  *
  * @param parts of a variable's name. Names that people choose, such as a template's, are accepted as they are.
  */

@@ -109,7 +109,7 @@ function inheritSettings(merged: unknown, setting: string, from: string): unknow
   return { ...merged, [setting]: Object.fromEntries(inherited) };
 }
 
-/** Settings that are valid alone but contradict each other. */
+/** Finds settings that are valid alone but contradict each other. */
 function findContradictions({ pool }: Config): readonly Problem[] {
   const tooMany = (['min', 'warm'] as const).filter((name) => pool[name] > pool.max);
   return tooMany.map((name) => ({
@@ -119,7 +119,7 @@ function findContradictions({ pool }: Config): readonly Problem[] {
   }));
 }
 
-/** The last layer that sets the path, or the longest prefix of it that any layer sets. */
+/** Finds the last layer that sets the path, or the longest prefix of it that any layer sets. */
 function findOrigin(layers: readonly Layer[], path: SettingPath): string {
   for (let length = path.length; length > 0; length -= 1) {
     const part = path.slice(0, length);

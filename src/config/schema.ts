@@ -147,7 +147,7 @@ const evaluationSchema = z
   })
   .describe('how episodes are dispatched; none of it changes a result');
 
-/** The schema of the whole configuration, with the settings of these providers. */
+/** Creates the schema of the whole configuration, with the settings of these providers. */
 export function createConfigSchema(providers: readonly ProviderSettings[]) {
   return z
     .strictObject({

@@ -1,4 +1,4 @@
-/** The code of a system error, such as `ENOENT`; undefined for anything else. */
+/** Returns the code of a system error, such as `ENOENT`; undefined for anything else. */
 export function getErrorCode(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }

@@ -30,7 +30,7 @@ export class InfrastructureError extends MusterError {
   }
 }
 
-/** The message of anything that was thrown. */
+/** Returns the message of anything that was thrown. */
 export function getMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -47,7 +47,7 @@ export type FailureCause = (typeof FAILURE_CAUSES)[number];
 /** Addresses, digests and numbers: what may differ between two reports of one error. */
 const VARIABLE = /0x[0-9a-f]+|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?/gi;
 
-/** A key that is equal for failures that differ only in addresses, numbers and white space: they count as one error. */
+/** Builds a key that is equal for failures that differ only in addresses, numbers and white space: they count as one error. */
 export function buildErrorKey({ cause, detail }: Pick<Failed, 'cause' | 'detail'>): string {
   return `${cause} ${detail.replaceAll(VARIABLE, '#').replaceAll(/\s+/g, ' ')}`;
 }

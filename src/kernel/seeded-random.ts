@@ -5,7 +5,7 @@ import { xoroshiro128plusFromState } from 'pure-rand/generator/xoroshiro128plus'
 export type Random = () => number;
 
 /**
- * A generator for simulations and bootstraps (xoroshiro128+): equal purposes and seeds give equal numbers on every machine. Its state is a
+ * Creates a generator for simulations and bootstraps (xoroshiro128+): equal purposes and seeds give equal numbers on every machine. Its state is a
  * hash of both, so neighbouring seeds, and equal seeds of different purposes, are unrelated.
  */
 export function createSeededRandom(purpose: string, seed: number): Random {

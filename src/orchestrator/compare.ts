@@ -62,7 +62,7 @@ export class ComparisonFailedError extends RunFailedError<ComparisonSummary> {
 /** All episodes of a checkpoint failed, and the suite does not accept that as an answer. */
 export class ComparisonAllFailedError extends AllFailedError<ComparisonSummary> {}
 
-/** The partial answer that an error of `compare` carries. */
+/** Returns the partial answer that an error of `compare` carries. */
 export function getPartialComparison(error: unknown): ComparisonSummary | undefined {
   return error instanceof ComparisonFailedError || error instanceof ComparisonAllFailedError ? error.partial : undefined;
 }
@@ -121,7 +121,7 @@ interface CheckpointEpisodes extends FailedEpisodes {
   readonly whose: string;
 }
 
-/** The episodes of each checkpoint, the baseline's first. */
+/** Lists the episodes of each checkpoint, the baseline's first. */
 function listCheckpointEpisodes(
   { baselineUri, baselineName, candidates }: ComparisonRequest,
   official: OfficialComparison,

@@ -39,7 +39,7 @@ export class EvaluationFailedError extends RunFailedError<Summary> {
 /** All episodes failed, and the suite does not accept that as an answer. */
 export class EvaluationAllFailedError extends AllFailedError<Summary> {}
 
-/** The partial summary that an error of `evaluate` carries. */
+/** Returns the partial summary that an error of `evaluate` carries. */
 export function getPartialSummary(error: unknown): Summary | undefined {
   return error instanceof EvaluationFailedError || error instanceof EvaluationAllFailedError ? error.partial : undefined;
 }

@@ -72,8 +72,8 @@ export function digestCheckpoint(kind: CheckpointKind, files: readonly Checkpoin
 }
 
 /**
- * The manifest of a directory: the lines `<sha256 hex>  <path>\n`, sorted by path in byte order. Without Muster its sha256 is: `find .
- * -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum -- | sha256sum`.
+ * Formats the manifest of a directory: the lines `<sha256 hex>  <path>\n`, sorted by path in byte order. Without Muster its sha256 is: `find . -type
+ * f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum -- | sha256sum`.
  */
 export function formatManifest(files: readonly Pick<CheckpointFile, 'path' | 'digest'>[]): string {
   return sortByPath(files)

@@ -10,7 +10,7 @@ export interface StoredFile extends CheckpointFile {
   readonly hostPath: string;
 }
 
-/** The checkpoint without the places of its files on this machine, for the record. */
+/** Returns the checkpoint without the places of its files on this machine, for the record. */
 export function toIdentity({ digest, kind, labels, files }: StoredCheckpoint): Checkpoint {
   return { digest, kind, labels, files: files.map(({ path, size, digest: ofFile }) => ({ path, size, digest: ofFile })) };
 }

@@ -78,7 +78,7 @@ function getProgram({ part }: Exited): string {
 
 type Exited = Extract<SandboxExit, { readonly kind: 'exited' }>;
 
-/** The error for a runner that was not ready yet. */
+/** Returns the error for a runner that was not ready yet. */
 export function toStartError(exit: SandboxExit, reason: string): MusterError | undefined {
   if (isForGood(exit)) return createStartError(reason);
   return hasEndedByItself(exit) ? new EndedEarlyError('runner.gone', reason) : undefined;

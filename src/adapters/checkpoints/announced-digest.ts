@@ -18,8 +18,8 @@ export interface RunningDigest {
 }
 
 /**
- * The strongest digest in the headers of an answer: RFC 9530's, or those of the object stores, which presigned URLs have as well. Ignores digests of
- * parts, and of data that was stored compressed and is sent differently.
+ * Reads the strongest digest in the headers of an answer: RFC 9530's, or those of the object stores, which presigned URLs have as well. Ignores
+ * digests of parts, and of data that was stored compressed and is sent differently.
  */
 export function readAnnouncedDigest(headers: IncomingHttpHeaders): AnnouncedDigest | undefined {
   const isOfParts = headers['x-amz-checksum-type'] === 'COMPOSITE';

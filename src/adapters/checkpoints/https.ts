@@ -46,7 +46,7 @@ export function createHttpsSource(requests: CheckedRequests, clock: Clock): Chec
   };
 }
 
-/** The file at a URL, over one connection after the other. */
+/** Makes the file at a URL readable over one connection after the other. */
 function toReopenable(requests: CheckedRequests, file: ListedFile, url: string): ReopenableFile {
   const createChangedError = (found: string): InputError => new CheckpointChangedError(file.address, found);
   return {

@@ -22,7 +22,7 @@ export class Roots {
     if (!(await this.#resolveRoots()).some((root) => isInside(root, real))) throw createOutsideError(given);
   }
 
-  /** The existing roots at their present real paths: a root may be a link, or be mounted later. */
+  /** Resolves the existing roots at their present real paths: a root may be a link, or be mounted later. */
   async #resolveRoots(): Promise<readonly string[]> {
     const roots = await Promise.all(this.#roots.map((root) => realpath(root).catch(() => undefined)));
     return roots.filter((root) => root !== undefined);

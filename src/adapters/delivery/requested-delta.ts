@@ -12,7 +12,7 @@ export interface RequestedDelta {
   readonly isOnly: boolean;
 }
 
-/** The delta in the headers `A-IM` and `If-None-Match` (RFC 3229); undefined for the whole file. */
+/** Parses the delta in the headers `A-IM` and `If-None-Match` (RFC 3229); undefined for the whole file. */
 export function parseRequestedDelta(headers: IncomingHttpHeaders): RequestedDelta | undefined {
   const taken = String(headers['a-im'] ?? '').split(',');
   if (!taken.some((each) => each.trim() === MANIPULATION)) return undefined;

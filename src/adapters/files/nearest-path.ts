@@ -30,7 +30,7 @@ export async function suggestNearest<Value>(path: string, work: () => Promise<Va
   }
 }
 
-/** The path with the nearest name in place of the first that is not there; without what follows, when that is not there either. */
+/** Finds the path with the nearest name in place of the first that is not there; without what follows, when that is not there either. */
 async function findNearestPath(path: string, below = ''): Promise<string | undefined> {
   const directory = dirname(path);
   if (directory === path) return undefined;

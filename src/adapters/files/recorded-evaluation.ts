@@ -52,7 +52,10 @@ const LINE_BOUNDS: JsonBounds = { bytes: 2 ** 20, depth: 16, values: 100_000 };
 
 const LINE_FEED = 0x0a;
 
-/** A line for each episode. @throws InputError when there is no such file, or for a line that is not JSON; InfrastructureError when reading fails. */
+/**
+ * Reads a line for each episode. @throws InputError when there is no such file, or for a line that is not JSON; InfrastructureError when reading
+ * fails.
+ */
 export async function* readEpisodeLines(path: string): AsyncIterable<RecordedLine> {
   await using file = await openEpisodes(path);
   const input = file.createReadStream();

@@ -10,8 +10,8 @@ export interface RecordedSummary {
 }
 
 /**
- * The summaries at a path: a summary's file; a directory of `--out`; or a directory of several checkpoints, which has one of `--out` for each, in
- * numerical order.
+ * Reads the summaries at a path: a summary's file; a directory of `--out`; or a directory of several checkpoints, which has one of `--out` for each,
+ * in numerical order.
  *
  * @throws InputError when there is none, or one cannot be read.
  */
@@ -36,7 +36,7 @@ async function listSummaryFiles(path: string): Promise<readonly string[]> {
   return found.map((directory) => join(directory, 'summary.json'));
 }
 
-/** The directories of `--out` of several checkpoints, in order; none when the path is no such directory. */
+/** Lists the directories of `--out` of several checkpoints, in order; none when the path is no such directory. */
 async function listSeveralResults(path: string): Promise<readonly string[]> {
   const names = await readdir(path).catch(() => []);
   const numbered = names.filter((name) => /^\d+-/.test(name)).toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));

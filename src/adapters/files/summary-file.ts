@@ -6,7 +6,7 @@ import { formatExactBytes } from '../../kernel/text/figures.ts';
 /** Ten times the summary of ten thousand tasks; a wrong path must not fill the memory. */
 const BOUNDS: JsonBounds = { bytes: 64 * 1024 * 1024, depth: 128, values: 5_000_000 };
 
-/** The content of a summary's file, which is JSON and otherwise unchecked. @throws InputError when it cannot be read. */
+/** Reads the content of a summary's file, which is JSON and otherwise unchecked. @throws InputError when it cannot be read. */
 export async function readSummaryFile(path: string): Promise<unknown> {
   const bytes = await readBytes(path);
   try {

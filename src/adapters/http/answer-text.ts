@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import { formatExactBytes } from '../../kernel/text/figures.ts';
 
 /**
- * The whole body of an answer, by its events: iterating over it takes several turns of the microtask queue for each piece, and models give thousands
- * of answers. @throws Error when it is longer than `mostBytes`, or breaks off.
+ * Reads the whole body of an answer, by its events: iterating over it takes several turns of the microtask queue for each piece, and models give
+ * thousands of answers. @throws Error when it is longer than `mostBytes`, or breaks off.
  */
 export function readAnswerText(answer: Readable, mostBytes: number): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();

@@ -58,7 +58,7 @@ export class ImageRoots {
     });
   }
 
-  /** The configuration of the image that a root was made of. @param root a result of this class. */
+  /** Reads the configuration of the image that a root was made of. @param root a result of this class. */
   async readSettings(root: string): Promise<ImageSettings> {
     const file = getSettingsFile(root);
     return readOwnFile(file, settingsSchema, await readFile(file, 'utf8'));
@@ -115,7 +115,7 @@ export class ImageRoots {
     }
   }
 
-  /** A directory that is swept away when this process is gone. */
+  /** Makes a directory that is swept away when this process is gone. */
   async makeScratchDirectory(): Promise<string> {
     await mkdir(this.#directory, { recursive: true });
     return mkdtemp(join(this.#directory, `making-${process.pid}-`));

@@ -14,8 +14,8 @@ const MOST_LINKS = 40;
 const TOO_MUCH = 'is more than a workdir may have';
 
 /**
- * The files of a root file system below a directory, with their paths inside: a writable directory hides them. In place of a link stands a copy of
- * what it names in this root, since a submission holds no links.
+ * Lists the files of a root file system below a directory, with their paths inside: a writable directory hides them. In place of a link stands a copy
+ * of what it names in this root, since a submission holds no links.
  *
  * @throws InputError `image.workdir` for a link that names nothing or a directory around it, and for more than a workdir may have.
  */

@@ -87,7 +87,7 @@ export class GitRepository implements AsyncDisposable {
       });
   }
 
-  /** The changes of a commit against its first parent. */
+  /** Lists the changes of a commit against its first parent. */
   async listChanges({ id, parent }: Commit, signal: AbortSignal): Promise<readonly FileChange[]> {
     if (parent === undefined) return [];
     const args = ['diff-tree', '-r', '-z', '--no-renames', '--no-ext-diff', '--no-textconv', '--raw', '--numstat', parent, id];

@@ -10,7 +10,7 @@ import { formatExactBytes } from '../../kernel/text/figures.ts';
 const LEFT_OUT = new Set(['.git', '__pycache__', '.pytest_cache', '.hg', '.svn']);
 
 /**
- * The files of a directory that is no git repository, as an unpacked source distribution.
+ * Reads the files of a directory that is no git repository, as an unpacked source distribution.
  *
  * @throws InputError `repository.tree` as `GitRepository.files`.
  */

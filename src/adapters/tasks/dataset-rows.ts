@@ -18,7 +18,7 @@ const FILE_BOUNDS: JsonBounds = { bytes: 512 * 1024 * 1024, depth: 16, values: 2
 const ROW_BOUNDS: JsonBounds = { bytes: 64 * 1024 * 1024, depth: 16, values: 1_000_000 };
 const EXPECTED = 'expected a JSON list of rows, or JSON Lines; Parquet has to be converted first';
 
-/** The rows of a file: a JSON list, or an object on each line. @throws InputError `task.rows` */
+/** Reads the rows of a file: a JSON list, or an object on each line. @throws InputError `task.rows` */
 export async function* readRows(path: string): AsyncGenerator<DatasetRow> {
   try {
     if (await isList(path)) yield* readListedRows(path);

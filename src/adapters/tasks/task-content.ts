@@ -6,7 +6,7 @@ import type { TaskContent } from '../../agents/grading/grading-context.ts';
 import type { Task } from '../../agents/tasks/task.ts';
 import { InputError } from '../../kernel/errors.ts';
 
-/** The files of a task's directory, as long as they are those that the task was read with. */
+/** Reads the files of a task's directory, as long as they are those that the task was read with. */
 export function readTaskContent(directory: string, { files }: Pick<Task, 'files'>): TaskContent {
   const digests = new Map<string, string>(files.map(({ path, digest }) => [path, digest]));
   return {

@@ -39,7 +39,7 @@ export function hasModel(agent: Agent): agent is ModelAgent | ProgramAgent {
   return agent.agent === 'model' || agent.agent === 'program';
 }
 
-/** A script's actions for a step of a task: under the first of the step's names that the script knows. */
+/** Finds a script's actions for a step of a task: under the first of the step's names that the script knows. */
 export function findActions({ actions, tasks }: Extract<Agent, { agent: 'scripted' }>, { task, step }: OpenStep): readonly Action[] {
   const names = [task.id, task.id.split('/').at(-1) ?? ''];
   return (

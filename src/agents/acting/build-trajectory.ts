@@ -11,7 +11,7 @@ export interface TrajectoryTimes {
   readonly gradingSeconds: number | undefined;
 }
 
-/** The record of an episode; undefined when no model acted in it. @param verdict undefined when there is none. */
+/** Builds the record of an episode; undefined when no model acted in it. @param verdict undefined when there is none. */
 export function buildTrajectory(
   episode: Pick<TaskEpisode, 'task' | 'agentDigest' | 'identity' | 'policySeed' | 'environmentSeed'>,
   { course, stopReason }: Acted,

@@ -57,7 +57,7 @@ function toTurn(
   };
 }
 
-/** An action that no model requested. */
+/** Returns an action that no model requested. */
 function toScripted({ action, text, diff }: PerformedAction, texts: Texts): TranscriptTurn {
   const { name, rest } = splitAction(action);
   const call = {

@@ -4,7 +4,7 @@ import { SHOWN_CHARACTERS, type Excerpt } from './observation.ts';
 
 const LONE_SURROGATE = /[\ud800-\udfff]/gu;
 
-/** A command's output, with the middle left out where it is long. */
+/** Formats a command's output, with the middle left out where it is long. */
 export function formatExcerpt({ head, tail, total }: PrintedOutput): Excerpt {
   if (total <= head.length + tail.length)
     return { text: escapeText(Buffer.concat([head, tail]).toString('utf8')), bytes: total, omitted: 0 };

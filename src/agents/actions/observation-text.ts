@@ -3,7 +3,7 @@ import { escapeText } from './escaped-text.ts';
 import type { Excerpt, Observation, ObservationData } from './observation.ts';
 import { nameSignal } from '../../kernel/text/signal-name.ts';
 
-/** The observation with what a model reads of it. */
+/** Returns the observation with what a model reads of it. */
 export function toObservation(data: ObservationData): Observation {
   return { text: getText(data), data };
 }

@@ -115,7 +115,7 @@ function subtractUsed(most: number, used: number): number {
   return Math.max(0, most - used);
 }
 
-/** The limit that is reached, if any. */
+/** Finds the limit that is reached, if any. */
 export function findReachedLimit({ steps, seconds, bytesWritten, output }: Remaining): EndCause | undefined {
   if (steps === 0) return 'steps';
   if (seconds === 0) return 'seconds';

@@ -6,12 +6,12 @@ export function countSharedSteps(origin: EpisodeOrigin | undefined): number {
   return origin?.lineage.at(-1)?.through ?? 0;
 }
 
-/** The episode with which the tree of forks begins that an episode is in. */
+/** Returns the episode with which the tree of forks begins that an episode is in. */
 export function getTree({ id, origin }: Pick<NewAgentEpisode, 'id' | 'origin'>): AgentEpisodeId {
   return origin?.lineage[0]?.episode ?? id;
 }
 
-/** The lineage of a fork of an episode behind a step: what that episode itself shares with others by then, and its own steps. */
+/** Builds the lineage of a fork of an episode behind a step: what that episode itself shares with others by then, and its own steps. */
 export function buildLineage({ id, origin }: Pick<NewAgentEpisode, 'id' | 'origin'>, through: number): readonly SharedSteps[] {
   const shared = (origin?.lineage ?? []).filter((_, i, all) => (all[i - 1]?.through ?? 0) < through || i === 0);
   const cut = shared.map(({ episode, through: last }) => ({ episode, through: Math.min(last, through) }));

@@ -47,7 +47,7 @@ function countSuite(runs: Extract<Evidence, { kind: 'suite' }>['runs']): TestCou
   return { passed: passed.length, total: statuses.size };
 }
 
-/** The components of a reward, from the verdict and the agent's observations. */
+/** Builds the components of a reward, from the verdict and the agent's observations. */
 export function buildRewardComponents(
   verdict: Verdict,
   observations: readonly ObservationData[],

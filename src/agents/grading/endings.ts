@@ -20,7 +20,7 @@ export function readEnding(end: CommandEnd): Ending {
   }
 }
 
-/** The output, with a line for the omitted part. */
+/** Formats the output, with a line for the omitted part. */
 export function formatShownText({ head, tail, total }: PrintedOutput): string {
   const left = total - head.length - tail.length;
   const middle = left > 0 ? `\n[… ${left} bytes …]\n` : '';

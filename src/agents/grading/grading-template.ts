@@ -17,7 +17,7 @@ const BUILD_FILES: ReadonlySet<string> = new Set(['Dockerfile', 'docker-compose.
 const ENVIRONMENT = 'environment/';
 
 /**
- * The sandbox in which a step's submission is graded.
+ * Describes the sandbox in which a step's submission is graded.
  *
  * @throws InputError `task.artifact-place` for an artifact in a directory that is not writable.
  */
@@ -64,8 +64,8 @@ export function describeCandidateTemplate(
 }
 
 /**
- * Files in the workdir before an agent begins: those of the image, and over them those of environment/, unless a Dockerfile has copied the ones it
- * needs.
+ * Lists files in the workdir before an agent begins: those of the image, and over them those of environment/, unless a Dockerfile has copied the ones
+ * it needs.
  */
 export async function listWorkdirFiles(
   { files, workspace: { root, workdir } }: Task,

@@ -23,8 +23,8 @@ interface LintedFile {
 }
 
 /**
- * A linter's findings on the lines that a submission has changed, compared with those before: from -1 to 1. It sees the changed files alone, so that
- * no configuration of the workspace affects it.
+ * Measures a linter's findings on the lines that a submission has changed, compared with those before: from -1 to 1. It sees the changed files alone,
+ * so that no configuration of the workspace affects it.
  *
  * @returns null when the linter could not be run to its end. @throws InputError; InfrastructureError; the signal's reason.
  */

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { createSeededRandom, type Random } from '../../kernel/seeded-random.ts';
 
 /**
- * The order of runs, as positions of cases: each once, and `repeated` of them twice, in an order that cannot be predicted without the seed. So a
- * candidate cannot tell by counting which case comes next, or which is a repetition.
+ * Draws the order of runs, as positions of cases: each once, and `repeated` of them twice, in an order that cannot be predicted without the seed. So
+ * a candidate cannot tell by counting which case comes next, or which is a repetition.
  */
 export function drawOrderOfRuns(cases: number, repeated: number, seed: string): readonly number[] {
   const random = seedRandom('order of runs', seed);

@@ -34,7 +34,7 @@ export const describeNotRun = (detail: string): Run => ({
 });
 
 /**
- * The system calls that no run of the candidate may make, by their numbers: every run is watched, because a program sees whether it is, by the
+ * Lists the system calls that no run of the candidate may make, by their numbers: every run is watched, because a program sees whether it is, by the
  * number of its filters.
  */
 export function listWatchedCalls({ constraints }: StagedVerifier): ReadonlyMap<number, string> {

@@ -45,7 +45,7 @@ export function locateOutput({ output, outputBytes }: CasesStage, workdir: strin
   return output === 'stdout' ? undefined : { path: `${workdir}/${output}`, bytes: outputBytes };
 }
 
-/** The output of a run that has ended with status 0. */
+/** Reads the output of a run that has ended with status 0. */
 export function readOutput({ output, outputBytes }: CasesStage, { result: { stdout }, taken: collected }: SeriesResult): CaseOutput {
   if (output === 'stdout') return stdout.total > outputBytes ? { problem: { kind: 'output-too-large' } } : { bytes: stdout.head };
   if (collected === undefined) throw new RangeError(`${output} was not read`);

@@ -30,7 +30,7 @@ export interface Finding {
 
 const FINDING = /^(?<path>[^\s:][^:]*):(?<line>\d{1,9}):/;
 
-/** A linter's output, one finding a line: `path:line:` and any text. Other lines are ignored. @param workdir base of relative paths. */
+/** Reads a linter's output, one finding a line: `path:line:` and any text. Other lines are ignored. @param workdir base of relative paths. */
 export function readFindings(printed: string, workdir: string): readonly Finding[] {
   return printed.split('\n').flatMap((text) => {
     const { path, line } = FINDING.exec(text)?.groups ?? {};

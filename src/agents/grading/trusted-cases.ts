@@ -20,8 +20,8 @@ const CASES_BYTES = 256 * 2 ** 20;
 const DRAWN_PREFIX = 'drawn-';
 
 /**
- * The cases of one verdict: the stored ones, then those that the generator draws, each with the output of the golden model. All of it comes from the
- * task's own code, in a sandbox that no submission ever enters, so that it can serve one verdict after the other.
+ * Computes the cases of one verdict: the stored ones, then those that the generator draws, each with the output of the golden model. All of it comes
+ * from the task's own code, in a sandbox that no submission ever enters, so that it can serve one verdict after the other.
  *
  * @throws InfrastructureError when generator or golden model fail: then the verifier is broken.
  */

@@ -76,7 +76,7 @@ function placeIn(directory: string, files: Iterable<readonly [string, SourceFile
   }));
 }
 
-/** The files that the fix changes; a script where it also removes some. */
+/** Writes the files that the fix changes; a script where it also removes some. */
 function writeSolution({ tested, solved }: CodeStates): readonly WrittenFile[] {
   const changed = [...compareFiles(tested, solved)];
   const written = changed.flatMap(([path, file]) => (file === undefined ? [] : [[path, file] as const]));

@@ -19,7 +19,7 @@ const MOST_ISSUE = 8000;
 const END = '\n\nHidden tests judge the change.\n';
 
 /**
- * The instruction for an agent: the message of the commit, and the issues that it names. It names no test and contains no line of the fix.
+ * Writes the instruction for an agent: the message of the commit, and the issues that it names. It names no test and contains no line of the fix.
  *
  * @param fixLines that the fix adds. @throws Refused (`scrub`) when nothing usable is left.
  */

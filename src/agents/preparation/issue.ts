@@ -11,13 +11,13 @@ const NAMED = /(?:(?<![\w/&#.-])(?:#|GH-)|\/issues\/)(?<number>\d{1,9})\b/gi;
 const CLOSED = /\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?\s+(?<name>\S+)/gi;
 const MOST = 5;
 
-/** The numbers that a message names, each once. */
+/** Finds the numbers that a message names, each once. */
 export function findIssueNumbers(text: string): readonly number[] {
   const numbers = Array.from(text.matchAll(NAMED), ({ groups }) => Number(groups?.['number']));
   return [...new Set(numbers)].slice(0, MOST);
 }
 
-/** The numbers that a description says it closes, by the words that GitHub and GitLab act on. */
+/** Finds the numbers that a description says it closes, by the words that GitHub and GitLab act on. */
 export function findClosedNumbers(text: string): readonly number[] {
   return findIssueNumbers(Array.from(text.matchAll(CLOSED), ({ groups }) => groups?.['name'] ?? '').join(' '));
 }

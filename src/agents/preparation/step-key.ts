@@ -5,7 +5,7 @@ import type { SourceFiles } from './source/source-files.ts';
 /** Version of all steps: increased when a step's result for the same inputs changes. */
 const VERSION = 1;
 
-/** The digest that names what a step makes of its inputs. */
+/** Returns the digest that names what a step makes of its inputs. */
 export function nameStep(step: string, inputs: unknown): string {
   return createHash('sha256')
     .update(formatCanonicalJson({ version: VERSION, step, inputs }))

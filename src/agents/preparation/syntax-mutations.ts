@@ -136,7 +136,7 @@ function nameFunction(node: SyntaxNode): string {
   return declarator !== null && declarator.text.length <= 100 ? declarator.text : '';
 }
 
-/** The comments right before a function. */
+/** Reads the comments right before a function. */
 function readDocumentation(node: SyntaxNode): string {
   let outer = node;
   while (outer.parent !== null && WRAPPERS.has(outer.parent.type)) outer = outer.parent;

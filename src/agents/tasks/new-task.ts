@@ -59,7 +59,7 @@ cd /app || exit 1
 if [ "$(echo 21 | python3 double.py)" = 42 ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
 `;
 
-/** A small task that is sound, to be changed into another. @param name of its directory. */
+/** Creates a small task that is sound, to be changed into another. @param name of its directory. */
 export function createTaskFiles(name: string): WrittenTask {
   const files: readonly (readonly [string, string])[] = [
     ['task.toml', TASK_TOML],

@@ -62,7 +62,7 @@ function getInstruction(directory: TaskDirectory, path: string): string {
   throw new InputError(INVALID, `${directory.where}/${path}: ${problem}; expected what the agent is to do, as Markdown`);
 }
 
-/** The task's own tests, and over them the step's. */
+/** Lists the task's own tests, and over them the step's. */
 function listTests({ files }: TaskDirectory, step: string): TaskStep['tests'] {
   const byPath = new Map<string, string>();
   for (const prefix of new Set([TESTS, `${step}${TESTS}`]))

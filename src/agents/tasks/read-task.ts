@@ -117,7 +117,7 @@ const SOLUTION = /^(steps\/[^/]+\/)?solution\//;
 
 type Known = Pick<Task, 'oracle' | 'cheats' | 'twins'>;
 
-/** The task's own submissions: `solution/`, of the task or of its steps, and each directory in `cheats/` and `twins/`. */
+/** Finds the task's own submissions: `solution/`, of the task or of its steps, and each directory in `cheats/` and `twins/`. */
 function findKnownSubmissions(files: readonly TaskFile[], environment: Readonly<Record<string, string>>): Known {
   const paths = new Set(files.map(({ path }) => path));
   const submission = (name: string, directory: string): KnownSubmission => ({

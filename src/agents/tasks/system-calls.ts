@@ -74,7 +74,7 @@ const CALLS: ReadonlyMap<string, SystemCall> = new Map(
 
 export const SYSTEM_CALL_NAMES: ReadonlySet<string> = new Set(CALLS.keys());
 
-/** The numbers of those names that the processor has. An unknown processor has none. */
+/** Returns the numbers of those names that the processor has. An unknown processor has none. */
 export function getSystemCallNumbers(names: readonly string[], architecture: string): ReadonlyMap<number, string> {
   if (!isKnown(architecture)) return new Map();
   return new Map(

@@ -100,7 +100,7 @@ function parseDeprecatedSize(where: string, key: string, text: string | undefine
 }
 
 /**
- * The artifacts that the task declares, or the whole workdir when it declares none; also `/logs/artifacts`, as in Harbor.
+ * Reads the artifacts that the task declares, or the whole workdir when it declares none; also `/logs/artifacts`, as in Harbor.
  *
  * @throws InputError `task.invalid` for paths that leave their directory, and for two artifacts with one destination.
  */

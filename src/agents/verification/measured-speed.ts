@@ -20,8 +20,8 @@ export const FEWEST_TURNS = 3;
 const ERROR = 0.05;
 
 /**
- * The geometric mean of the ratios, with a t-interval of their logarithms. The result is checked after each turn from the third on, and may end the
- * measurement: the k-th check gets α/(k(k+1)) of the error, and these add up to α, so that the interval is valid wherever it ends.
+ * Measures the geometric mean of the ratios, with a t-interval of their logarithms. The result is checked after each turn from the third on, and may
+ * end the measurement: the k-th check gets α/(k(k+1)) of the error, and these add up to α, so that the interval is valid wherever it ends.
  *
  * @param turns at least three.
  */

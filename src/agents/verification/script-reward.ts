@@ -11,8 +11,8 @@ export type ScriptReward =
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
 /**
- * The reward that a script left: reward.json, a flat object whose "reward" counts, and reward.txt, one number. Harbor takes the first one that exists
- * and any number; here both have to agree, and it has to be in [0, 1].
+ * Reads the reward that a script left: reward.json, a flat object whose "reward" counts, and reward.txt, one number. Harbor takes the first one that
+ * exists and any number; here both have to agree, and it has to be in [0, 1].
  */
 export function readScriptReward({ rewardJson, rewardText }: Pick<ScriptEvidence, 'rewardJson' | 'rewardText'>): ScriptReward {
   const given = [

@@ -26,7 +26,7 @@ export interface Command {
   readonly forkedWith?: readonly string[] | undefined;
 }
 
-/** The part of a frame that requests it, without its input. @param base variables below those of the command. */
+/** Returns the part of a frame that requests it, without its input. @param base variables below those of the command. */
 export function toCommandFields(command: Command, base: Command['environment']): object {
   const {
     argv,

@@ -28,8 +28,8 @@ export async function markWorkspace(
 }
 
 /**
- * The changes since the last scan, without ending what runs there. More changes than the bounds allow are refused, and the next scan reports them
- * again.
+ * Reads the changes since the last scan, without ending what runs there. More changes than the bounds allow are refused, and the next scan reports
+ * them again.
  */
 export async function readChanges(
   session: WorkspaceSession,
@@ -71,7 +71,7 @@ export function joinDeltas(first: WorkspaceDelta, second: WorkspaceDelta): Works
   };
 }
 
-/** The changes in these directories. */
+/** Selects the changes in these directories. */
 export function selectInside({ entries, removed }: WorkspaceDelta, directories: readonly string[]): WorkspaceDelta {
   const isInside = (path: string): boolean => directories.some((each) => path.startsWith(`${each}/`));
   return { entries: entries.filter(({ path }) => isInside(path)), removed: removed.filter(isInside) };

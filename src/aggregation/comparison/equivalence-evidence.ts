@@ -85,7 +85,7 @@ export class EquivalenceEvidence {
   }
 }
 
-/** The two points of an even grid next to ±margin and inside it, so that an interval of means within the margin excludes its ends. */
+/** Finds the two points of an even grid next to ±margin and inside it, so that an interval of means within the margin excludes its ends. */
 function findNextWithin(margin: number): [low: number, high: number] {
   const steps = Math.ceil(GRID_FINENESS / (SHARE_OF_MARGIN * margin));
   const mean = (step: number): number => step / steps - 1;

@@ -71,8 +71,8 @@ function estimateEpisodeWork({ rule, halfWidth }: SequentialStop, range: number)
 }
 
 /**
- * The episodes that the spread σ² of the returns requires, or that the rule requires when they have none. Exact enough to bound the work, and it
- * scales with the half-width as the number of episodes does, since intervals behave like limits of random walks, alike at every scale.
+ * Estimates the episodes that the spread σ² of the returns requires, or that the rule requires when they have none. Exact enough to bound the work,
+ * and it scales with the half-width as the number of episodes does, since intervals behave like limits of random walks, alike at every scale.
  *
  * For `certified`, capital that is bet with λ = h/σ² against a mean that is h away grows by h²/2σ² an episode. Where nearly all of it is bet, the two
  * ends take turns: about 0.6·ln(2/α)/h episodes.

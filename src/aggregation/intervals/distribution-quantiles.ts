@@ -6,7 +6,7 @@ await compiled;
 /** From this number on, the expansion in powers of one over the degrees of freedom is more exact than an inverse of the distribution function. */
 const MANY_DEGREES = 100_000;
 
-/** The standard normal deviate with probability `p` below it. @throws RangeError unless 0 < p < 1. */
+/** Computes the standard normal deviate with probability `p` below it. @throws RangeError unless 0 < p < 1. */
 export function computeNormalQuantile(p: number): number {
   return checkFinite(ndtri(checkProbability(p)), p);
 }
@@ -21,7 +21,7 @@ export function computeStudentQuantile(p: number, degreesOfFreedom: number): num
   return checkFinite(stdtri(checkPositive(degreesOfFreedom), checkProbability(p)), p);
 }
 
-/** The beta distribution with shapes `alpha` and `beta` > 0. @throws RangeError unless 0 < p < 1. */
+/** Computes the beta distribution with shapes `alpha` and `beta` > 0. @throws RangeError unless 0 < p < 1. */
 export function computeBetaQuantile(p: number, alpha: number, beta: number): number {
   return checkFinite(incbi(checkPositive(alpha), checkPositive(beta), checkProbability(p)), p);
 }

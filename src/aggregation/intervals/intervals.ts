@@ -105,8 +105,8 @@ export interface Proportion {
 const UNIT: Bounds = { low: 0, high: 1 };
 
 /**
- * The exact interval of Clopper and Pearson (1934), for returns that are all exactly on one of the two bounds; a success is the upper one. Its
- * coverage is never below its confidence, which makes it wider.
+ * Computes the exact interval of Clopper and Pearson (1934), for returns that are all exactly on one of the two bounds; a success is the upper one.
+ * Its coverage is never below its confidence, which makes it wider.
  */
 export function computeClopperPearsonInterval({ successes, trials }: Proportion, confidence: number, bounds: Bounds = UNIT): Interval {
   const upper = computeUpperTail(confidence);

@@ -38,7 +38,7 @@ export interface Ends {
   readonly high: number;
 }
 
-/** The ends that cut off equal shares of the replicates (Efron 1979), interpolated linearly. Undefined when one of them is not finite. */
+/** Computes the ends that cut off equal shares of the replicates (Efron 1979), interpolated linearly. Undefined when one of them is not finite. */
 export function computePercentileEnds(replicates: readonly number[], confidence: number): Ends | undefined {
   const tail = (1 - confidence) / 2;
   return getEndsAt(sortAscending(replicates), tail, 1 - tail);
@@ -56,7 +56,7 @@ export function sortAscending(values: readonly number[]): readonly number[] {
   return Array.from(Float64Array.from(values).sort());
 }
 
-/** The values at the shares `low` and `high` of ascending values. */
+/** Returns the values at the shares `low` and `high` of ascending values. */
 export function getEndsAt(sorted: readonly number[], low: number, high: number): Ends | undefined {
   const ends = { low: quantileSorted(sorted, low), high: quantileSorted(sorted, high) };
   return Number.isFinite(ends.low) && Number.isFinite(ends.high) ? ends : undefined;

@@ -1,6 +1,6 @@
 import type { Random } from '../../kernel/seeded-random.ts';
 
-/** The distinct values of an ascending list, ascending: the cells in which a resample is counted. */
+/** Finds the distinct values of an ascending list, ascending: the cells in which a resample is counted. */
 export function findDistinctValues(sorted: Float64Array): Float64Array {
   let [count, previous] = [0, Number.NaN];
   const distinct = new Float64Array(sorted.length);

@@ -28,9 +28,9 @@ export interface ProbabilityOfImprovement {
 }
 
 /**
- * The probability that a return of the candidate is higher than one of the baseline, on a random task: the mean over tasks of the Mann–Whitney
- * statistic U/(n·m), in which a tie counts ½ (Agarwal et al. 2021, "Deep reinforcement learning at the edge of the statistical precipice"). Tasks
- * without returns of one of them are left out. Equal returns of each task in any order give the same result.
+ * Computes the probability that a return of the candidate is higher than one of the baseline, on a random task: the mean over tasks of the
+ * Mann–Whitney statistic U/(n·m), in which a tie counts ½ (Agarwal et al. 2021, "Deep reinforcement learning at the edge of the statistical
+ * precipice"). Tasks without returns of one of them are left out. Equal returns of each task in any order give the same result.
  *
  * Undefined where nothing can be resampled: where no task has returns of both, two of one of them.
  */

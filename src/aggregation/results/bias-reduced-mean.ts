@@ -3,7 +3,7 @@ import type { Moments } from '../intervals/moments.ts';
 import type { StoppingRule } from '../stopping/stopping-rule.ts';
 
 /**
- * The mean after a rule stopped, less the bias of the stop; undefined without a value.
+ * Computes the mean after a rule stopped, less the bias of the stop; undefined without a value.
  *
  * When the returns decide the number of episodes N, Wald's identity E Σ(xᵢ − μ) = 0 says that the mean is off by −Cov(N, x̄)/E N. A rule with a
  * half-width h takes N = κ·(z·s/h)² episodes where the spread alone decides, so N varies with s², and s² with the mean where returns are skewed:

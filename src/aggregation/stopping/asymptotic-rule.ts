@@ -143,7 +143,7 @@ class OffMode {
   }
 }
 
-/** The least whole number from 1 on for which `holds` is true, where it stays true from there on; the greatest safe one if there is none. */
+/** Finds the least whole number from 1 on for which `holds` is true, where it stays true from there on; the greatest safe one if there is none. */
 function findLeastWhole(holds: (whole: number) => boolean): number {
   let high = 1;
   while (!holds(high)) {

@@ -21,7 +21,7 @@ export function findHalfWidthProblem(halfWidth: number, bounds: Bounds): string 
 }
 
 /**
- * The least number of episodes of a rule, which it takes when all returns are equal. A whole number.
+ * Computes the least number of episodes of a rule, which it takes when all returns are equal. A whole number.
  *
  * `fixed`, `approximate` and `asymptotic` are never satisfied earlier, whatever the returns. `certified` may be when returns drift along the indices,
  * first high and then low, so that means are dropped from either side one after the other. Independent returns do that only by chance, and rarely.
@@ -56,8 +56,8 @@ function findLeastCertified(halfWidth: number, confidence: number, bounds: Bound
 }
 
 /**
- * The first look at which some returns suffice. Returns in the middle of the range have the narrowest adjusted interval, unless one that is cut at a
- * bound is narrower: that of returns which are all on the bound.
+ * Finds the first look at which some returns suffice. Returns in the middle of the range have the narrowest adjusted interval, unless one that is cut
+ * at a bound is narrower: that of returns which are all on the bound.
  */
 function findLeastApproximate(halfWidth: number, confidence: number, bounds: Bounds): number {
   const candidates = [bounds.low, bounds.low + (bounds.high - bounds.low) / 2].map((value) => ({ value, moments: new Moments() }));

@@ -10,7 +10,7 @@ import { findHalfWidthProblem } from './reach.ts';
 import type { Stop, StoppingRule } from './stopping-rule.ts';
 
 /**
- * The rule of a suite, with nothing folded yet. A further rule needs a member of `Stop`, a class and a case here.
+ * Creates the rule of a suite, with nothing folded yet. A further rule needs a member of `Stop`, a class and a case here.
  *
  * @throws InputError when a number is out of its range, or when a rule lacks the bounds that it needs or has a half-width out of reach.
  */

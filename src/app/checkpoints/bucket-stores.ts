@@ -8,7 +8,7 @@ export interface BucketStores {
   readonly s3: ObjectStore;
 }
 
-/** The object stores of the configuration. A client is loaded and connected only when a bucket is named. Part of the composition root. */
+/** Creates the object stores of the configuration. A client is loaded and connected only when a bucket is named. Part of the composition root. */
 export function createBucketStores({ gcs, s3 }: Pick<Config['sources'], 'gcs' | 's3'>): BucketStores {
   return {
     gcs: new GcsStore({ ...omitAuto('endpoint', gcs.endpoint), ...omitAuto('project', gcs.project) }),

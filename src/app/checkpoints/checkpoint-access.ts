@@ -4,7 +4,7 @@ import { systemClock } from '../../kernel/clock.ts';
 import type { Syncing } from '../../policy-distribution/store/content-store.ts';
 import { CheckpointStore } from '../../policy-distribution/store/checkpoint-store.ts';
 
-/** The checkpoint store of a configuration. Part of the composition root. @throws InfrastructureError `store.unusable` */
+/** Opens the checkpoint store of a configuration. Part of the composition root. @throws InfrastructureError `store.unusable` */
 export function openCheckpoints(
   { stateDir, checkpoints }: Pick<Config, 'stateDir' | 'checkpoints'>,
   syncing: Syncing = 'before',

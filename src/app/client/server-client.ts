@@ -112,7 +112,7 @@ function readServerUrl(config: string | undefined): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** The checked suite of a file, or the given name when there is no such file. @throws as `readSuite` does. */
+/** Reads the checked suite of a file, or the given name when there is no such file. @throws as `readSuite` does. */
 export async function readSuiteToSend(nameOrPath: string): Promise<NewEvaluation['suite']> {
   const isFile = await access(nameOrPath).then(
     () => true,

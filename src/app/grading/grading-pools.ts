@@ -232,7 +232,7 @@ function formatTemplateKey(template: GradingTemplate): string {
   return formatCanonicalJson({ ...template, limits: { ...template.limits } });
 }
 
-/** The build context of the task's Dockerfile. */
+/** Builds the build context of the task's Dockerfile. */
 function buildContext({ task: { files }, content }: OpenTask): BuildContext {
   const brought = files.filter(({ path }) => path.startsWith(ENVIRONMENT));
   return {

@@ -20,7 +20,7 @@ export class IssueReader {
     this.#tracker = tracker;
   }
 
-  /** The issues that a message names. Of a merge request, those that it says it closes. @throws what the tracker throws. */
+  /** Finds the issues that a message names. Of a merge request, those that it says it closes. @throws what the tracker throws. */
   async findNamed(message: string, signal: AbortSignal): Promise<readonly Issue[]> {
     const issues = new Map<number, Issue>();
     for (const number of findIssueNumbers(message)) {

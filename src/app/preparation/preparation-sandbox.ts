@@ -73,7 +73,7 @@ export async function runProgram(
   throw new InfrastructureError('preparation.program', `${program}: it ended with ${end.kind}: ${joinStreams(result).slice(-800)}`);
 }
 
-/** The end of the output, for people, and what it says about a network. */
+/** Reads the end of the output, for people, and what it says about a network. */
 export function readOutput(result: CommandResult): { readonly output: string; readonly needNetwork: readonly string[] } {
   const output = joinStreams(result);
   return { output: output.slice(-4000), needNetwork: findNetworkNeeds(output) };

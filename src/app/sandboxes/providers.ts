@@ -9,7 +9,7 @@ import type { ProviderPlugin } from '../../pool/ports/provider-plugin.ts';
 /** All providers of sandboxes, in the documented order. Part of the composition root. */
 export const PROVIDERS: readonly ProviderPlugin[] = [bubblewrap, gvisor, docker, e2b, kubernetes, cloudBuild];
 
-/** The plug-in of a template's provider, whose name the configuration's schema has checked. */
+/** Returns the plug-in of a template's provider, whose name the configuration's schema has checked. */
 export function getPlugin({ provider }: { readonly provider: string }): ProviderPlugin {
   const plugin = PROVIDERS.find(({ name }) => name === provider);
   if (plugin === undefined) throw new RangeError(`there is no provider "${provider}"`);

@@ -48,7 +48,7 @@ export interface AppParts {
   readonly rollouts: RolloutService;
 }
 
-/** The HTTP server of `muster serve` over its services: authentication, limits, and every route. It does not listen yet. */
+/** Creates the HTTP server of `muster serve` over its services: authentication, limits, and every route. It does not listen yet. */
 export function createApp(parts: AppParts): ReturnType<typeof createHttpServer> {
   const { store, runtime, templates, pools, service, registry, checkpointService, use, library, starter, arena, rollouts } = parts;
   const { server } = runtime.config;

@@ -59,7 +59,7 @@ export function getWebhookSecret({ config }: InForce): string | undefined {
   return config.server.webhookSecret === '' ? undefined : config.server.webhookSecret;
 }
 
-/** The sources that callers may name, decided again for each listing and each read. */
+/** Creates the sources that callers may name, decided again for each listing and each read. */
 export function createLiveSource(inForce: InForce, clock: Clock): CheckpointSource {
   const current = cacheBySetting(
     () => inForce.config.sources,

@@ -124,7 +124,7 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   };
 }
 
-/** The services that work on their own. */
+/** Opens the services that work on their own. */
 function openServices(parts: {
   readonly webhooks: WebhookDeliverer;
   readonly rollouts: RolloutService;

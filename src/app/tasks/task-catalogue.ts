@@ -25,7 +25,9 @@ export async function showTask(directory: string): Promise<Task> {
   return readTask(await readTaskDirectory(directory));
 }
 
-/** The directory itself if it is a task, otherwise each directory in it. @throws InputError `task.missing` when it cannot be read, or has none. */
+/**
+ * Lists the directory itself if it is a task, otherwise each directory in it. @throws InputError `task.missing` when it cannot be read, or has none.
+ */
 export async function listTasks(directory: string): Promise<readonly ListedTask[]> {
   const entries = await listEntries(directory);
   if (entries.some(({ name }) => name === 'task.toml')) return [await listTask(directory)];
@@ -41,8 +43,8 @@ export async function listTasks(directory: string): Promise<readonly ListedTask[
 }
 
 /**
- * The directories of tasks at the given paths: tasks themselves, or directories of tasks. Files are ignored, since shell patterns such as tasks/*
- * match them.
+ * Lists the directories of tasks at the given paths: tasks themselves, or directories of tasks. Files are ignored, since shell patterns such as
+ * tasks/* match them.
  *
  * @throws InputError `task.missing` for a directory that is no task and holds none, or when nothing is left.
  */

@@ -102,7 +102,7 @@ function createVerifyCommand(open: OpenCheckpoints): Command {
     });
 }
 
-/** The result of verifying all files of a checkpoint store, for people. */
+/** Formats the result of verifying all files of a checkpoint store, for people. */
 function formatStoreLines({ intact, bytes, damaged, incomplete }: VerifiedStore): readonly string[] {
   const lines = [`${intact} ${intact === 1 ? 'file is' : 'files are'} intact; ${formatBytes(bytes)} were verified`];
   for (const { path, problem, removed } of damaged) lines.push(`damaged${removed ? ', removed' : ''}: ${path}: ${problem}`);

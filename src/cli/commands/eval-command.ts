@@ -145,7 +145,7 @@ class CheckpointLog {
   }
 }
 
-/** The checkpoints or agents to evaluate. @throws InputError `eval.needs-checkpoint` when nothing is named. */
+/** Lists the checkpoints or agents to evaluate. @throws InputError `eval.needs-checkpoint` when nothing is named. */
 function listPlayers({ checkpoint, agent }: WrittenFlags, evaluator: SuiteEvaluator): readonly string[] {
   const named = checkpoint ?? agent ?? (evaluator.agent === undefined ? undefined : [evaluator.agent]);
   if (named) return named;

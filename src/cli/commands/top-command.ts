@@ -66,7 +66,7 @@ async function followBoard(client: MusterClient, patient: MusterClient, signal: 
   }
 }
 
-/** The evaluations that are open. */
+/** Reads the evaluations that are open. */
 async function readBoard(client: MusterClient, signal: AbortSignal): Promise<LiveBoard> {
   const evaluations = new Map<string, EvaluationItem>();
   for await (const item of client.list({ state: OPEN }, { pageSize: MOST_READ, signal })) {

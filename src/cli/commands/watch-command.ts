@@ -148,7 +148,7 @@ function formatAnswerLines({ id, suite, state, summary }: EvaluationResource): r
   return isComparisonSummary(summary) ? formatComparison(summary, title) : [`${title}: ${state}`];
 }
 
-/** The exit code for the state of an evaluation. */
+/** Returns the exit code for the state of an evaluation. */
 export function getExitCodeOfState({ state, failure }: Pick<EvaluationResource, 'state' | 'failure'>): number {
   switch (state) {
     case 'finished':

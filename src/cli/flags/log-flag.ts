@@ -32,7 +32,7 @@ function parseSink(value: string): string {
 }
 
 /**
- * The training step of a checkpoint: the last whole number in its name, as in `step-4096.safetensors`.
+ * Reads the training step of a checkpoint: the last whole number in its name, as in `step-4096.safetensors`.
  *
  * @param place is used where the name has no number.
  */
@@ -46,7 +46,7 @@ export function readStep(name: string, place: number): number {
   return Number.isSafeInteger(step) ? step : place;
 }
 
-/** The logged fields of a result, without unknown values. @param standing against the best checkpoint before it. */
+/** Returns the logged fields of a result, without unknown values. @param standing against the best checkpoint before it. */
 export function toFigures({ mean, interval, episodes }: LoggedResult, standing: Standing): Record<string, number> {
   return {
     ...(mean === null ? {} : { mean }),

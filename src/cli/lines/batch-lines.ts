@@ -31,7 +31,7 @@ export function createBatchView(name: string): ProgressView<BatchProgress> {
   };
 }
 
-/** The result of each evaluation as a table, and the errors of those without an answer. */
+/** Formats the result of each evaluation as a table, and the errors of those without an answer. */
 export function formatBatchLines(items: readonly BatchItem[]): readonly string[] {
   const rows = items.map((item) => [
     escapeUnprintableLine(item.checkpoint),
@@ -48,7 +48,7 @@ export function formatBatchLines(items: readonly BatchItem[]): readonly string[]
   return [...alignColumns([['checkpoint', 'suite', 'state', 'episodes', 'answer'], ...rows]), ...problems];
 }
 
-/** The document that programs get. */
+/** Creates the document that programs get. */
 export function createBatchDocument(name: string, items: readonly BatchItem[]): object {
   return {
     schema: 'muster.batch/1',

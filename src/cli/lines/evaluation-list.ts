@@ -42,7 +42,7 @@ export function formatCheckpoints({ checkpoints, run, version }: EvaluationItem)
   return escapeUnprintableLine(`${first}${others}${baseline === undefined ? '' : ` against ${getName(baseline)}`}${label}`);
 }
 
-/** A short name for people: the checkpoint's name, the end of its path, or enough of its digest to be distinct. */
+/** Returns a short name for people: the checkpoint's name, the end of its path, or enough of its digest to be distinct. */
 function getName({ name, uri }: EvaluationItem['checkpoints'][number]): string {
   if (name !== undefined) return name;
   const digest = /^sha256:([0-9a-f]{12})[0-9a-f]{52}$/.exec(uri)?.[1];

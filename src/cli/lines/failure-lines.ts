@@ -21,7 +21,7 @@ export function formatFailedRows(name: string, failures: Summary['official']['fa
   return [[name, `${formatCount(failed)} of ${formatCount(resolved)} (${share}): ${counts}`]];
 }
 
-/** The first distinct errors with their tracebacks. @param isShownElsewhere the error that ended it is shown in full elsewhere. */
+/** Formats the first distinct errors with their tracebacks. @param isShownElsewhere the error that ended it is shown in full elsewhere. */
 export function formatErrors({ errors = [], otherErrors = 0 }: Summary['run'], isShownElsewhere: boolean): string[] {
   const shown = errors.slice(0, MOST_ERRORS);
   const others = errors.slice(MOST_ERRORS).reduce((sum, { episodes }) => sum + episodes, otherErrors);

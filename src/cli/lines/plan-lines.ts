@@ -6,7 +6,7 @@ import { formatTable, formatWarnings, type Row } from './table-lines.ts';
 
 type Spread = PlanForecast['episodes'];
 
-/** The plan for people: the request, then what other rules would need, then the basis. */
+/** Formats the plan for people: the request, then what other rules would need, then the basis. */
 export function formatPlanLines(plan: EvaluationPlan): string[] {
   const { suite, forecast, warnings } = plan;
   return [

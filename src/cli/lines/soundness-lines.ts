@@ -31,7 +31,7 @@ export function formatHardening({ task, digest, directory, isKnown, trial }: Har
   ];
 }
 
-/** The task's directory of that of a case. */
+/** Returns the directory of a task, given that of one of its submissions. */
 function formatDirectory(directory: string): string {
   return directory.split('/').slice(0, -2).join('/');
 }

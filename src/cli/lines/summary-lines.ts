@@ -69,12 +69,12 @@ function formatMeanRows({ official, ended }: Summary): Row[] {
 
 const QUOTE_IT = 'quote this one: the returns decided when to stop';
 
-/** The mean without the bias of stopping, where the stop caused one; null where the mean itself is to be quoted. */
+/** Returns the mean without the bias of stopping, where the stop caused one; null where the mean itself is to be quoted. */
 function toQuote({ stop, endedBy, biasReducedMean }: Summary['official']): number | null {
   return stop.rule !== 'fixed' && endedBy === 'rule' ? biasReducedMean : null;
 }
 
-/** The interval's guarantee in one line; the summary has it in full. */
+/** Describes the interval's guarantee in one line; the summary has it in full. */
 function describePromise(method: Interval['method'], percent: string): string {
   switch (method) {
     case 'certified':

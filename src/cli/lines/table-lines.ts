@@ -4,7 +4,7 @@ import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 /** A name and its text, side by side on the terminal. */
 export type Row = readonly [name: string, text: string];
 
-/** Names and texts in two columns. */
+/** Formats names and texts in two columns. */
 export function formatTable(rows: readonly Row[]): string[] {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, text]) => `  ${styleText('dim', name.padEnd(width))}  ${text}`);

@@ -5,7 +5,7 @@ import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { alignColumns } from './columns.ts';
 import { formatTable, formatWarnings, type Row } from './table-lines.ts';
 
-/** A task for a person who has not seen it. */
+/** Formats a task for a person who has not seen it. */
 export function formatTask(task: Task): readonly string[] {
   const { id, digest, description, workspace, limits, steps, files, oracle, cheats, twins, notices } = task;
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);

@@ -37,7 +37,7 @@ const WORDS: Readonly<Record<PoolState, string>> = {
 /** Distinct even without colours. */
 const CELLS: Readonly<Record<PoolState, string>> = { leased: '█', idle: '▒', warming: '░', creating: '░', destroying: '×' };
 
-/** A server's pools and its evaluations, as many as fit. */
+/** Formats a server's pools and its evaluations, as many as fit. */
 export function formatTop({ url, board, connection, rows, columns }: TopView): readonly string[] {
   const all = [...board.evaluations.values()].sort(compareLatestFirst);
   const open = all.filter(isOpen).sort(compareByState);

@@ -20,7 +20,7 @@ function formatUnderWay({ trial, trials, way }: TuningProgress): string {
   return `trial ${trial} of ${trials}: ${playText(way.play)} on ${formatSandboxes(way.sandboxes)}`;
 }
 
-/** The table of all trials, then the fastest one as a suite's setting. */
+/** Formats the table of all trials, then the fastest one as a suite's setting. */
 export function formatTuning(tuning: Tuning): string[] {
   const { suite, processors, fastest, trials, warnings } = tuning;
   return [

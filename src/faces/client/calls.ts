@@ -156,7 +156,7 @@ function encodeBody({ body }: Call): string | Uint8Array | undefined {
 const PASSING = new Set([502, 503, 504]);
 const MOST_SHOWN_CHARACTERS = 500;
 
-/** The error of an unsuccessful answer. A proxy may have given it, or it may be that of HEAD, which has no body. */
+/** Reads the error of an unsuccessful answer. A proxy may have given it, or it may be that of HEAD, which has no body. */
 function readProblem(status: number, headers: IncomingHttpHeaders, text: string): MusterError {
   const { code, detail, errors } = parseDocument(text) ?? describeMissingProblem(status, headers, text);
   const retryAfterSeconds = parseSeconds(headers['retry-after']);

@@ -23,7 +23,10 @@ const KINDS: Kinds<Filter> = {
   before: DATE,
 };
 
-/** The path of a page. @param after `next` of the previous page. @throws InputError `library.input` for an unknown filter, or a value of another kind. */
+/**
+ * Builds the path of a page. @param after `next` of the previous page. @throws InputError `library.input` for an unknown filter, or a value of
+ * another kind.
+ */
 export function listPath(filter: Filter, pageSize: number, after: string | null): string {
   assertKnownKeys('filter', filter, FILTER);
   assertKinds('filter', filter, KINDS);

@@ -34,7 +34,7 @@ export class SentBefore {
     this.#files = [...large.toReversed(), ...others].slice(0, REMEMBERED);
   }
 
-  /** Files that may be similar, the latest first. */
+  /** Lists files that may be similar, the latest first. */
   listSimilar({ size, digest }: LocalFile): readonly LocalFile[] {
     return size < WORTH_TELLING_BYTES ? [] : this.#files.filter((file) => file.size === size && file.digest !== digest);
   }

@@ -133,7 +133,7 @@ async function* readWithDeadline(calls: Calls, answer: IncomingMessage, signal: 
   }
 }
 
-/** The data of server-sent events. @param onLine called for every line, also for a heartbeat. */
+/** Reads the data of server-sent events. @param onLine called for every line, also for a heartbeat. */
 async function* readData(lines: AsyncIterable<string>, onLine: () => void): AsyncGenerator<string> {
   let found: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => void found.push(data) });

@@ -45,7 +45,7 @@ export async function readText(answer: IncomingMessage, url: string, signal: Abo
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The body of an answer in chunks. Leaving early closes the connection. @throws as `openAnswer` does. */
+/** Reads the body of an answer in chunks. Leaving early closes the connection. @throws as `openAnswer` does. */
 export async function* readChunks(answer: IncomingMessage, url: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of answer) if (chunk instanceof Uint8Array) yield chunk;

@@ -67,7 +67,7 @@ const MAX_PARAMETER_LENGTH = 8 * 1024;
 /** Time for a request's headers to arrive; the route decides the time for the body. */
 const HEADERS_MILLISECONDS = 60_000;
 
-/** The HTTP face of a service. It listens once `listen` is called, and is closed with `close`. */
+/** Creates the HTTP face of a service. It listens once `listen` is called, and is closed with `close`. */
 export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
   const { log, clock, identify = identifyLocal, requestsPerMinute, checkpoints } = options;
   const app = fastify({

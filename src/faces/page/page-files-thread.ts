@@ -66,7 +66,7 @@ function readCurveStyle(): Promise<string> {
   return readFile(existsSync(bundled) ? bundled : require.resolve('uplot/dist/uPlot.min.css'), 'utf8');
 }
 
-/** A module's JavaScript with imports that a browser can follow, and the files that they name. */
+/** Reads a module's JavaScript with imports that a browser can follow, and the files that they name. */
 async function read(file: string): Promise<{ readonly text: string; readonly imported: readonly string[] }> {
   const written = await readFile(file, 'utf8');
   const script = extname(file) === '.ts' ? stripTypeScriptTypes(written) : written.replace(/\n\/\/# sourceMappingURL=.*/, '');

@@ -5,7 +5,7 @@ import { formatEnding, formatMethod, formatRule } from './text/wording.ts';
 
 type Official = Summary['official'];
 
-/** The answer, how sure it is, and what the certainty promises. */
+/** Renders the answer, how sure it is, and what the certainty promises. */
 export function renderAnswer({ official, ended, partial, allFailed }: Summary, source: string): Markup {
   const { interval, mean, episodes } = official;
   const isAnswered = mean !== null && allFailed !== true;

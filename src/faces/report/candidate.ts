@@ -28,7 +28,7 @@ export interface NamedCandidate {
   readonly source: string;
 }
 
-/** The head of the page: the verdict on a candidate, and its difference from the baseline. */
+/** Renders the head of the page: the verdict on a candidate, and its difference from the baseline. */
 export function renderVerdictCard({ statistics, name, line, position, source }: NamedCandidate, margin: number): Markup {
   const { verdict, difference, interval, pairs, decidedAt } = statistics;
   const spread = computeSpread(interval, difference);
@@ -45,7 +45,7 @@ function renderSmallestEffect({ smallestEffect }: CandidateStatistics, source: s
   return markup`So many pairs find a difference of ${renderSpreadFigure(smallestEffect, `${source}.smallestEffect`)} with a power of 80 %, had their number been fixed.`;
 }
 
-/** The section of one candidate. */
+/** Renders the section of one candidate. */
 export function renderCandidateSection({ statistics, name, position, source }: NamedCandidate, margin: number): Markup {
   const groups = [
     { title: 'Difference', rows: renderDifferenceRows(statistics, source) },

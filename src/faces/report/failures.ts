@@ -39,7 +39,7 @@ function renderFailureTable({ failures, episodes, resolved, failedShare }: Offic
 <p>${failedShare === null ? undefined : markup`${renderShare(failedShare, `${source}.failedShare`)} of ${count(resolved)} episodes failed. `}Each counts with the score of a failed episode.</p>`;
 }
 
-/** The first distinct errors, each with what was raised and where. */
+/** Renders the first distinct errors, each with what was raised and where. */
 export function renderErrorList({ errors = [], otherErrors = 0 }: Summary['run']): Markup | undefined {
   if (errors.length === 0) return undefined;
   const others = otherErrors === 0 ? undefined : markup`<p>${count(otherErrors)} more failed with other errors.</p>`;

@@ -9,7 +9,7 @@ import { computeDomain, createAcrossScale, createUpScale, renderPlot } from './c
 /** More points than this cannot be distinguished. */
 const MOST_POINTS = 2000;
 
-/** An episode that was played again: outcome, reward by step, and a strip of pictures. */
+/** Renders an episode that was played again: outcome, reward by step, and a strip of pictures. */
 export function renderReplay(replay: ReplayDocument): Markup {
   const { recorded, replayed, isSame, pictures, remarks, log } = replay;
   return markup`<section class="card"><h2>Outcome</h2>

@@ -4,7 +4,7 @@ export function suggestNames(given: string, names: readonly string[]): string {
   return meant === undefined ? '' : `; did you mean "${meant}"?`;
 }
 
-/** The nearest name, if it is close enough for a typing error. @param length of the word that may have the error. */
+/** Finds the nearest name, if it is close enough for a typing error. @param length of the word that may have the error. */
 export function findNearest(given: string, names: readonly string[], length = given.length): string | undefined {
   const allowed = Math.max(1, Math.floor(length / 3));
   let best: { name: string; distance: number } | undefined;

@@ -50,7 +50,7 @@ function getChild(node: Readonly<Record<string, unknown>>, part: string | number
   return additionalProperties;
 }
 
-/** The node itself, or every branch of a union. */
+/** Lists the node itself, or every branch of a union. */
 function listAlternatives(node: unknown): readonly Readonly<Record<string, unknown>>[] {
   if (!isMapping(node)) return [];
   const branches = [node['anyOf'], node['oneOf'], node['allOf']].flatMap((list: unknown) => (Array.isArray(list) ? list : []));

@@ -6,7 +6,7 @@ export function formatPath(path: SettingPath): string {
   return path.map((part, at) => (typeof part === 'number' ? `[${part}]` : at === 0 ? part : `.${part}`)).join('');
 }
 
-/** The value at the path; undefined when there is none, or when the path leads through something other than mappings and lists. */
+/** Returns the value at the path; undefined when there is none, or when the path leads through something other than mappings and lists. */
 export function getValueAt(value: unknown, path: SettingPath): unknown {
   let current = value;
   for (const part of path) {

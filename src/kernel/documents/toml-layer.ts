@@ -7,7 +7,7 @@ const MOST_CHARACTERS = 4 * 1024 * 1024;
 const MOST_DEPTH = 64;
 
 /**
- * A TOML text as a layer. Values do not know their lines, so messages name the file and the field.
+ * Parses a TOML text as a layer. Values do not know their lines, so messages name the file and the field.
  *
  * @param name how messages call the file. @throws InputError `code` with the line when the text is no TOML, also for duplicate keys.
  */

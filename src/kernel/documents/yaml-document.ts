@@ -32,7 +32,7 @@ const ITEMS_OF_A_LEVEL = 2;
 const ITEMS_OF_THE_DOCUMENT = 4;
 
 /**
- * The only document of a text. Tokens and depth are counted while the parser works, which does not recurse; so the recursive composer never
+ * Parses the only document of a text. Tokens and depth are counted while the parser works, which does not recurse; so the recursive composer never
  * sees a text beyond the bounds.
  *
  * @param lines receives the text's lines. @throws YamlProblem

@@ -6,7 +6,7 @@ import { parseYamlDocument, YamlProblem } from './yaml-document.ts';
 import { readValues } from './yaml-values.ts';
 
 /**
- * A YAML (or JSON) text as a layer that knows the line of every value.
+ * Parses a YAML (or JSON) text as a layer that knows the line of every value.
  *
  * @param name how messages call the file. @throws InputError `code` when the text is no YAML mapping.
  */

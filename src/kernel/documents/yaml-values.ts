@@ -10,8 +10,8 @@ interface Extent {
 const ONE: Extent = { values: 1, depth: 0 };
 
 /**
- * The document as plain values. Aliases are measured before any is expanded: a few lines of them can expand to more values than fit in
- * memory, and an alias inside its own anchor would never end.
+ * Reads the document as plain values. Aliases are measured before any is expanded: a few lines of them can expand to more values than fit in memory,
+ * and an alias inside its own anchor would never end.
  *
  * @param lineAt line of an offset in the text. @throws YamlProblem naming the line, and the anchor where there is one.
  */

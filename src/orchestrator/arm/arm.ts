@@ -186,7 +186,7 @@ export class Arm {
     return this.isRecalled ? this.#findFirstUnneeded(sandboxes) : this.#dispatcher.next;
   }
 
-  /** The first index that is not needed, now or ever, and begins a block: a block that is needed in part is played whole. */
+  /** Finds the first index that is not needed, now or ever, and begins a block: a block that is needed in part is played whole. */
   #findFirstUnneeded(sandboxes: number): number {
     const { folded, limit } = this.#goal;
     const needed = Math.max(this.#goal.expectedRemaining(), LEAST_AHEAD, Math.ceil(sandboxes / 4));

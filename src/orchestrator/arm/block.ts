@@ -35,7 +35,7 @@ export class Block {
     return this.episodes[position];
   }
 
-  /** The episodes without an outcome. */
+  /** Lists the episodes without an outcome. */
   listUnsettled(): readonly PlannedEpisode[] {
     return this.isSettled ? [] : this.episodes.filter((_, position) => !this.#settled[position]);
   }

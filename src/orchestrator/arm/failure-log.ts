@@ -48,7 +48,7 @@ export class FailureLog {
     this.#enough = Math.max(LEAST_PENDING, 2 * this.#pending.length);
   }
 
-  /** The errors of episodes before index `folded`. */
+  /** Reads the errors of episodes before index `folded`. */
   readUpTo(folded: number): LoggedErrors {
     this.#settle(folded);
     const groups = [...this.#groups].map(([{ cause, index, detail }, { episodes }]) => ({ cause, episodes, firstIndex: index, detail }));

@@ -6,7 +6,7 @@ export function dropDetail(outcome: Outcome): Outcome {
   return outcome.kind === 'completed' ? outcome : { ...outcome, detail: '' };
 }
 
-/** An outcome as the fold gets it. Only the first episodes keep their error. */
+/** Returns an outcome as the fold gets it. Only the first episodes keep their error. */
 export function toFoldedOutcome(index: number, outcome: Outcome): Outcome {
   return index < FAILING_START ? outcome : dropDetail(outcome);
 }

@@ -52,7 +52,7 @@ export async function planEvaluation(request: PlanRequest, signal: AbortSignal):
   return { ...plan, warnings: planWarnings(plan, suite.allocation, baseline?.unseenTasks ?? []) };
 }
 
-/** The baseline's distribution, or the worst that the bounds allow: returns on each bound with probability ½ have the largest variance. */
+/** Returns the baseline's distribution, or the worst that the bounds allow: returns on each bound with probability ½ have the largest variance. */
 function getDistribution({ suite, baseline }: PlanRequest): Distribution | undefined {
   if (baseline) return baseline;
   if (suite.bounds) return { from: 'bounds', returns: createTwoValuedReturns(suite.bounds.low, suite.bounds.high, 0.5) };
@@ -100,7 +100,7 @@ function forecastFixed(
   return { stop, halfWidth, episodes, shareCut: isCut ? 1 : 0, shareGivenUp: 0, simulation: null, ...computeCosts(episodes, request) };
 }
 
-/** The rules that can aim at the same half-width, with their defaults. */
+/** Lists the rules that can aim at the same half-width, with their defaults. */
 function listOtherStops({ stop: { rule, confidence }, bounds }: SuiteDefinition, halfWidth: number | null): StopDeclaration[] {
   if (halfWidth === null || halfWidth === 0) return [];
   const isWithinReach = bounds !== undefined && findHalfWidthProblem(halfWidth, bounds) === undefined;

@@ -64,7 +64,7 @@ export function buildReplayDocument({ suite, checkpoint, index, task, recorded }
   };
 }
 
-/** The part of an outcome that a replay must repeat. It excludes a failure's text, which may name addresses and times. */
+/** Formats the part of an outcome that a replay must repeat. It excludes a failure's text, which may name addresses and times. */
 function formatDecisive(outcome: Outcome): string {
   return formatCanonicalJson(outcome.kind === 'failed' ? { cause: outcome.cause } : { ...outcome });
 }

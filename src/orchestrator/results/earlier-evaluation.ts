@@ -133,7 +133,7 @@ const WRITTEN: Readonly<Record<string, readonly string[]>> = {
 
 const MOST_TOLD = 4;
 
-/** The differences between two suites, as a reader finds them in their files: keys, and paths of modules. Empty when there are none. */
+/** Lists the differences between two suites, as a reader finds them in their files: keys, and paths of modules. Empty when there are none. */
 export function listSuiteDifferences(earlier: RecordedSuite, asked: RecordedSuite): readonly string[] {
   const names = [...new Set([...Object.keys(earlier.suite), ...Object.keys(asked.suite)])];
   const keys = names.filter((name) => !isSame(earlier.suite[name], asked.suite[name])).flatMap((name) => WRITTEN[name] ?? [name]);
@@ -141,7 +141,7 @@ export function listSuiteDifferences(earlier: RecordedSuite, asked: RecordedSuit
   return hasOtherFiles ? [...keys, ...listModuleDifferences(earlier.modules, asked.modules)] : keys;
 }
 
-/** The first few, for a message. */
+/** Lists the first few, for a message. */
 export function listFirst(differences: readonly string[]): string {
   const more = differences.length - MOST_TOLD;
   return `${differences.slice(0, MOST_TOLD).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;

@@ -6,11 +6,11 @@ import { readRecordedEpisodes, type EpisodeLines } from './recorded-episodes.ts'
 import type { AllocationDeclaration, SuiteDefinition } from '../suite/suite-definition.ts';
 
 /**
- * The episodes that an interrupted run stored of a checkpoint, for the run that resumes it: they count without being played again. Episodes
+ * Opens the episodes that an interrupted run stored of a checkpoint, for the run that resumes it: they count without being played again. Episodes
  * that the infrastructure lost are left out, and so are played again. New episodes are not added, as the results directory stores them.
  *
- * @param allocation of that run: with adaptive allocation any task of the suite may be at an index. @throws InputError when a line is not
- * an episode of this suite.
+ * @param allocation of that run: with adaptive allocation any task of the suite may be at an index. @throws InputError when a line is not an episode
+ * of this suite.
  */
 export async function openRecordedJournal(
   files: EpisodeLines,

@@ -17,7 +17,7 @@ export class ArmShifts {
     return { [Symbol.dispose]: () => this.#count(arm, -1) };
   }
 
-  /** The arm with the most work for each sandbox that already plays for it. */
+  /** Finds the arm with the most work for each sandbox that already plays for it. */
   findNeediest(): Arm {
     return this.#arms.reduce((best, arm) => (this.#computeNeed(arm) > this.#computeNeed(best) ? arm : best));
   }

@@ -48,7 +48,7 @@ const WINDOW_PER_SANDBOX = 64;
 /** With fewer blocks, a sandbox waits for the fold while another is slow with an earlier block. */
 const BLOCKS_IN_WINDOW_PER_SANDBOX = 4;
 
-/** The configured window, or a larger one if this number of sandboxes needs it. */
+/** Returns the configured window, or a larger one if this number of sandboxes needs it. */
 export function getWindow(
   { config, maxSandboxes }: Pick<EvaluateContext, 'config' | 'maxSandboxes'>,
   { play }: Pick<SuiteDefinition, 'play'>,

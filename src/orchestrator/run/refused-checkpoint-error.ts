@@ -35,7 +35,7 @@ interface Named {
   readonly checkpoint: { readonly digest: Digest };
 }
 
-/** The error with the name of its checkpoint, as a caller may have given several. */
+/** Returns the error with the name of its checkpoint, as a caller may have given several. */
 export function nameCheckpoint(error: Error, given: readonly Named[]): Error {
   if (!(error instanceof RefusedCheckpointError)) return error;
   const named = given.find(({ checkpoint }) => checkpoint.digest === error.digest);

@@ -45,7 +45,7 @@ export function isPlayedByAgents({ tasks }: { readonly tasks: readonly { readonl
   return tasks.some(({ environment }) => environment.entry.startsWith(ENTRY));
 }
 
-/** The directory that a suite takes its tasks from, if it does. */
+/** Returns the directory that a suite takes its tasks from, if it does. */
 export function getTaskSource({ tasks }: Pick<WrittenSuite, 'tasks'>): TaskSource | undefined {
   return tasks === undefined || Array.isArray(tasks) ? undefined : tasks;
 }
@@ -72,7 +72,7 @@ export function withKnownRewards(suite: WrittenSuite): WrittenSuite {
   };
 }
 
-/** Settings that contradict the suite's kind of player, agents or policies: the path of a key, and a sentence. */
+/** Finds settings that contradict the suite's kind of player, agents or policies: the path of a key, and a sentence. */
 export function findAgentContradictions(
   suite: WrittenSuite,
 ): readonly { readonly path: readonly (string | number)[]; readonly text: string }[] {

@@ -18,7 +18,7 @@ export function describeWhatRuns(
   return filesDigest === undefined && tasks.every(hasNoCalls) && !checkpoints.some(mayBringCode) ? 'data' : 'code';
 }
 
-/** The exposure of a sandbox that plays the checkpoint for the principal. */
+/** Describes the exposure of a sandbox that plays the checkpoint for the principal. */
 export function describeExposure(
   principal: string,
   suite: Pick<SuiteDefinition, 'tasks' | 'filesDigest' | 'digest'>,

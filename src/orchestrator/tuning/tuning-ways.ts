@@ -31,7 +31,7 @@ export interface TuningBounds {
   readonly episodes: number;
 }
 
-/** The first round: every way of playing, with one sandbox for each processor. */
+/** Lists the first round: every way of playing, with one sandbox for each processor. */
 export function listWaysOfPlaying(bounds: TuningBounds): readonly Way[] {
   const sandboxes = Math.min(bounds.processors, bounds.sandboxes);
   const plays: PlayDeclaration[] = [
@@ -43,8 +43,7 @@ export function listWaysOfPlaying(bounds: TuningBounds): readonly Way[] {
 }
 
 /**
- * The second round: the fastest ways of the first with more sandboxes, which helps where sandboxes wait for something other than a
- * processor.
+ * Lists the second round: the fastest ways of the first with more sandboxes, which helps where sandboxes wait for something other than a processor.
  */
 export function listWaysWithMoreSandboxes(timed: readonly TimedWay[], bounds: TuningBounds): readonly Way[] {
   const contenders = sortByFallingSpeed(timed).slice(0, CONTENDERS);

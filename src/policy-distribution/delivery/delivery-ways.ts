@@ -18,10 +18,9 @@ export type WayName = (typeof WAY_NAMES)[DeliveryWay];
 export const UPLOADED_BYTES = 10_000_000;
 
 /**
- * The ways to try, in order, until one succeeds. Pure.
+ * Lists the ways to try, in order, until one succeeds. Pure.
  *
- * @param bytes of all files together. @param offered ways in which the sandbox can fetch, cheapest first; none when there is nowhere to
- * fetch from.
+ * @param bytes of all files together. @param offered ways in which the sandbox can fetch, cheapest first; none when there is nowhere to fetch from.
  */
 export function listDeliveryWays(delivery: Delivery, bytes: number, offered: readonly FetchWay[]): readonly DeliveryWay[] {
   switch (delivery) {

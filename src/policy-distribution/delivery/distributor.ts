@@ -39,7 +39,7 @@ export class Distributor {
     this.#delivered = delivered;
   }
 
-  /** A distributor for one run, with its own counts. It does not deliver again what this one has delivered. */
+  /** Creates a distributor for one run, with its own counts. It does not deliver again what this one has delivered. */
   createForRun(options: DistributorOptions): Distributor {
     return new Distributor(options, this.#delivered);
   }

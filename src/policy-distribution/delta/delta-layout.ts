@@ -13,7 +13,7 @@ export interface Segment {
 }
 
 /**
- * The parts of a file, in order and without gaps.
+ * Reads the parts of a file, in order and without gaps.
  *
  * @param path whose suffix gives the format. Without safetensors, only files of the same size count as similar. @throws InputError
  * `checkpoint.safetensors`

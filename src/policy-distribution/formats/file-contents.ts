@@ -48,7 +48,7 @@ const KERAS_CONFIG = 'config.json';
 export type Take = (bytes: number) => void;
 
 /**
- * The content of a file, in the format of its suffix.
+ * Reads the content of a file, in the format of its suffix.
  *
  * @throws InputError `checkpoint.safetensors`, `checkpoint.onnx`, `checkpoint.zip`
  */

@@ -6,7 +6,7 @@ import type { ReadAt } from './read-at.ts';
 const PIECE_BYTES = 256 * 1024;
 
 /**
- * The text of the JSON in a stretch of a file, within bounds. It is measured while it is read, and reading ends where it exceeds them.
+ * Reads the text of the JSON in a stretch of a file, within bounds. It is measured while it is read, and reading ends where it exceeds them.
  *
  * @throws JsonProblem; errors of `readAt`.
  */

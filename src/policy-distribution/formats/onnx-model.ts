@@ -127,7 +127,7 @@ class ModelReader {
     return { name, dtype, shape, bytes };
   }
 
-  /** An entry of `external_data`: `location`, `offset` or `length`. */
+  /** Reads an entry of `external_data`: `location`, `offset` or `length`. */
   async #readLengthElsewhere(entry: Bytes): Promise<number> {
     const [key, value] = await this.#readEntry(entry);
     return key === 'length' && /^\d{1,15}$/.test(value) ? Number(value) : 0;

@@ -26,7 +26,7 @@ class Opcodes {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** The pickle's result. */
+  /** Returns the pickle's result. */
   getResult(): unknown {
     try {
       for (;;) {

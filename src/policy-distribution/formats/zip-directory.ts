@@ -51,7 +51,8 @@ export async function readZipDirectory(file: string, size: number, readAt: ReadA
 }
 
 /**
- * An entry's bytes, unpacked. @throws InputError `checkpoint.zip` also when it has more than `mostBytes`, or is packed in another way than deflated.
+ * Reads an entry's bytes, unpacked. @throws InputError `checkpoint.zip` also when it has more than `mostBytes`, or is packed in another way than
+ * deflated.
  */
 export async function readZipEntry(file: string, entry: LocatedEntry, readAt: ReadAt, mostBytes: number): Promise<Uint8Array> {
   const { name, size, packed, offset, method } = entry;

@@ -172,7 +172,7 @@ export class CheckpointStore {
   }
 
   /**
-   * A stored, complete checkpoint. Counts as a use. Hold it to keep it for longer than an hour.
+   * Finds a stored, complete checkpoint. Counts as a use. Hold it to keep it for longer than an hour.
    *
    * @param name for the file of a checkpoint with one file, when another name was stored for the same digest. @returns undefined when it is not
    * stored, or not completely.
@@ -188,7 +188,7 @@ export class CheckpointStore {
     return { ...found, files: [{ ...first, path: name }] };
   }
 
-  /** The object of a bucket that a checkpoint's file was read from; undefined when it came otherwise. */
+  /** Finds the object of a bucket that a checkpoint's file was read from; undefined when it came otherwise. */
   async findBucketObject(checkpoint: Digest, file: Digest): Promise<BucketObject | undefined> {
     return (await this.#records.read(checkpoint))?.files.find(({ digest }) => digest === file)?.bucketObject;
   }
@@ -247,7 +247,9 @@ export class CheckpointStore {
     throw new InfrastructureError('store.removed', `store: files of ${stored.digest} were removed while it was added; add it again`);
   }
 
-  /** A checkpoint all of whose files are unchanged since this process stored it, and still stored; undefined when it has to be examined again. */
+  /**
+   * Finds a checkpoint all of whose files are unchanged since this process stored it, and still stored; undefined when it has to be examined again.
+   */
   async #findMarked({ kind, files: listed }: CheckpointListing): Promise<StoredCheckpoint | undefined> {
     const files = this.#brought.recall(listed);
     if (files === undefined) return undefined;

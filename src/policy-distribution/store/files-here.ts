@@ -15,7 +15,7 @@ import type { StoredObject } from '../files/stored-object.ts';
 /** Threads that look for files, which takes time where the disk is remote. */
 const LOOKED_FOR_AT_A_TIME = 16;
 
-/** The stored files of a checkpoint; undefined when one of them is missing or incomplete. */
+/** Finds the stored files of a checkpoint; undefined when one of them is missing or incomplete. */
 export async function findFilesHere(
   files: readonly CheckpointFile[],
   contents: StoredContents,
@@ -31,7 +31,7 @@ export async function findFilesHere(
 }
 
 /**
- * The files of a checkpoint that was stored once.
+ * Lists the files of a checkpoint that was stored once.
  *
  * @throws InfrastructureError `store.content-missing` when one of them is missing or incomplete; and as `StoredContents.find` does.
  */

@@ -95,10 +95,9 @@ export class PackedFiles {
   }
 
   /**
-   * A file as if it were there, read through as many deltas as it takes.
+   * Reads a file as if it were there, read through as many deltas as it takes.
    *
-   * @param plainPath of a file that is there as it is, undefined when it is not.
-   * @returns undefined when something that it takes is not there.
+   * @param plainPath of a file that is there as it is, undefined when it is not. @returns undefined when something that it takes is not there.
    * @throws InfrastructureError `store.damaged`, `store.unusable`
    */
   async read(digest: Digest, plainPath: (digest: Digest) => Promise<string | undefined>): Promise<ReadFile | undefined> {

@@ -50,8 +50,8 @@ export function mayBePacked(digest: Digest, base: Digest, contents: ReadonlyMap<
 }
 
 /**
- * A file, the base of its delta, the base of that, and so on; undefined when a base is missing. One that is there as it is may lose that when it has a delta,
- * too.
+ * Finds a file, the base of its delta, the base of that, and so on; undefined when a base is missing. One that is there as it is may lose that when
+ * it has a delta, too.
  */
 function findWayDown(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): readonly Digest[] | undefined {
   const way: Digest[] = [];
@@ -74,7 +74,7 @@ export function isDeltaEncoded(digest: Digest, contents: ReadonlyMap<Digest, Sto
   return false;
 }
 
-/** The longest chain of deltas on top of a file. */
+/** Counts the longest chain of deltas on top of a file. */
 function countDeltasAbove(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): number {
   let above = 0;
   for (const [other, { base }] of contents) if (base === digest) above = Math.max(above, 1 + countDeltasAbove(other, contents));

@@ -2,7 +2,7 @@ import { InfrastructureError, InputError, getMessage } from '../../kernel/errors
 import type { CreationHistory } from '../planning/creation-history.ts';
 import { EndedEarlyError } from '../ports/ended-early-error.ts';
 
-/** The error for waiters when creations keep failing. */
+/** Creates the error for waiters when creations keep failing. */
 export function createCreationError({ failures, lastError }: Pick<CreationHistory, 'failures' | 'lastError'>): Error {
   if (lastError instanceof InputError) return lastError;
   const failed = `${failures} attempts in a row failed, the last one with: ${getMessage(lastError)}`;

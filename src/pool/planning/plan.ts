@@ -28,7 +28,7 @@ export function plan(pool: PoolObservation, now: number): PoolAction[] {
   return agenda.finish();
 }
 
-/** The rate of creations; at most one second's worth starts at once. */
+/** Returns the rate of creations; at most one second's worth starts at once. */
 export function getCreationRate(config: PoolConfig): TokenRate {
   return { perSecond: config.creationsPerSecond, burst: Math.max(1, Math.min(config.creationConcurrency, config.creationsPerSecond)) };
 }
@@ -151,8 +151,8 @@ function refuseAll(pool: PoolObservation, agenda: Agenda): readonly WaiterObserv
 }
 
 /**
- * The principals to create sandboxes for: first those of waiters that no existing or coming sandbox can serve, longest waiting first; then
- * any principal (undefined), up to the target.
+ * Lists the principals to create sandboxes for: first those of waiters that no existing or coming sandbox can serve, longest waiting first; then any
+ * principal (undefined), up to the target.
  */
 function listMissing(waiting: readonly WaiterObservation[], census: Census, target: number): readonly (string | undefined)[] {
   const coming = new SandboxShelves(census.coming);

@@ -48,7 +48,7 @@ export class SandboxShelves<Sandbox extends Shelved> {
     return undefined;
   }
 
-  /** The sandboxes that no waiter took, in their order. */
+  /** Lists the sandboxes that no waiter took, in their order. */
   listRemaining(): Sandbox[] {
     return this.#all.filter(({ id }) => !this.#taken.has(id));
   }
@@ -76,7 +76,7 @@ function listShelves(past: PastExposure): readonly string[] {
   }
 }
 
-/** The shelves on which a sandbox that `mayServe` can be, in the order of the search. */
+/** Lists the shelves on which a sandbox that `mayServe` can be, in the order of the search. */
 function listShelvesFor(wanted: Exposure): readonly string[] {
   const ofPrincipal = [formatOwnShelf('imported', wanted.principal), formatOwnShelf('data', wanted.principal)];
   switch (wanted.kind) {

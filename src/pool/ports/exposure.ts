@@ -56,7 +56,7 @@ export function addExposure(past: PastExposure, coming: Exposure): PastExposure 
   return past.kind === 'data' && past.principal !== coming.principal ? { kind: 'data', principal: undefined } : past;
 }
 
-/** A key that is equal only for the same code of the same principal. */
+/** Returns a key that is equal only for the same code of the same principal. */
 export function nameCode({ principal, suite, checkpoint }: CodeExposure): string {
   return JSON.stringify([principal, suite, checkpoint]);
 }

@@ -38,7 +38,10 @@ export async function acceptRepeated(
   return answers.repeat(evaluation, { given, summary, webhooks }, idempotency);
 }
 
-/** The answer for another caller with the same question; undefined when that needs episodes to be played, or is too large to be copied at once. */
+/**
+ * Returns the answer for another caller with the same question; undefined when that needs episodes to be played, or is too large to be copied at
+ * once.
+ */
 export function getAnsweredQuestion(
   player: Pick<Player, 'buildQuestion'>,
   order: EvaluationOrder,

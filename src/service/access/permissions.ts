@@ -90,7 +90,7 @@ export const NEEDS = {
 export type Call = keyof typeof NEEDS;
 
 /**
- * The call of a route, so that routes can be checked against this table.
+ * Finds the call of a route, so that routes can be checked against this table.
  *
  * @param route as fastify writes it: `/v1/evaluations/:id`. @returns undefined when there is no such call.
  */

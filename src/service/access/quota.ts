@@ -116,7 +116,7 @@ function countSecondsLeftInDay(now: Date): number {
 /** A quota in the configuration's form. */
 export type WrittenQuota = { readonly [Setting in keyof Quota]: number | 'unlimited' };
 
-/** The quota of a principal: its own, or the default. */
+/** Finds the quota of a principal: its own, or the default. */
 export function findQuota(quotas: Readonly<Record<string, WrittenQuota>>, principal: string): Quota {
   const written = Object.hasOwn(quotas, principal) ? quotas[principal] : quotas['default'];
   return {

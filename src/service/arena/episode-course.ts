@@ -34,7 +34,7 @@ export function listDeltas(steps: readonly StoredStep[]): readonly StepDelta[] |
   return kept.length === steps.length ? kept : undefined;
 }
 
-/** The state that follows from the stored records. Work that was under way has to be repeated. */
+/** Derives the state that follows from the stored records. Work that was under way has to be repeated. */
 export function deriveState(episode: StoredAgentEpisode, steps: readonly StoredStep[]): EpisodeState {
   const answered = steps.map(({ digest }) => digest);
   const base = { ...createEpisodeState(episode.touchedAt.getTime()), answered, spent: episode.spent };

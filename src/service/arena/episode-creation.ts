@@ -98,10 +98,10 @@ function createGradingSeed(): string {
 }
 
 /**
- * The step behind which the forks of an episode begin.
+ * Finds the step behind which the forks of an episode begin.
  *
- * @param at its last step that changed the workspace, when it is left out: a submission is no part of a fork.
- * @throws InputError `step.unknown`; EpisodeStateError `episode.over` behind a submission, or a step with which a limit was reached; `episode.files`.
+ * @param at its last step that changed the workspace, when it is left out: a submission is no part of a fork. @throws InputError `step.unknown`;
+ * EpisodeStateError `episode.over` behind a submission, or a step with which a limit was reached; `episode.files`.
  */
 async function findForkOrigin(
   trajectories: Pick<Trajectories, 'steps'>,

@@ -143,7 +143,7 @@ export class EpisodeHolding {
     return episode;
   }
 
-  /** The live tier's state, unless the store knows more. */
+  /** Loads the live tier's state, unless the store knows more. */
   async #load(hold: Hold): Promise<HeldEpisode> {
     const episode = await this.#findStored();
     const known = await this.#parts.live.get(this.#id);

@@ -176,7 +176,7 @@ export class EpisodeService {
     return episode;
   }
 
-  /** The caller's own; for an operator, all. */
+  /** Lists the caller's own; for an operator, all. */
   list(filter: Omit<EpisodeFilter, 'principal'>, page: PageRequest, { principal, role }: Caller): Promise<Page<StoredAgentEpisode>> {
     return this.#options.trajectories.list({ ...filter, principal: role === 'operator' ? undefined : principal }, page);
   }
@@ -219,7 +219,7 @@ export class EpisodeService {
     return found?.task.digest === taskDigest ? await this.#brought.of(found, this.#closing.signal) : undefined;
   }
 
-  /** The episode that this process has, when the caller may play it: nothing has to be read to take a step of it. */
+  /** Finds the episode that this process has, when the caller may play it: nothing has to be read to take a step of it. */
   #findPlayed(id: string, { principal, role }: Caller): OpenEpisode | undefined {
     const open = isAgentEpisodeId(id) ? this.#open.find(id) : undefined;
     return open?.known !== undefined && (open.known.principal === principal || role === 'operator') ? open : undefined;

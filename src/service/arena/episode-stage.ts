@@ -92,7 +92,7 @@ export class EpisodeStage implements AsyncDisposable {
   }
 
   /**
-   * The present workspace, or a new one in the state after the steps.
+   * Opens the present workspace, or a new one in the state after the steps.
    *
    * @param known the episode's task, if it has just been read. @throws UnrestorableError; InfrastructureError.
    */

@@ -27,7 +27,7 @@ export class OpenEpisodes {
     this.#open.clear();
   }
 
-  /** The episode, opened when this process does not have it. */
+  /** Opens the episode, opened when this process does not have it. */
   open(id: AgentEpisodeId): OpenEpisode {
     const episode = this.#open.get(id) ?? this.create(id);
     this.#open.set(id, episode);

@@ -117,7 +117,7 @@ export class SubmissionMeasurements {
   }
 }
 
-/** The fewest steps with the same effect: one for each file, or one that runs the script, and the submission. */
+/** Counts the fewest steps with the same effect: one for each file, or one that runs the script, and the submission. */
 function countSteps({ files }: Task, { kind, directory }: KnownSubmission): number {
   return 1 + (kind === 'script' ? 1 : files.filter(({ path }) => path.startsWith(`${directory}/`)).length);
 }

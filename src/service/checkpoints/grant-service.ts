@@ -55,7 +55,7 @@ export class GrantService {
   }
 
   /**
-   * The caller's grants of a checkpoint; for an operator, all grants.
+   * Lists the caller's grants of a checkpoint; for an operator, all grants.
    *
    * @throws InputError `checkpoint.not-found` when it does not exist for the caller, `grant.not-yours` when the caller may use it without having
    * brought it.

@@ -2,7 +2,7 @@ import type { Conclusion } from '../../evaluation-store/evaluation-course.ts';
 import type { EvaluationId } from '../../kernel/ids.ts';
 import type { EvaluationOrder } from './evaluation-order.ts';
 
-/** The end of an evaluation, with the webhook that the order requests. */
+/** Creates the end of an evaluation, with the webhook that the order requests. */
 export function createConclusion(
   evaluation: EvaluationId,
   order: Pick<EvaluationOrder, 'webhook'> | undefined,

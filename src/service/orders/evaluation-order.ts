@@ -101,7 +101,7 @@ export function parseOrder({ id, request }: Pick<StoredEvaluation, 'id' | 'reque
   );
 }
 
-/** The unexpected fields of a document that a program wrote. */
+/** Formats the unexpected fields of a document that a program wrote. */
 function formatProblemsInOneLine(error: z.ZodError): string {
   return error.issues.map(({ path, message }) => `${formatPath(path.map(toKey))}: ${message}`).join('; ');
 }

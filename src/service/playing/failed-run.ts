@@ -14,7 +14,7 @@ export function toPartial(error: unknown): Answer | undefined {
   return getPartialSummary(error) ?? getPartialComparison(error);
 }
 
-/** The part of the error that a caller receives. */
+/** Returns the part of the error that a caller receives. */
 export function toFailure(error: unknown): EvaluationFailure {
   if (error instanceof MusterError) return { kind: error.kind, code: error.code, message: error.message };
   return { kind: 'infrastructure', code: 'muster.defect', message: `a defect of Muster: ${getMessage(error)}` };

@@ -61,7 +61,7 @@ export class PoolUsageMeter {
     };
   }
 
-  /** The usage of sandboxes that were made since then belongs to this period, too. */
+  /** Computes the usage of sandboxes that were made since then belongs to this period, too. */
   #computeProcessors(usages: ReadonlyMap<string, SandboxUsage>, at: number): number | undefined {
     const before = this.#before;
     if (!before || at <= before.at) return undefined;

@@ -159,7 +159,7 @@ export class FirestoreClient {
     }
   }
 
-  /** A reference to a document, as a value of `__name__`. */
+  /** Formats a reference to a document, as a value of `__name__`. */
   formatReference(path: string): WrittenValue {
     return { referenceValue: `${this.#database}/${path}` };
   }

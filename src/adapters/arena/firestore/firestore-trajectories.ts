@@ -173,7 +173,7 @@ export class FirestoreTrajectories implements Trajectories {
     return this.#steps.read(id, after, limit);
   }
 
-  /** The episodes of a tree; undefined when one of them was not closed by then. */
+  /** Finds the episodes of a tree; undefined when one of them was not closed by then. */
   async #findMembers(tree: string, moment: number): Promise<readonly StoredDocument[] | undefined> {
     const where = [{ field: 'tree', op: 'EQUAL', value: formatValue(tree) }] as const;
     const members = await this.#client.query({

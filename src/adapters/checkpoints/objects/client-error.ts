@@ -16,7 +16,7 @@ export function toObjectStoreError(error: unknown, status: number | undefined, i
   return new ObjectStoreError(message || 'it did not say why', status, isUnsigned, { cause: error });
 }
 
-/** An HTTP status in a named field of an error. */
+/** Reads an HTTP status in a named field of an error. */
 export function readNumberIn(value: unknown, name: string): number | undefined {
   const found: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
   return typeof found === 'number' ? found : undefined;

@@ -15,7 +15,7 @@ export interface LinkOrder {
 const ALGORITHM = 'GOOG4-RSA-SHA256';
 
 /**
- * A URL that grants reading an object, by Google's V4 signing process (https://cloud.google.com/storage/docs/access-control/signed-urls). The
+ * Signs a URL that grants reading an object, by Google's V4 signing process (https://cloud.google.com/storage/docs/access-control/signed-urls). The
  * signature is made with the key of the signed-in account, or, without a key, by Google's service.
  */
 export async function signUrl(auth: GoogleAuth, { endpoint, place, query, seconds, now }: LinkOrder): Promise<string> {

@@ -48,7 +48,7 @@ export class ObjectSource implements CheckpointSource {
     return { kind: 'directory' as const, files: await this.#listDirectory(uri, place, options) };
   }
 
-  /** The file alone, or a directory of the file and the weights beside it. */
+  /** Lists the file alone, or a directory of the file and the weights beside it. */
   async #listSingleFile(uri: string, { bucket }: ObjectLocation, file: ListedFile, signal: AbortSignal): Promise<CheckpointListing> {
     const besideUri = getDataFileName(uri);
     if (besideUri === undefined) return { kind: 'file', files: [file] };

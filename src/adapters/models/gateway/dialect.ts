@@ -50,7 +50,7 @@ export interface Problem {
   readonly detail: string;
 }
 
-/** The error that a program gets when its model has not answered. */
+/** Returns the error that a program gets when its model has not answered. */
 export function toProblem(answered: Exclude<Answered, Completion> | Refusal): Problem {
   const { detail } = answered;
   switch (answered.kind) {

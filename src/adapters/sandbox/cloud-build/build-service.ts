@@ -35,7 +35,7 @@ export function hasEnded({ status }: Build): boolean {
   return ENDED.some((each) => each === status);
 }
 
-/** The state of a build, for people. */
+/** Describes the state of a build, for people. */
 export function describeBuild({ id, status, statusDetail, failureInfo }: Build): string {
   const detail = failureInfo?.detail ?? statusDetail;
   return `build ${id} is ${status}${detail === undefined || detail === '' ? '' : ` (${detail})`}`;

@@ -14,7 +14,7 @@ const LONGEST_SECONDS = 86_400;
 
 const labelSchema = z.object({ owner: z.string(), id: z.string(), process: processSchema });
 
-/** The request to Cloud Build. @param variables of the step. */
+/** Describes the request to Cloud Build. @param variables of the step. */
 export async function describeNewBuild({ id, template }: SandboxSpec, owner: OwnerId, variables: readonly string[]): Promise<object> {
   const { image, serviceAccount, project, machineType, workerPool, queueSeconds, dialBack } = getBuild(template);
   const label = `${LABEL}${JSON.stringify({ owner, id, process: await identifyThisProcess() })}`;

@@ -28,7 +28,7 @@ export function nameContainer(owner: OwnerId, id: SandboxId): string {
 /** Options in the form of the Docker Engine API. */
 export type ContainerOptions = Readonly<Record<string, unknown>>;
 
-/** The request to the daemon: only what the template says, on top of the image. */
+/** Builds the request to the daemon: only what the template says, on top of the image. */
 export function buildContainerOptions({ owner, id, template, part, process: self, inbox }: ContainerPlan): ContainerOptions {
   const { limits, environment, workspace } = template;
   const writable = ['/tmp', ...(workspace?.writable ?? [])];

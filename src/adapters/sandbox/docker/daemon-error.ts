@@ -18,7 +18,7 @@ export function getStatus(error: unknown): number | undefined {
   return error instanceof DaemonRefusal ? error.status : undefined;
 }
 
-/** A failure at the daemon, as an error that names the remedy where there is one. */
+/** Turns a failure at the daemon into an error that names the remedy where there is one. */
 export function createDaemonError(socket: string, error: unknown, what: string): MusterError {
   if (error instanceof MusterError) return error;
   const code = getErrorCode(error);

@@ -28,7 +28,7 @@ export async function sendRequest(socket: string, request: DaemonRequest): Promi
   return acceptAnswer(await promise);
 }
 
-/** The connection that a request turns into: what is written goes to a program, and what is read comes from it. */
+/** Opens the connection that a request turns into: what is written goes to a program, and what is read comes from it. */
 export async function openConnection(socket: string, request: DaemonRequest): Promise<Duplex> {
   const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
   const sent = send(socket, request, { connection: 'Upgrade', upgrade: 'tcp' }, reject);

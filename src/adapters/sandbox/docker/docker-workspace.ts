@@ -10,8 +10,8 @@ import { nameSkeleton, type Skeleton } from './skeleton.ts';
 import { isThere } from '../../files/path-contents.ts';
 
 /**
- * A workspace in a container. Its root file system is this machine's directories, or those of an image that Muster has unpacked, mounted read-only
- * entry by entry: the daemon needs none of a task's images.
+ * Creates a workspace in a container. Its root file system is this machine's directories, or those of an image that Muster has unpacked, mounted
+ * read-only entry by entry: the daemon needs none of a task's images.
  *
  * @throws InfrastructureError `python.unusable`.
  */

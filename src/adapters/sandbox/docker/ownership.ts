@@ -13,7 +13,7 @@ export function formatOwnerLabel(owner?: OwnerId): string {
   return owner === undefined ? OWNER : `${OWNER}=${owner}`;
 }
 
-/** The labels of a container, set when it is created. */
+/** Creates the labels of a container, set when it is created. */
 export function createLabels(owner: OwnerId, id: SandboxId, { name }: SandboxTemplate, process: OwnerProcess): Record<string, string> {
   return { [OWNER]: owner, [SANDBOX]: id, [TEMPLATE]: name, [PROCESS]: JSON.stringify(process) };
 }

@@ -13,7 +13,7 @@ export interface Skeleton {
 
 export const REPOSITORY = 'muster-workspace';
 
-/** The image's name, which its content decides. */
+/** Returns the image's name, which its content decides. */
 export function nameSkeleton(skeleton: Skeleton): string {
   return `${REPOSITORY}:${digestBytes(formatCanonicalJson(skeleton)).slice('sha256:'.length, 'sha256:'.length + 32)}`;
 }

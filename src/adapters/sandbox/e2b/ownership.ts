@@ -12,7 +12,7 @@ const TEMPLATE = 'muster-template';
 const PROCESS = 'muster-process';
 const LIFETIME = 'muster-lifetime-seconds';
 
-/** The metadata of a sandbox, set when it is created and never changed. */
+/** Creates the metadata of a sandbox, set when it is created and never changed. */
 export async function createLabels(owner: OwnerId, id: SandboxId, { name, limits }: SandboxTemplate): Promise<Record<string, string>> {
   const whose = { ...selectLabels(owner, id), [TEMPLATE]: name, [PROCESS]: JSON.stringify(await identifyThisProcess()) };
   return { ...MANAGED_METADATA, ...whose, [LIFETIME]: String(limits.lifetimeSeconds) };

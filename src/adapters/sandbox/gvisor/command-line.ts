@@ -20,7 +20,7 @@ const SOCKET_PATH_MAX = 107;
 /** Longest name that runsc gives a file in its state directory for a container of our naming: its control socket. */
 const STATE_FILE_LENGTH = '/runsc-.sock'.length + 12;
 
-/** The directory in which runsc stores the state of a sandbox's only container. */
+/** Returns the directory in which runsc stores the state of a sandbox's only container. */
 export const getStateDirectory = (directory: string): string => path.join(directory, 'r');
 
 /** Some versions name an abstract socket after the container, so the name is unique on the whole machine; and short. */

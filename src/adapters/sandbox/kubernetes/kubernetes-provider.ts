@@ -120,7 +120,7 @@ class KubernetesProvider implements SandboxProvider {
     await this.#gates.of(settings);
   }
 
-  /** The connection to the pod's containers, before they exist. */
+  /** Opens the connection to the pod's containers, before they exist. */
   async #openLine(site: NamespaceSite, { id, template }: SandboxSpec, { transport }: PodTemplate): Promise<PodLine> {
     switch (transport.kind) {
       case 'exec':

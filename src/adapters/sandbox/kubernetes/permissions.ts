@@ -8,7 +8,7 @@ export interface Permission {
   readonly subresource?: string;
 }
 
-/** The permissions that only one transport needs. */
+/** Lists the permissions that only one transport needs. */
 const listStreamPermissions = (subresource: string): readonly Permission[] =>
   ['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource }));
 const EXEC = listStreamPermissions('exec');

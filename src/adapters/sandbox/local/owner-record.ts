@@ -35,7 +35,7 @@ export const getSandboxesDirectory = (stateDir: string): string => path.join(sta
 export const getOwnerDirectory = (stateDir: string, owner: OwnerId): string => path.join(getSandboxesDirectory(stateDir), owner);
 export const getEtcDirectory = (stateDir: string, owner: OwnerId): string => path.join(getOwnerDirectory(stateDir, owner), ETC);
 
-/** The system-call filter of the owner's sandboxes, compiled. */
+/** Returns the file with the compiled system-call filter of the owner's sandboxes. */
 export const getFilterFile = (stateDir: string, owner: OwnerId): string => path.join(getEtcDirectory(stateDir, owner), FILTER);
 
 /** Makes the owner's directory. It appears with its record in it, so that a sweep never finds one whose owner is unknown. */

@@ -19,7 +19,7 @@ export async function assertReadable(template: string, files: Readonly<Record<st
   }
 }
 
-/** The files of `dialBack`. @param provider whose settings they are. */
+/** Lists the files of `dialBack`. @param provider whose settings they are. */
 export function listDialBackFiles(
   provider: string,
   {

@@ -5,8 +5,8 @@ import type { TemplateSettings } from '../../../pool/ports/template-settings.ts'
 import { RUNNER_INSIDE } from '../local/template/python-template.ts';
 
 /**
- * A template for remote sandboxes. Settings about this machine (its interpreter, its directories, its network, forking) have no meaning there: all of
- * them must keep their defaults.
+ * Creates a template for remote sandboxes. Settings about this machine (its interpreter, its directories, its network, forking) have no meaning
+ * there: all of them must keep their defaults.
  *
  * @param python the interpreter inside. @throws InputError `template.not-local`, with the setting and the remedy.
  */

@@ -14,7 +14,7 @@ export interface RemotePlace {
 }
 
 /**
- * A remote workspace. Its root file system is that of the provider's sandboxes. Mounts come from this machine, and are uploaded.
+ * Creates a remote workspace. Its root file system is that of the provider's sandboxes. Mounts come from this machine, and are uploaded.
  *
  * @throws InputError `template.not-local`.
  */

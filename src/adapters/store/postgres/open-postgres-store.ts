@@ -10,11 +10,10 @@ import { PostgresDatabase } from './postgres-database.ts';
 const MIGRATION_LOCK = 0x6d757374;
 
 /**
- * A store that several Musters share.
+ * Opens a store that several Musters share.
  *
- * @param url `postgresql://user:password@host:port/database`
- * @throws InputError when the URL is none, the server refuses it or a newer Muster has used the database; InfrastructureError when the
- * server cannot be reached.
+ * @param url `postgresql://user:password@host:port/database` @throws InputError when the URL is none, the server refuses it or a newer Muster has
+ * used the database; InfrastructureError when the server cannot be reached.
  */
 export async function openPostgresStore(url: string, clock: Clock): Promise<SqlStore> {
   const name = describeDatabase(url);
@@ -28,7 +27,7 @@ export async function openPostgresStore(url: string, clock: Clock): Promise<SqlS
   }
 }
 
-/** The server's name and version; nothing is changed there. @throws as `openPostgresStore`. */
+/** Reads the server's name and version; nothing is changed there. @throws as `openPostgresStore`. */
 export async function readPostgresVersion(url: string): Promise<string> {
   const name = describeDatabase(url);
   await using database = await PostgresDatabase.open(url, name);

@@ -41,7 +41,7 @@ export function planAcceptance(evaluation: NewEvaluation, idempotency: Idempoten
   ];
 }
 
-/** The step after them all: its row is the evaluation as it was accepted. */
+/** Reads the evaluation as it was accepted, in a step that follows all others. */
 export function readAcceptedEvaluation(id: EvaluationId): Step {
   return toStep(sql`SELECT * FROM evaluations WHERE id = ${id}`);
 }

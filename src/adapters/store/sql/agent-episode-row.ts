@@ -29,7 +29,7 @@ const termsSchema = z.object({
   origin: originSchema.optional(),
 });
 
-/** The constant fields, as one document. */
+/** Formats the constant fields, as one document. */
 export function formatTerms({ gradingSeed, limits, actions, terms, gradesAbandoned, origin }: NewAgentEpisode): string {
   return JSON.stringify({ gradingSeed, limits, actions, terms, gradesAbandoned, origin });
 }

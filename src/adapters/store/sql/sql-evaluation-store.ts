@@ -34,7 +34,7 @@ export interface SqlStore extends EvaluationStore {
   readonly contents: FileContents;
 }
 
-/** A store on a database whose structure is up to date; both are closed together. */
+/** Opens a store on a database whose structure is up to date; both are closed together. */
 export async function openSqlEvaluationStore(database: Database, clock: Clock): Promise<SqlStore> {
   await sweepEpisodes(database);
   const episodes = new SqlEpisodes(database, clock);

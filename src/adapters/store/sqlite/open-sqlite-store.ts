@@ -10,7 +10,7 @@ import { SqliteDatabase } from './sqlite-database.ts';
 import { createNotMadeError } from './unusable-file.ts';
 
 /**
- * The store of one Muster, in one file that only it and its user can read. While it is open no other process can use the file.
+ * Opens the store of one Muster, in one file that only it and its user can read. While it is open no other process can use the file.
  *
  * @throws InputError when another Muster has it open, a newer one has used it, or the path cannot be used at all; InfrastructureError `store.full`,
  * `store.failed` when the disk fails.

@@ -23,7 +23,7 @@ export interface ProgramMessage {
   readonly toolCall: string | null;
 }
 
-/** The messages of a chat completion's body. Anything else in the list is left out, because the server refuses it. */
+/** Reads the messages of a chat completion's body. Anything else in the list is left out, because the server refuses it. */
 export function readMessages({ messages }: Readonly<Record<string, unknown>>): readonly ProgramMessage[] {
   if (!Array.isArray(messages)) return [];
   return messages.flatMap((each: unknown) => {
@@ -67,7 +67,7 @@ export function toPrompt(messages: readonly ProgramMessage[]): Trajectory['promp
   );
 }
 
-/** The messages after the last turn of the model. */
+/** Lists the messages after the last turn of the model. */
 export function listNews(messages: readonly ProgramMessage[]): readonly ProgramMessage[] {
   return messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1);
 }

@@ -33,7 +33,7 @@ export function countCommand(command: Command): Command {
 }
 
 /**
- * The number of executed instructions, as callgrind reports it.
+ * Reads the number of executed instructions, as callgrind reports it.
  *
  * @throws InfrastructureError where there is no valgrind.
  */

@@ -22,7 +22,7 @@ export interface Measurable {
   readonly compiled: CommandResult | undefined;
 }
 
-/** The figures that the constraints need, of the submission's files and of its runs. */
+/** Measures the figures that the constraints need, of the submission's files and of its runs. */
 export function measureConstraints(constraints: readonly Constraint[], measurable: Measurable): ConstraintsEvidence {
   return { stage: 'constraints', measured: constraints.map((constraint) => measure(constraint, measurable)) };
 }
@@ -81,7 +81,8 @@ const PATTERNS: Readonly<Record<Measure, readonly RegExp[]>> = {
 };
 
 /**
- * The most that any kernel takes, as the compile step has printed it. A source can make the compiler print further numbers, which can only raise it.
+ * Reads the most that any kernel takes, as the compile step has printed it. A source can make the compiler print further numbers, which can only
+ * raise it.
  *
  * @param compiled undefined where nothing was compiled.
  */

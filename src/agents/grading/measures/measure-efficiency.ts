@@ -10,7 +10,7 @@ import { MeasuringSandbox } from './measuring-sandbox.ts';
 type Efficiency = NonNullable<ScoreTerms['efficiency']>;
 
 /**
- * The resources of golden model and candidate, in turns on every case. A wrong output, or a candidate that cannot be measured, ends it.
+ * Measures the resources of golden model and candidate, in turns on every case. A wrong output, or a candidate that cannot be measured, ends it.
  *
  * @throws InfrastructureError where the golden model cannot be measured.
  */

@@ -103,7 +103,7 @@ export class StagedGrading {
     return evidence;
   }
 
-  /** The files that the candidate's processes see in the workdir. */
+  /** Lists the files that the candidate's processes see in the workdir. */
   async #listFiles(signal: AbortSignal): Promise<readonly WorkspaceFile[]> {
     this.#built ??= [...(await listLaidFiles(this.#grading, this.#context, signal)), ...this.#grading.submission.files];
     return this.#built;

@@ -64,7 +64,7 @@ export function listRunnerTools(runner: SuiteStage['runner']): readonly GradingT
   return runner === 'pytest' || runner === 'go' ? [runner] : [];
 }
 
-/** The tests at /tests, without the lists of counting tests, and those that are laid over the workdir. */
+/** Lists the tests at /tests, without the lists of counting tests, and those that are laid over the workdir. */
 export async function listSuiteFiles({ grading }: CandidateTerms, execute: SuiteStage): Promise<readonly WorkspaceFile[]> {
   const { task, step, content } = grading;
   const lists = new Set(execute.lists.map((path) => `${TESTS}/${path}`));

@@ -23,7 +23,7 @@ export interface PythonSettings {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** The numbers that decide the order of each run: distinct ones, which follow from the verdict's seed. */
+/** Draws the numbers that decide the order of each run: distinct ones, which follow from the verdict's seed. */
 export function drawOrders(seed: string, runs: number): readonly number[] {
   const random = seedRandom('order of tests', seed);
   const orders = new Set<number>();
@@ -32,8 +32,8 @@ export function drawOrders(seed: string, runs: number): readonly number[] {
 }
 
 /**
- * The command. `{report}` becomes the report's file, `{seed}` the order, and `{tests}` the ids of all tests in that order. pytest has neither of the
- * latter two: a plug-in orders its tests, by variables of its environment.
+ * Builds the command. `{report}` becomes the report's file, `{seed}` the order, and `{tests}` the ids of all tests in that order. pytest has neither
+ * of the latter two: a plug-in orders its tests, by variables of its environment.
  */
 export function buildSuiteRun(execute: SuiteStage, order: number, places: PythonSettings): SuiteRun {
   const { command, failToPass, passToPass, tripwires, runner } = execute;
@@ -46,7 +46,7 @@ export function buildSuiteRun(execute: SuiteStage, order: number, places: Python
   return { argv, environment: buildPythonEnvironment(runner, order, places) };
 }
 
-/** The environment of runners that are written in Python. */
+/** Builds the environment of runners that are written in Python. */
 export function buildPythonEnvironment(
   runner: RunnerKind,
   order: number,

@@ -28,7 +28,7 @@ function changeText(text: string): string {
 /** Common words of test names, so that a tripwire's name is inconspicuous. */
 export const WORDS = ['again', 'more', 'values', 'cases', 'other', 'plain', 'small', 'both'];
 
-/** A name for a copy of a test. It follows from the test's name, and does not reveal that it is a copy. @param at number of the copy. */
+/** Returns a name for a copy of a test. It follows from the test's name, and does not reveal that it is a copy. @param at number of the copy. */
 export function nameCopy(name: string, at: number): string {
   const start = name.length;
   return `${name}_${WORDS[(start + at) % WORDS.length] ?? ''}`;

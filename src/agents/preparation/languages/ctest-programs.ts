@@ -55,7 +55,7 @@ function* readTests(files: SourceFiles, directory: string, written: string): Gen
   }
 }
 
-/** The file with a program's tests: the one that fewest programs share, of those the longest. */
+/** Finds the file with a program's tests: the one that fewest programs share, of those the longest. */
 function findOwnFile(files: SourceFiles, sources: ReadonlyMap<string, readonly string[]>, target: string): string | undefined {
   const shared = (path: string): number => [...sources.values()].filter((each) => each.includes(path)).length;
   const size = (path: string): number => files.get(path)?.content.length ?? 0;

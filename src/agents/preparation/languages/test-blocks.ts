@@ -45,7 +45,7 @@ export function draftBlocks(path: string, text: string, ids: readonly string[], 
   });
 }
 
-/** The line that closes what a line opens. */
+/** Finds the line that closes what a line opens. */
 function findEnd(lines: readonly string[], start: number, indent: string): number | undefined {
   const rest = lines.slice(start + 1);
   const end = rest.findIndex((line) => line.startsWith(`${indent}}`) && /^\s*\}[);,]*\s*$/.test(line));

@@ -5,7 +5,7 @@ import { describeTools, readArguments } from './chat-messages.ts';
 /** Readers of 1.7 refuse 1.8. */
 const VERSION = 'ATIF-v1.7';
 
-/** A trajectory in the Agent Trajectory Interchange Format of Harbor. */
+/** Formats a trajectory in the Agent Trajectory Interchange Format of Harbor. */
 export function formatAtif(trajectory: Trajectory): object {
   const { prompt, turns, tools, usage, model } = trajectory;
   const given = prompt.map(({ role, content }, i) => ({ step_id: i + 1, source: role, message: content }));

@@ -18,7 +18,7 @@ export function describeTools(tools: Trajectory['tools']): readonly Readonly<Rec
   return tools.map((tool) => ({ type: 'function', function: tool }));
 }
 
-/** The messages of one turn: the model's, and the answers to it. */
+/** Describes the messages of one turn: the model's, and the answers to it. */
 function describeTurn({ message, toolCalls, observations }: Trajectory['turns'][number]): readonly Readonly<Record<string, unknown>>[] {
   const names = new Map(toolCalls.map(({ id, name }) => [id, name]));
   const said = {

@@ -16,7 +16,7 @@ interface TraceNode {
 
 const FINISH_REASONS: ReadonlySet<string> = new Set(['stop', 'length', 'tool_calls']);
 
-/** An episode of verifiers v1 with one trace. Each path from a root to a leaf is a segment. */
+/** Formats an episode of verifiers v1 with one trace. Each path from a root to a leaf is a segment. */
 export function formatVerifiers(trajectory: Trajectory): object {
   const { trajectory: id, group, rep, task: name, prompt, turns, tools, model, reward, components, stopReason, timings } = trajectory;
   const { nodes, sampled } = listNodes(trajectory);
@@ -86,14 +86,14 @@ function input(ids: readonly number[]): Pick<TraceNode, 'sampled' | 'token_ids' 
   return { sampled: false, token_ids: ids, mask: ids.map(() => false), logprobs: [] };
 }
 
-/** The input of a turn that is new: all messages at the beginning of a segment, otherwise the observations of the turn before. */
+/** Lists the input of a turn that is new: all messages at the beginning of a segment, otherwise the observations of the turn before. */
 function listMessagesBefore({ prompt, turns }: Trajectory, position: number, isFirst: boolean): readonly object[] {
   if (isFirst) return [...prompt, ...turns.slice(0, position).flatMap((turn) => [describeAnswer(turn)].concat(describeObservations(turn)))];
   const before = turns[position - 1];
   return before ? describeObservations(before) : [];
 }
 
-/** Arguments as the model wrote them. */
+/** Describes arguments as the model wrote them. */
 function describeAnswer({ message, toolCalls }: Turn): object {
   return {
     role: 'assistant',

@@ -70,7 +70,7 @@ export class TokenRecord {
   }
 }
 
-/** The exact prompt of a turn. @throws RangeError when the record has no such segment. */
+/** Returns the exact prompt of a turn. @throws RangeError when the record has no such segment. */
 export function getPrompt(segments: readonly Segment[], { segment, prompt }: TurnTokens): readonly number[] {
   return getSegment(segments, segment).ids.slice(0, prompt);
 }

@@ -49,7 +49,7 @@ export function formatDeliveredGroup(
   return `${JSON.stringify(described).slice(0, -1)},"trajectories":[${kept.map(({ trajectory }) => trajectory).join(',')}]}`;
 }
 
-/** The least version, as a number of reports, that the oldest one in a group may have for a trainer to get the group. */
+/** Finds the least version, as a number of reports, that the oldest one in a group may have for a trainer to get the group. */
 export function findOldestAllowed(version: number, terms: { readonly maxStaleness: number }): number {
   return isTooStale(0, version, terms) ? version - terms.maxStaleness : 0;
 }

@@ -83,8 +83,8 @@ export function planStream(view: StreamView, terms: GroupTerms): readonly Stream
 }
 
 /**
- * The oldest version in the group, as a number of reports. A running member, or one with unknown versions, is as old as its group; one that does not
- * count in the group is ignored.
+ * Finds the oldest version in the group, as a number of reports. A running member, or one with unknown versions, is as old as its group; one that
+ * does not count in the group is ignored.
  */
 function findOldest({ begun, wanted, ended }: RunningGroup, reported: StreamView['reported']): number {
   const counted = [...ended.values()].filter(({ reward, isMasked }) => reward !== null && !isMasked);

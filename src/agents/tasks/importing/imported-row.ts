@@ -24,7 +24,7 @@ export function parseRow<Schema extends z.ZodType>(where: string, schema: Schema
   throw new InputError('task.row', problems.join('\n'));
 }
 
-/** A name that can be a directory's and a task's. */
+/** Returns a name that can be a directory's and a task's. */
 export function toDirectoryName(id: string): string {
   return (
     id
@@ -35,7 +35,7 @@ export function toDirectoryName(id: string): string {
   );
 }
 
-/** A text as a TOML basic string: what JSON escapes, TOML reads. */
+/** Formats a text as a TOML basic string: what JSON escapes, TOML reads. */
 export function formatTomlText(text: string): string {
   return JSON.stringify(text).replaceAll('\u007f', '\\u007f');
 }

@@ -59,8 +59,9 @@ const MESSAGE = ' - ';
 const IS_TEST = /(^|\/)(tests?|Tests?)\/|(^|\/)test_[^/]*$|_test\.py$/;
 
 /**
- * A row of R2E-Gym. It names tests by class and function alone, with the status that each has to have; what its logs print behind the mended commit
- * names their files, too. Tests that do not pass there are not run. The tests are in the row, and in the image, whose task is made without them.
+ * Reads a row of R2E-Gym. It names tests by class and function alone, with the status that each has to have; what its logs print behind the mended
+ * commit names their files, too. Tests that do not pass there are not run. The tests are in the row, and in the image, whose task is made without
+ * them.
  *
  * @throws InputError `task.row` that names the field.
  */

@@ -38,8 +38,8 @@ function getWorkdir({ repo, language }: { readonly repo: string; readonly langua
 /** A path at the side of a patch that is there behind it. */
 const PATCHED = /^\+\+\+ b\/(?<path>[^\t\n]+)/gm;
 /**
- * A row of SWE-bench, and of SWE-rebench, which has its columns; of R2E-Gym, which has statuses in place of test ids; of SWE-smith where it has no
- * tests of its own.
+ * Reads a row of SWE-bench, and of SWE-rebench, which has its columns; of R2E-Gym, which has statuses in place of test ids; of SWE-smith where it has
+ * no tests of its own.
  *
  * @param where names the row for messages. @throws InputError `task.row` that names the field.
  */

@@ -17,8 +17,8 @@ export type ReadReport =
   { readonly results: readonly TestResult[]; readonly problem: null } | { readonly results: readonly []; readonly problem: string };
 
 /**
- * The report of a test runner. Its text is as trustworthy as the process that wrote it; here it is bounded, and read in linear time. A truncated or
- * malformed report is a problem, never a shorter list of tests.
+ * Reads the report of a test runner. Its text is as trustworthy as the process that wrote it; here it is bounded, and read in linear time. A
+ * truncated or malformed report is a problem, never a shorter list of tests.
  *
  * @param workdir prefix that ids omit from absolute paths of test files.
  */

@@ -17,8 +17,8 @@ const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', qu
 const ENDS = { comment: '-->', data: ']]>', instruction: '?>' } as const;
 
 /**
- * The tags of a well-formed XML text. Declarations of types and entities are refused: no reporter writes them, and an entity can expand to more text
- * than fits in memory.
+ * Reads the tags of a well-formed XML text. Declarations of types and entities are refused: no reporter writes them, and an entity can expand to more
+ * text than fits in memory.
  *
  * @throws ReportProblem
  */

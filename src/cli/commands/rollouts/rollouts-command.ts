@@ -16,7 +16,7 @@ export type ReadTrajectories = (directory: string) => AsyncIterable<Trajectory>;
 
 const DIRECTORY = 'directory that "muster eval --out" or "muster compare --out" has kept';
 
-/** The subcommands for stored trajectories. */
+/** Creates the subcommands for stored trajectories. */
 export function createRolloutsCommand(read: ReadTrajectories, connect: Connect): Command {
   const command = new Command('rollouts')
     .summary('list, show and export what models have done on tasks; groups for trainings')

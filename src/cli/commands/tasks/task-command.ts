@@ -10,7 +10,7 @@ import { formatNotice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
 import { print } from '../../terminal/output.ts';
 
-/** The subcommands of `muster task`. */
+/** Creates the subcommands of `muster task`. */
 export function createTaskCommand(check: CheckTasks, harden: HardenTask, catalogue: TaskCatalogue, importTasks: ImportTasks): Command {
   const command = new Command('task')
     .summary('make, list, check and harden tasks for agents')

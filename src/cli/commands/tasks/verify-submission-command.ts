@@ -96,7 +96,7 @@ function getExitCode({ verdict: { problem } }: TakenVerdict): number {
 /** Lines of a failed stage's output that are shown. */
 const SHOWN_LINES = 12;
 
-/** A verdict for people: the reward, each stage, and details of failed stages. */
+/** Formats a verdict for people: the reward, each stage, and details of failed stages. */
 function formatTakenVerdict({ task, seed, verdict }: TakenVerdict): readonly string[] {
   const { reward, problem, stages, components, evidence } = verdict;
   const failed = stages.find(({ outcome }) => outcome === 'failed' || outcome === 'infrastructure');

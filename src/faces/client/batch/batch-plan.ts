@@ -72,7 +72,7 @@ function getTitle(named: { readonly uri: string } | { readonly sha256: string })
 }
 
 /**
- * The idempotency key of an evaluation of a batch: equal for the same question, so that a repeated request finds the earlier one.
+ * Builds the idempotency key of an evaluation of a batch: equal for the same question, so that a repeated request finds the earlier one.
  *
  * @param suiteDigest of a suite that the body only names, as it may change. @param attempt 1, 2, …: the next one after a failure.
  */

@@ -98,7 +98,7 @@ const callTool: ArenaTool = {
   },
 };
 
-/** An action of the arena, with the episode beside its fields. The arena checks the fields, and wrong ones cost a step. */
+/** Creates an action of the arena, with the episode beside its fields. The arena checks the fields, and wrong ones cost a step. */
 function createActionTool({ name, description, parameters }: (typeof ACTION_TOOLS)[number]): ArenaTool {
   const fields = z.looseObject({ properties: z.looseObject({}), required: z.array(z.string()) }).parse(parameters);
   return {

@@ -73,7 +73,7 @@ interface McpParts extends ToolParts {
   readonly onDefect: (error: unknown) => void;
 }
 
-/** A server of the Model Context Protocol whose tools act for one caller. */
+/** Creates a server of the Model Context Protocol whose tools act for one caller. */
 function createMcpServer({ version, onDefect, ...parts }: McpParts): McpServer {
   const server = new McpServer({ name: 'muster', title: 'Muster', version }, { instructions: INSTRUCTIONS });
   for (const { name, description, parameters, call } of ARENA_TOOLS)

@@ -7,7 +7,7 @@ import { toolActionSchema, type ActionResult, type Result } from './openenv-fram
 
 /** OpenEnv's tools: a step of the type `list_tools` or `call_tool`, and the JSON-RPC calls `tools/list` and `tools/call`. */
 
-/** The tools of an environment: the actions, and the tools of its task. */
+/** Lists the tools of an environment: the actions, and the tools of its task. */
 export async function listEnvironmentTools(arena: Pick<EpisodeCalls, 'task'>, name: string): Promise<readonly object[]> {
   const { task } = await arena.task(name);
   const tools: readonly Tool[] = [...ACTION_TOOLS, ...task.arena.tools.map(describeOwnTool)];
@@ -36,7 +36,7 @@ function toToolCall(name: string, fields: Record<string, unknown>): ToolCall {
   return { name, action: { ...fields, action: name } };
 }
 
-/** A result as tool callers have it; what was refused is an error. */
+/** Returns a result as tool callers have it; what was refused is an error. */
 export function toToolResult(tool: string, { observation, reward, done }: ActionResult): Result {
   const { text, data } = observation;
   const error = data.kind === 'refused' ? { error_type: classifyRefusal(data.reason), message: data.detail } : null;

@@ -72,7 +72,7 @@ const FASTIFY_CODES: Readonly<Record<string, string>> = {
 
 const EXPECTED_MEDIA_TYPE = 'header content-type: not one that this call takes; expected application/json';
 
-/** The problem for any thrown value. Details of a defect are for the log, not for callers. */
+/** Returns the problem for any thrown value. Details of a defect are for the log, not for callers. */
 export function toProblem(error: unknown): ProblemDocument {
   if (error instanceof RequestInvalidError) {
     const errors = error.problems.map(({ path, text, expected }) => ({

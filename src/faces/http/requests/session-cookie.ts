@@ -8,7 +8,7 @@ const NAME = 'muster_session';
 const TOKEN = /^muster_[A-Za-z0-9_-]{1,128}$/;
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** The value that the header `Authorization` would have; undefined without a cookie of ours. */
+/** Reads the value that the header `Authorization` would have; undefined without a cookie of ours. */
 export function readCookieAuthorization({ cookie }: IncomingHttpHeaders): string | undefined {
   const pairs = (cookie ?? '').split(';').map((pair) => pair.trim());
   const token = pairs.find((pair) => pair.startsWith(`${NAME}=`))?.slice(NAME.length + 1);

@@ -47,7 +47,7 @@ export function toStartedEpisodeResource({ episode, task: { task } }: StartedEpi
   };
 }
 
-/** A document that was stored as a text; always the same bytes. @throws ZodError when this program did not store it. */
+/** Parses a document that was stored as a text; always the same bytes. @throws ZodError when this program did not store it. */
 export function parseStepAnswer(text: string): StepAnswer {
   return stepAnswerSchema.parse(JSON.parse(text));
 }

@@ -3,7 +3,7 @@ import { orderSchema, type EvaluationOrder, type OrderedContent } from '../../..
 import { runningFiguresSchema } from '../../../service/orders/running-figures.ts';
 import type { EvaluationItem, EvaluationResource } from '../schemas/evaluation-schemas.ts';
 
-/** A stored evaluation as callers see it. */
+/** Returns a stored evaluation as callers see it. */
 export function toEvaluationResource(stored: StoredEvaluation): EvaluationResource {
   return { ...toEvaluationItem(stored), summary: stored.summary ?? null };
 }

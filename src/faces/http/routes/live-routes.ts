@@ -100,7 +100,7 @@ class LiveFrames {
 /** The largest part, which is equal for all readers, whatever their rights. */
 const written = new WeakMap<LiveChanges['running'], string>();
 
-/** The member `running` of a message. */
+/** Formats the member `running` of a message. */
 function formatRunning(running: LiveChanges['running']): string {
   const known = written.get(running);
   if (known !== undefined) return known;

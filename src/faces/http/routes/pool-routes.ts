@@ -36,7 +36,7 @@ export function addPoolRoutes(instance: FastifyInstance, pools: PoolService): vo
   );
 }
 
-/** The pools as a caller sees them. */
+/** Returns the pools as a caller sees them. */
 export function toPoolResources(pools: Pick<PoolService, 'list'>, caller: Caller): Pool[] {
   return pools.list().map((report) => withholdErrors(caller, toPoolResource(report)));
 }

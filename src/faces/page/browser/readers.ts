@@ -57,7 +57,7 @@ export async function readEvaluation(store: Store, place: Extract<Route, { view:
   if (evaluation?.kind === 'comparison') await readPairs(store, place, signal);
 }
 
-/** The evaluations that are shown beside the one in view. */
+/** Reads the evaluations that are shown beside the one in view. */
 export async function readBeside(
   store: Store,
   { id, beside: ids }: { readonly id: string; readonly beside: readonly string[] },
@@ -110,7 +110,7 @@ export async function readBoard(store: Store, id: string, signal: AbortSignal): 
 
 const PAIRS_SHOWN = 8;
 
-/** The pairs of a candidate that disagree most, with the baseline's episodes. */
+/** Reads the pairs of a candidate that disagree most, with the baseline's episodes. */
 export async function readPairs(
   store: Store,
   { id, arm }: { readonly id: string; readonly arm: number },
@@ -146,7 +146,7 @@ export async function readAgents({ state, update }: Store, after: string): Promi
   update({ agents: { items: [...(state.agents?.items ?? []), ...items], next } });
 }
 
-/** The present episode, and the steps after those that are shown. */
+/** Reads the present episode, and the steps after those that are shown. */
 export async function readTranscript(store: Store, id: string, signal: AbortSignal): Promise<void> {
   if (store.state.transcript?.id !== id) store.update({ transcript: createTranscript(id) });
   const episode = await ignoreNotFound(api.getAgentEpisode(id));
@@ -165,7 +165,7 @@ export async function readTranscript(store: Store, id: string, signal: AbortSign
   changeTranscript(store, id, { steps: [...known, ...added], reward: reward ?? undefined });
 }
 
-/** The changes of a step, once requested. */
+/** Reads the changes of a step, once requested. */
 export async function readDiff(store: Store, step: number): Promise<void> {
   const { transcript } = store.state;
   if (!transcript || transcript.diffs.has(step)) return;

@@ -36,7 +36,7 @@ export function renderCourseChart(official: Official, source: string): Markup {
   });
 }
 
-/** The target half-width, around the middle of the interval, which need not be the mean. */
+/** Returns the target half-width, around the middle of the interval, which need not be the mean. */
 function getTarget({ interval, targetHalfWidth }: Official): { low: number; high: number } | undefined {
   if (interval === null || targetHalfWidth === null) return undefined;
   const middle = (interval.low + interval.high) / 2;

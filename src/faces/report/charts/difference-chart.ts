@@ -5,7 +5,7 @@ import { renderChart, type LegendEntry } from './chart.ts';
 import type { Markup } from '../text/markup.ts';
 import { formatPercentage, computeSpread } from '../text/numbers.ts';
 
-/** The mean difference to the baseline and its interval, pair by pair, against the margin. */
+/** Renders the mean difference to the baseline and its interval, pair by pair, against the margin. */
 export function renderDifferenceChart({ course, interval, difference }: CandidateStatistics, margin: number, source: string): Markup {
   const points = course.map(({ pairs, difference, low, high }): BandPoint => ({ at: pairs, value: difference, low, high }));
   const legend: LegendEntry[] = [

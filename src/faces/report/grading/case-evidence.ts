@@ -43,7 +43,7 @@ function renderBytes(value: number, source: string): Markup {
   return renderData(value, formatBytes(value), source);
 }
 
-/** The candidate's unexpected output, and its error output. */
+/** Renders the candidate's unexpected output, and its error output. */
 export function renderDifferences({ cases }: CompareEvidence): Markup | undefined {
   const unequal = cases.filter(({ isEqual }) => !isEqual);
   if (unequal.length === 0) return undefined;
@@ -55,7 +55,7 @@ export function renderDifferences({ cases }: CompareEvidence): Markup | undefine
   )}</ul>${renderMore(unequal.length - MOST_DIFFERENCES)}</section>`;
 }
 
-/** The last words of runs that did not end as they should. */
+/** Renders the last words of runs that did not end as they should. */
 export function renderFailedRuns({ cases }: CasesEvidence): Markup | undefined {
   const failed = cases.flatMap(({ name, runs }) => runs.filter(hasFailed).map((run) => ({ name, run })));
   if (failed.length === 0) return undefined;

@@ -12,7 +12,7 @@ const SYMBOLS: Readonly<Record<Tone, string>> = {
   equivalent: 'M6 12h12',
 };
 
-/** A finding as word, symbol and colour together. */
+/** Renders a finding as word, symbol and colour together. */
 function renderBadge(tone: Tone, text: string): Markup {
   return markup`<span class="verdict ${tone}"><svg viewBox="0 0 24 24" width="16" height="16" aria-hidden="true"><path d="${SYMBOLS[tone]}"/></svg>${text}</span>`;
 }

@@ -16,7 +16,7 @@ import { formatCommandEnding, renderStageBadge } from './outcome-badge.ts';
 /** The limit for tests and for turns; the others are in the document. */
 const MOST_LISTED = 500;
 
-/** The reward, each stage, and its evidence. @param source path of the submission in the document, with a final dot. */
+/** Renders the reward, each stage, and its evidence. @param source path of the submission in the document, with a final dot. */
 export function renderVerdictSections({ task, seed, verdict }: GradedSubmission, source: string): Markup {
   const { stages, evidence } = verdict;
   return markup`${renderAnswer(verdict, source)}

@@ -1,7 +1,7 @@
 import type { CheckpointFacts } from '../../../orchestrator/results/summary.ts';
 import { markup, type Markup } from './markup.ts';
 
-/** The last part of where it came from, which is how people call it. */
+/** Returns the last part of where it came from, which is how people call it. */
 export function nameCheckpoint({ uri }: Pick<CheckpointFacts, 'uri'>): string {
   return /[^/]+(?=\/*$)/.exec(uri)?.[0] ?? uri;
 }

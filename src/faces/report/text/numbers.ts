@@ -43,7 +43,7 @@ export function formatPercentage(share: number, digits = 6): string {
   return `${Number((share * 100).toPrecision(digits))} %`;
 }
 
-/** A share, with at most two decimals of its percentage. A share above 0 is never shown as 0 %, and one below 1 never as 100 %. */
+/** Renders a share, with at most two decimals of its percentage. A share above 0 is never shown as 0 %, and one below 1 never as 100 %. */
 export function renderShare(value: number, source?: string): Markup {
   const percent = Number((value * 100).toFixed(2));
   if (percent === 0 && value > 0) return renderData(value, 'below 0.01 %', source);

@@ -1,7 +1,7 @@
 import type { Verdict } from '../../../aggregation/comparison/comparison-statistics.ts';
 import { markup, type Markup } from './markup.ts';
 
-/** A verdict as word, symbol and colour together. */
+/** Renders a verdict as word, symbol and colour together. */
 export function renderVerdictBadge(verdict: Verdict): Markup {
   return markup`<span class="verdict ${verdict}"><svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true"><path d="${SYMBOLS[verdict]}"/></svg>${verdict}</span>`;
 }

@@ -21,7 +21,7 @@ const SITES = '/tmp/muster-sites';
  */
 const SEALS = ['--remount-ro', '/dev', '--remount-ro', '/'];
 
-/** The host's system directories as mounts: links where the host has links. */
+/** Builds the host's system directories as mounts: links where the host has links. */
 export function buildSystemArguments({ mounts, links }: SystemView): readonly string[] {
   return [
     ...mounts.flatMap(({ source, target }) => bindWithDirectories(source, target)),
@@ -126,7 +126,7 @@ function buildNamespaceArguments(namespace: number | undefined): readonly string
   return [...buildUserArguments(0, namespace), ...NAMESPACES, '--hostname', 'zygote'];
 }
 
-/** The isolation of a plain sandbox, to try whether this machine allows it; the program follows. */
+/** Builds the isolation of a plain sandbox, to try whether this machine allows it; the program follows. */
 export function buildSandboxTrialArguments(system: readonly string[], setpriv: string | undefined): readonly string[] {
   const view = [...system, '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/proc'];
   return [...buildIsolationArguments(setpriv), '--unshare-net', ...view, '--', ...(setpriv === undefined ? [] : buildUserChange(setpriv))];
@@ -149,7 +149,7 @@ export function buildWardenTrialArguments(system: readonly string[], namespace?:
   ];
 }
 
-/** The system, and what is made for each sandbox. */
+/** Builds the mounts of the system, and of what is made for each sandbox. */
 function buildFileArguments(template: SandboxTemplate, view: SandboxView): readonly string[] {
   return [
     '--args',

@@ -59,7 +59,7 @@ export async function openOwnUser(): Promise<OwnUser> {
   };
 }
 
-/** The path by which a process that root starts can open a file that this process has open. */
+/** Returns the path by which a process that root starts can open a file that this process has open. */
 export function getPath({ fd }: FileHandle): string {
   return `/proc/${process.pid}/fd/${fd}`;
 }

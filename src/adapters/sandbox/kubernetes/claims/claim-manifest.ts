@@ -45,7 +45,7 @@ export function createClaimManifest(
   };
 }
 
-/** The SandboxTemplate's pods. They have no owner before they are claimed, and no deadline: a warm pod may wait for long. Pure. */
+/** Creates the SandboxTemplate's pods. They have no owner before they are claimed, and no deadline: a warm pod may wait for long. Pure. */
 export function createPodTemplate(
   template: SandboxTemplate,
   pod: PodTemplate,
@@ -54,7 +54,7 @@ export function createPodTemplate(
   return { metadata: { labels: createSharedPodLabels(template) }, spec };
 }
 
-/** The name of an owner's SandboxTemplate and SandboxWarmPool for a template. Templates that make the same pods share them. */
+/** Returns the name of an owner's SandboxTemplate and SandboxWarmPool for a template. Templates that make the same pods share them. */
 export function nameOwnPool(owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): string {
   const digest = digestBytes(formatCanonicalJson([createPodTemplate(template, pod), pod.claims]));
   return `${owner}-${digest.slice('sha256:'.length, 'sha256:'.length + DIGEST_CHARACTERS)}`;

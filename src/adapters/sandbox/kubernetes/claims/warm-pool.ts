@@ -55,7 +55,7 @@ async function readHash(api: AgentSandbox, name: string, clock: Clock, signal: A
   }
 }
 
-/** The SandboxTemplate of an operator's pool, as it is in the API. @throws InputError as `findWarmPool` does. */
+/** Reads the SandboxTemplate of an operator's pool, as it is in the API. @throws InputError as `findWarmPool` does. */
 export async function readSandboxTemplate(
   api: AgentSandbox,
   warmPool: string,

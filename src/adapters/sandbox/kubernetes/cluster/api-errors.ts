@@ -55,7 +55,7 @@ export function isConflict(error: unknown): boolean {
   return readRefusal(error)?.code === 409;
 }
 
-/** The message about a call that failed for good. @param what as in "create the pod x". */
+/** Creates the message about a call that failed for good. @param what as in "create the pod x". */
 export function createApiError(error: unknown, what: string): MusterError {
   if (error instanceof MusterError) return error;
   const refusal = readRefusal(error);

@@ -129,7 +129,7 @@ export class Cluster implements Disposable {
     });
   }
 
-  /** The pods of another namespace, as many as one answer holds. */
+  /** Lists the pods of another namespace, as many as one answer holds. */
   async listPodsIn(namespace: string, labelSelector: string, signal: AbortSignal): Promise<readonly PodView[]> {
     const page = await this.gate.request(`list the pods of the namespace ${namespace}`, signal, (attemptSignal) =>
       this.#core.listNamespacedPod({ namespace, labelSelector }, withSignal(attemptSignal)),

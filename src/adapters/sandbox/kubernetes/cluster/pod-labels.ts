@@ -20,12 +20,12 @@ const MANIFEST_GENERATION = '1';
 const DIGEST_CHARACTERS = 16;
 const NAME_MAX = 253;
 
-/** Labels of a sandbox's own objects: its pod, its claim. */
+/** Creates labels of a sandbox's own objects: its pod, its claim. */
 export function createPodLabels(owner: OwnerId, sandbox: SandboxId, template: SandboxTemplate): Record<string, string> {
   return { ...createOwnerLabels(owner, template), [SANDBOX]: sandbox, [NETWORK]: buildNetworkLabel(template) };
 }
 
-/** Labels of an owner's objects that serve all sandboxes of a template. */
+/** Creates labels of an owner's objects that serve all sandboxes of a template. */
 export function createOwnerLabels(owner: OwnerId, template: SandboxTemplate): Record<string, string> {
   return {
     [MANAGED_BY]: 'muster',
@@ -36,12 +36,12 @@ export function createOwnerLabels(owner: OwnerId, template: SandboxTemplate): Re
   };
 }
 
-/** Labels of pods that are made before their sandbox and its program are known. */
+/** Creates labels of pods that are made before their sandbox and its program are known. */
 export function createSharedPodLabels(template: SandboxTemplate): Record<string, string> {
   return { [MANAGED_BY]: 'muster', [NETWORK]: buildNetworkLabel(template), [POOL]: template.name, [GENERATION]: MANIFEST_GENERATION };
 }
 
-/** The label that selects a pod's NetworkPolicy. Pods that dial back can connect to Muster, if to nothing else. */
+/** Builds the label that selects a pod's NetworkPolicy. Pods that dial back can connect to Muster, if to nothing else. */
 function buildNetworkLabel(template: SandboxTemplate): string {
   const pod = getPodPart(template);
   const network = pod?.network ?? 'none';

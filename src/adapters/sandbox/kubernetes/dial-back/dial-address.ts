@@ -8,7 +8,7 @@ import type { DialBackSettings } from '../settings/pod-template.ts';
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
 
 /**
- * The address that pods dial, by the configuration alone.
+ * Returns the address that pods dial, by the configuration alone.
  *
  * @throws InputError `PROVIDER.dial-back-address`, with the remedy.
  */

@@ -82,7 +82,7 @@ export class DialBackLine implements PodLine {
 }
 
 /**
- * The certificates that pods accept as Muster's: the authority's, or else Muster's own.
+ * Reads the certificates that pods accept as Muster's: the authority's, or else Muster's own.
  *
  * @throws InputError `PROVIDER.dial-back-authority` when it cannot be read.
  */

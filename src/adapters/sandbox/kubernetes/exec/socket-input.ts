@@ -95,7 +95,7 @@ export class SocketInput extends Writable {
   }
 }
 
-/** A message of a connection in one piece. */
+/** Returns a message of a connection in one piece. */
 export function toBuffer(data: RawData): Buffer {
   return Buffer.isBuffer(data) ? data : Buffer.concat(Array.isArray(data) ? data : [new Uint8Array(data)]);
 }

@@ -128,8 +128,8 @@ function buildShellCommand(script: string, words: readonly string[]): readonly s
 const PIECE_BYTES = 128 * 1024;
 
 /**
- * The pieces of an upload, in order. A piece is valid only until the next is requested: all of a file's are read into the same memory, so that a
- * large file leaves no more garbage than a small one.
+ * Returns the pieces of an upload, in order. A piece is valid only until the next is requested: all of a file's are read into the same memory, so
+ * that a large file leaves no more garbage than a small one.
  */
 function getPieces(content: UploadContent, signal: AbortSignal): AsyncIterable<Buffer> {
   return content.kind === 'file' ? readFileChunks(content.hostPath) : readStreamChunks(addAbortSignal(signal, content.stream));

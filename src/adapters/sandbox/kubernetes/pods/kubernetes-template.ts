@@ -37,7 +37,7 @@ export function createTemplateForPods(name: string, settings: TemplateSettings, 
 }
 
 /**
- * A pod in which commands are run; it has no network in any case.
+ * Creates a pod in which commands are run; it has no network in any case.
  *
  * @throws InputError `template.no-image`, `template.no-workspace`, `template.invalid`; `template.not-local` as `createRemoteWorkspace` does.
  */

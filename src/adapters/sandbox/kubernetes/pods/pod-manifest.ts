@@ -42,7 +42,7 @@ const LOCKED: V1SecurityContext = {
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
-/** The pod of one sandbox. Its containers wait; the program is started in one of them later. Pure. */
+/** Creates the pod of one sandbox. Its containers wait; the program is started in one of them later. Pure. */
 export function createPodManifest(owner: OwnerId, { id, template }: SandboxSpec, pod: PodTemplate, hold = EXEC_HOLD): V1Pod {
   return {
     apiVersion: 'v1',

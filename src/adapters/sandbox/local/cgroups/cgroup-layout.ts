@@ -70,7 +70,7 @@ function parseMounts(text: string): readonly CgroupMount[] {
   });
 }
 
-/** The group that this process is in, as a directory. @param controller '' for version 2. */
+/** Finds the group that this process is in, as a directory. @param controller '' for version 2. */
 function findOwnGroup({ membership }: CgroupSurroundings, mount: CgroupMount, controller: string): string | undefined {
   for (const line of membership.split('\n')) {
     const [, controllers = '', ...rest] = line.split(':');

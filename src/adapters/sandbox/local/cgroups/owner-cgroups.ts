@@ -66,7 +66,7 @@ export class OwnerCgroups {
     return this.directories.map((directory) => ({ directory, files: inDirectory(directory) }));
   }
 
-  /** A sandbox's group, whether this process or a warden makes it. */
+  /** Returns a sandbox's group, whether this process or a warden makes it. */
   getCgroup(id: SandboxId): SandboxCgroup {
     const { version, bases } = this.layout;
     const place = {

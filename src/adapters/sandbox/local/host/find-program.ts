@@ -3,7 +3,7 @@ import path from 'node:path';
 import { hasErrno } from '../../../../kernel/errno.ts';
 
 /**
- * The program's path, for a launcher that has another PATH than Muster.
+ * Finds the program's path, for a launcher that has another PATH than Muster.
  *
  * @param program looked up in PATH unless it is a path.
  */

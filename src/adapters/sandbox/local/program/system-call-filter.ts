@@ -26,10 +26,9 @@ const X32_BIT = 0x4000_0000;
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
 
 /**
- * The filter that every program of a local sandbox runs under, as struct sock_filter instructions of eight bytes.
+ * Builds the filter that every program of a local sandbox runs under, as struct sock_filter instructions of eight bytes.
  *
- * Everything that is not in the table is allowed. A program of another architecture than the kernel's own is killed: its calls have
- * other numbers.
+ * Everything that is not in the table is allowed. A program of another architecture than the kernel's own is killed: its calls have other numbers.
  */
 export function buildSystemCallFilter(architecture: Architecture): Uint8Array {
   const instructions: Instruction[] = [

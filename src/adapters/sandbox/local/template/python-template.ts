@@ -78,7 +78,7 @@ function createUnforkableError(name: string): InputError {
   );
 }
 
-/** The interpreter, after it has shown that it is new enough and has what the runner and `imports` need. */
+/** Finds the interpreter, after it has shown that it is new enough and has what the runner and `imports` need. */
 export async function findUsablePython(
   python: string,
   imports: readonly string[],
@@ -113,7 +113,7 @@ export async function findUsablePython(
   throw refused('python.package-missing', `${message}; ${remedy}`);
 }
 
-/** The packages to install for missing modules, as pip names them. */
+/** Returns the packages to install for missing modules, as pip names them. */
 function getPackages(failed: readonly { readonly module: string }[]): readonly string[] {
   const names = new Set(failed.map(({ module }) => module.split('.')[0] ?? module));
   const ours = new Map<string, readonly number[]>(Object.entries(OLDEST_PACKAGES));
@@ -160,7 +160,7 @@ function describePythonAccessRemedy(own: OwnPython | undefined): string {
   return `remove ${dirname(dirname(own.path))}, and make it of a Python that every user may run, such as /usr/bin/python3`;
 }
 
-/** The directories of the interpreter and its packages, and the links by which it is reached from outside of them. */
+/** Lists the directories of the interpreter and its packages, and the links by which it is reached from outside of them. */
 async function listInstallationMounts({ executable, prefix, basePrefix }: PythonEnvironment): Promise<readonly Mount[]> {
   const directories = [prefix, basePrefix, await realpath(prefix), await realpath(basePrefix)];
   const mounts: Mount[] = [];
@@ -170,7 +170,7 @@ async function listInstallationMounts({ executable, prefix, basePrefix }: Python
   return mounts;
 }
 
-/** The path itself, what it links to, what that links to, and so on. */
+/** Lists the path itself, what it links to, what that links to, and so on. */
 async function listLinks(path: string): Promise<readonly string[]> {
   try {
     return [path, ...(await listLinks(resolve(dirname(path), await readlink(path))))];

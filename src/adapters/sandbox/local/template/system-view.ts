@@ -50,7 +50,7 @@ export async function readRootView(root: string): Promise<SystemView> {
   return { mounts, links };
 }
 
-/** The host's files in /etc that a sandbox sees, where the host has them. */
+/** Lists the host's files in /etc that a sandbox sees, where the host has them. */
 export function listSystemFiles(network: SandboxTemplate['network']): readonly string[] {
   return network === 'host' ? [...SYSTEM_FILES, ...NETWORK_FILES] : SYSTEM_FILES;
 }

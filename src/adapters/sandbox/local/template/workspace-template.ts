@@ -10,8 +10,8 @@ const PYTHON_INSIDE = '/muster/python';
 const LIBRARIES_INSIDE = `${PYTHON_INSIDE}/lib`;
 
 /**
- * A workspace: a root file system, and the program that communicates with Muster. That program brings its own interpreter and starts it by its own
- * loader, so the root file system needs no Python, and may have another C library.
+ * Creates a workspace: a root file system, and the program that communicates with Muster. That program brings its own interpreter and starts it by
+ * its own loader, so the root file system needs no Python, and may have another C library.
  *
  * @throws InfrastructureError `python.unusable`.
  */

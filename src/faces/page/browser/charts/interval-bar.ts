@@ -15,7 +15,7 @@ export type Domain = Stretch;
 /** Units across the picture, which is stretched to the width of its cell. */
 const WIDTH = 200;
 
-/** The stretch that holds all intervals, with a little room; undefined without any. */
+/** Computes the stretch that holds all intervals, with a little room; undefined without any. */
 export function computeDomain(bars: readonly Bar[]): Domain | undefined {
   if (bars.length === 0) return undefined;
   const low = bars.reduce((least, { mean, interval }) => Math.min(least, interval?.[0] ?? mean), Infinity);
@@ -24,7 +24,7 @@ export function computeDomain(bars: readonly Bar[]): Domain | undefined {
   return Number.isFinite(high - low + 2 * room) ? [low - room, high + room] : undefined;
 }
 
-/** An interval on the common scale of its suite: the target as a band, the interval as a line, the mean as a mark. */
+/** Renders an interval on the common scale of its suite: the target as a band, the interval as a line, the mean as a mark. */
 export function renderIntervalBar({ mean, interval, target }: Bar, [low, high]: Domain, words: string): TemplateResult {
   const across = (value: number): number => Math.min(WIDTH, Math.max(0, ((value - low) / (high - low)) * WIDTH));
   const band = ([least, most]: Stretch, kind: string, height: number): SVGTemplateResult => {

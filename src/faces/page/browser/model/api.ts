@@ -117,7 +117,7 @@ export const getReward = (id: string): Promise<RewardAnswer> => ask('GET', `${fo
 /** @param after number of a step: returns at most a hundred later ones. */
 export const listSteps = (id: string, after: number): Promise<{ readonly items: readonly StoredStep[] }> =>
   ask('GET', `${formatAgentEpisodePath(id)}/steps?after=${after}&limit=${STEPS_A_PAGE}`);
-/** The changes of one step. */
+/** Returns the changes of one step. */
 export const getDiff = (id: string, step: number): Promise<EpisodeDiff> =>
   ask('GET', `${formatAgentEpisodePath(id)}/diff?from=${step - 1}&at=${step}`);
 

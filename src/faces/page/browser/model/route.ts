@@ -44,7 +44,7 @@ export const NO_FILTER: Filter = { run: '', suite: '', state: '' };
 
 export const ALL_EVALUATIONS: Extract<Route, { view: 'overview' }> = { view: 'overview', filter: NO_FILTER, beside: [] };
 
-/** The evaluation from its first episode on. */
+/** Returns the evaluation from its first episode on. */
 export function toEvaluation(id: string, change: Partial<Extract<Route, { view: 'evaluation' }>> = {}): Route {
   return { view: 'evaluation', id, from: 0, arm: 0, ranking: '', beside: [], ...change };
 }
@@ -88,7 +88,7 @@ export function parseRoute(address: URL): Route {
   }
 }
 
-/** The address that `parseRoute` reads as this route. */
+/** Formats the address that `parseRoute` reads as this route. */
 export function formatRoute(route: Route): string {
   switch (route.view) {
     case 'overview':

@@ -147,14 +147,14 @@ export function filterEvaluations({ evaluations, route }: PageState): readonly E
     .sort(compareLatestFirst);
 }
 
-/** A point of the course for figures of an evaluation; a comparison has none. */
+/** Returns a point of the course for figures of an evaluation; a comparison has none. */
 export function toCoursePoint(figures: EvaluationItem['running']): CoursePoint | undefined {
   if (figures?.kind !== 'evaluation') return undefined;
   const [low, high] = getEnds(figures.mean, figures) ?? [null, null];
   return { episodes: figures.episodes, mean: figures.mean, low, high };
 }
 
-/** The summary's course, if it has one; otherwise the one received while it was played. */
+/** Returns the summary's course, if it has one; otherwise the one received while it was played. */
 export function getCourse({ evaluation, course }: Pick<Detail, 'evaluation' | 'course'>): readonly CoursePoint[] {
   const kept = evaluation && getOfficial(evaluation)?.course;
   return kept && kept.length > 1 ? kept : course;

@@ -30,7 +30,7 @@ export function createTranscript(id: string): Transcript {
   return { id, episode: undefined, steps: [], reward: undefined, diffs: new Map() };
 }
 
-/** The name of the tool, and what it was given, a line each. Any JSON may have been sent. */
+/** Reads the name of the tool, and what it was given, a line each. Any JSON may have been sent. */
 export function readToolCall(action: unknown): { readonly name: string; readonly fields: readonly (readonly [string, string])[] } {
   if (typeof action !== 'object' || action === null) return { name: 'no action', fields: [['sent', formatValue(action)]] };
   const entries = Object.entries(action);

@@ -32,7 +32,7 @@ export function toBar({ running }: EvaluationItem): Bar | undefined {
   return { mean, interval: getEnds(mean, running) ?? null, target: target === null ? null : [mean - target, mean + target] };
 }
 
-/** The time left, or the time that it took. */
+/** Formats the time left, or the time that it took. */
 export function formatEvaluationDuration(item: EvaluationItem): string {
   const { running, startedAt, endedAt } = item;
   if (isOpen(item)) return running?.secondsLeft === null || !running ? NONE : `${formatDuration(running.secondsLeft)} left`;
@@ -68,7 +68,7 @@ export function formatLease(until: string, now: number): string {
   return seconds > 0 ? `${formatDuration(seconds)} left` : 'over';
 }
 
-/** The last part of its address, with the version of its run. */
+/** Formats the last part of its address, with the version of its run. */
 export function formatCheckpoint({ checkpoints, run, version }: EvaluationItem): string {
   const subject = checkpoints.find(({ part }) => part !== 'baseline') ?? checkpoints[0];
   const file = subject?.name ?? subject?.uri.split('/').findLast((part) => part !== '') ?? NONE;

@@ -9,7 +9,7 @@ interface Offered {
   readonly text: string;
 }
 
-/** The other curves of the chart, which can be removed, and those that can be added. @param offered without those in the chart. */
+/** Renders the other curves of the chart, which can be removed, and those that can be added. @param offered without those in the chart. */
 export function renderBeside(place: Placed, label: string, known: readonly Offered[], actions: Actions): TemplateResult {
   const { beside } = place;
   const offered = known.filter(({ value }) => !beside.includes(value));

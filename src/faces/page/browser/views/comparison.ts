@@ -11,7 +11,9 @@ import { toEvaluation } from '../model/route.ts';
 import { renderLink } from './link.ts';
 import { renderTable, listNumbers } from './figures.ts';
 
-/** The candidates on one scale; for the selected one, how the evidence grew, and the pairs that disagree most. @param arm of the selected one. */
+/**
+ * Renders the candidates on one scale; for the selected one, how the evidence grew, and the pairs that disagree most. @param arm of the selected one.
+ */
 export function renderComparison(detail: Detail, evaluation: EvaluationResource, arm: number, actions: Actions): TemplateResult {
   const compared = getComparedFigures(evaluation);
   const shown = compared.candidates.find((candidate) => candidate.arm === arm) ?? compared.candidates[0];

@@ -30,7 +30,7 @@ const RANKING_WORDS: Readonly<Record<Ranking, string>> = {
   failed: 'failed ones',
 };
 
-/** The episodes of an evaluation, a page at a time, by index or as a ranking has them. */
+/** Renders the episodes of an evaluation, a page at a time, by index or as a ranking has them. */
 export function renderEpisodeTable(
   { episodes }: Detail,
   evaluation: EvaluationResource,

@@ -21,7 +21,7 @@ export function listNumbers(...names: readonly string[]): readonly Column[] {
   return names.map((name) => ({ name, kind: 'number' }));
 }
 
-/** A table that scrolls by itself where it is wider than the page. @param label says what it holds. */
+/** Renders a table that scrolls by itself where it is wider than the page. @param label says what it holds. */
 export function renderTable(label: string, columns: readonly Column[], rows: unknown, look?: string): TemplateResult {
   return html`<div class="card scroll" tabindex="0" role="region" aria-label=${label}>
     <table class=${look ?? nothing}>

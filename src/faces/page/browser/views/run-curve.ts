@@ -4,7 +4,7 @@ import { renderCurve, type Mark } from '../charts/curve.ts';
 import { alignCourses, type Course } from '../model/overlaid.ts';
 import { toCoursePoint } from '../model/state.ts';
 
-/** The mean returns of runs by version, in one chart, and the verdicts of comparisons. Nothing while there are fewer than two versions. */
+/** Renders the mean returns of runs by version, in one chart, and the verdicts of comparisons. Nothing while there are fewer than two versions. */
 export function renderRunCurve(items: readonly EvaluationItem[], runs: readonly string[]): TemplateResult | typeof nothing {
   const courses = runs.map((run) => toCourse(items, run));
   const [first, ...others] = courses;

@@ -19,7 +19,7 @@ export function renderStages(
   </ol>`;
 }
 
-/** A tool's arguments, by the names of its parameters, and its answer. */
+/** Renders a tool's arguments, by the names of its parameters, and its answer. */
 export function renderCall(fields: readonly (readonly [string, string])[], answer: string): TemplateResult {
   return html`${fields.map(([name, value]) => renderText(name, value))}
   ${answer === '' ? nothing : renderText('answer', answer, 'answered')}`;

@@ -11,7 +11,7 @@ import { renderFigures } from './figures.ts';
 import { renderLink } from './link.ts';
 import { renderCall, renderPatch, renderStages } from './step-parts.ts';
 
-/** An agent's episode: each tool call with what was answered and what it changed, and the verdict with its stages. */
+/** Renders an agent's episode: each tool call with what was answered and what it changed, and the verdict with its stages. */
 export function renderTranscript({ transcript, now }: PageState, id: string, actions: Actions): TemplateResult {
   if (transcript?.id !== id || transcript.episode === undefined) return html`<p class="muted">Reading …</p>`;
   if (transcript.episode === null)
