@@ -9,8 +9,8 @@ const MODULES = /^(?:import\s+(?<plain>[\w., \t]+)|from\s+(?<from>[\w.]+)\s+impo
 const MOST_MODULES = 64;
 
 /**
- * Lists the modules that the task's own Python program imports, for an interpreter from which its runs are forked. Undefined where every run is
- * started by itself, because something of the runs is measured.
+ * Lists the modules that the task's own Python program imports, for an interpreter from which its runs are forked. Returns undefined where every run
+ * is started by itself, because something of the runs is measured.
  *
  * @param commands whose programs are read if they are tests or the driver: all commands that take turns, so that one interpreter serves all. Nothing
  * is known about a program of the candidate.

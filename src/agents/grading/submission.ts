@@ -7,7 +7,7 @@ import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 export interface Submission {
   /** Files by their paths in the workspace. */
   readonly files: readonly WorkspaceFile[];
-  /** Directories that were taken with all that was in them. None where a submission only holds what is new or changed. */
+  /** Directories that were taken with all that was in them. There are none where a submission only holds what is new or changed. */
   readonly whole?: readonly WholeDirectory[];
   /** Why it cannot be graded: an artifact that is missing, a link, a device, too large. */
   readonly problem: string | undefined;

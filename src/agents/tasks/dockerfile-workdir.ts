@@ -5,8 +5,8 @@ const FROM = /^FROM\s+(?:--\S+\s+)*(?<image>\S+)(?:\s+AS\s+(?<name>\S+))?$/i;
 const WORKDIR = /^WORKDIR\s+(?<path>.+)$/i;
 
 /**
- * Finds the working directory of a Dockerfile's last stage, as far as the text shows it. Undefined where it does not: the stage inherits it from an
- * image, or names it by a variable. The root directory itself is no workdir, as it is not writable.
+ * Finds the working directory of a Dockerfile's last stage, as far as the text shows it. Returns undefined where it does not: the stage inherits it
+ * from an image, or names it by a variable. The root directory itself is no workdir, as it is not writable.
  */
 export function findDockerfileWorkdir(text: string): string | undefined {
   const stages = new Map<string, string | undefined>();

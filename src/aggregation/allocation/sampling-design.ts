@@ -9,7 +9,7 @@ export interface SamplingDesign {
   readonly upTo: readonly number[];
   /** Σ wₖ·centreₖ */
   readonly centre: number;
-  /** Lowest and highest possible allocated score; includes the bounds of the return. Undefined without such bounds. */
+  /** Lowest and highest possible allocated score; includes the bounds of the return. It is undefined without such bounds. */
   readonly range: Bounds | undefined;
 }
 

@@ -49,7 +49,7 @@ export function createInterval(method: IntervalMethod, low: number, high: number
   return { low, high, confidence, method, guarantee: GUARANTEES[method] };
 }
 
-/** x̄ ± t₍n−1₎·s/√n. Undefined for fewer than two values, or when their spread is beyond floating point. */
+/** x̄ ± t₍n−1₎·s/√n. Returns undefined for fewer than two values, or when their spread is beyond floating point. */
 export function computeStudentInterval(moments: Moments, confidence: number): Interval | undefined {
   const { mean, standardError } = moments;
   if (mean === undefined || standardError === undefined) return undefined;
@@ -73,7 +73,7 @@ export interface AdjustedMoments {
 
 /**
  * Moments of bounded values after z²/2 pseudo-values are added on each bound, as in the interval of Agresti and Coull (1998) for a proportion: values
- * that have not occurred yet could be anywhere. Undefined without a value.
+ * that have not occurred yet could be anywhere. Returns undefined without a value.
  */
 export function adjustMoments(values: FirstTwoMoments, bounds: Bounds, confidence: number): AdjustedMoments | undefined {
   const { count, mean, sumOfSquares } = values;

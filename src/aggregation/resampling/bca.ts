@@ -43,7 +43,7 @@ export function computeAcceleration(deviations: ArrayLike<number>): number {
   return cubes / (6 * squares ** 1.5);
 }
 
-/** Computes the replicates at the corrected shares. Undefined when the estimate is outside of all replicates, or the acceleration is NaN. */
+/** Computes the replicates at the corrected shares. Returns undefined when the estimate is outside of all replicates, or the acceleration is NaN. */
 export function computeBcaEnds(
   estimate: number,
   acceleration: number,

@@ -38,7 +38,10 @@ export interface Ends {
   readonly high: number;
 }
 
-/** Computes the ends that cut off equal shares of the replicates (Efron 1979), interpolated linearly. Undefined when one of them is not finite. */
+/**
+ * Computes the ends that cut off equal shares of the replicates (Efron 1979), interpolated linearly. Returns undefined when one of them is not
+ * finite.
+ */
 export function computePercentileEnds(replicates: readonly number[], confidence: number): Ends | undefined {
   const tail = (1 - confidence) / 2;
   return getEndsAt(sortAscending(replicates), tail, 1 - tail);

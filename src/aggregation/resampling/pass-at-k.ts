@@ -26,7 +26,7 @@ export function estimatePassAtK({ count, successes }: Attempts, k: number): numb
   return noneOf === undefined ? undefined : 1 - noneOf;
 }
 
-/** pass^k, the probability that all of k attempts succeed: C(c, k)/C(n, k) (Yao et al. 2024, "τ-bench"). Undefined when n < k. */
+/** pass^k, the probability that all of k attempts succeed: C(c, k)/C(n, k) (Yao et al. 2024, "τ-bench"). Returns undefined when n < k. */
 export function estimatePassPowerK({ count, successes }: Attempts, k: number): number | undefined {
   if (count < k) return undefined;
   let product = 1;
@@ -34,7 +34,7 @@ export function estimatePassPowerK({ count, successes }: Attempts, k: number): n
   return product;
 }
 
-/** Mean over tasks, with equal weights. Undefined without tasks. */
+/** Mean over tasks, with equal weights. Returns undefined without tasks. */
 export function averageOverTasks(values: readonly number[], confidence: number): TaskMean | undefined {
   if (values.length === 0) return undefined;
   const value = values.reduce((sum, of) => sum + of, 0) / values.length;

@@ -7,7 +7,7 @@ const ROUNDING = 1e-6;
 
 /**
  * Counts in at most 40 bins of equal width, each from its lower edge to below its upper one. Up to 40 distinct values at whole multiples of a step
- * get a bin each, centred on them. Undefined without values, or where floating point cannot hold the edges.
+ * get a bin each, centred on them. Returns undefined without values, or where floating point cannot hold the edges.
  *
  * @param sorted ascending.
  */

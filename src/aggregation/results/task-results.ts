@@ -57,7 +57,7 @@ export class TaskResults {
     }));
   }
 
-  /** Σ wₖ·x̄ₖ with SE² = Σ wₖ²·sₖ²/nₖ, for exactly these tasks. Null while a task has too few episodes. */
+  /** Σ wₖ·x̄ₖ with SE² = Σ wₖ²·sₖ²/nₖ, for exactly these tasks. Returns null while a task has too few episodes. */
   estimateSuite(): Estimate {
     let mean = 0;
     let squaredError = 0;
@@ -69,8 +69,8 @@ export class TaskResults {
   }
 
   /**
-   * The mean over all resolved episodes, with a standard error for tasks that are themselves drawn. Null for one task, which says nothing about
-   * others.
+   * The mean over all resolved episodes, with a standard error for tasks that are themselves drawn. Returns null for one task, which says nothing
+   * about others.
    */
   estimateTaskPopulation(mean: number | undefined, confidence: number): TaskPopulation | null {
     return this.#estimatePopulation(mean, this.#buildClusters(), confidence);

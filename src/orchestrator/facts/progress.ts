@@ -39,7 +39,7 @@ export interface Timings {
   readonly outcomes: number;
   /** It is undefined while no episode has ended. */
   readonly episodeSeconds: EpisodeSeconds | undefined;
-  /** Share of the episodes' time that the policy's forward passes took, over runners that measure it. Undefined when none does. */
+  /** Share of the episodes' time that the policy's forward passes took, over runners that measure it. It is undefined when none does. */
   readonly forwardShare: number | undefined;
 }
 

@@ -133,7 +133,10 @@ const WRITTEN: Readonly<Record<string, readonly string[]>> = {
 
 const MOST_TOLD = 4;
 
-/** Lists the differences between two suites, as a reader finds them in their files: keys, and paths of modules. Empty when there are none. */
+/**
+ * Lists the differences between two suites, as a reader finds them in their files: keys, and paths of modules. The result is empty when there are
+ * none.
+ */
 export function listSuiteDifferences(earlier: RecordedSuite, asked: RecordedSuite): readonly string[] {
   const names = [...new Set([...Object.keys(earlier.suite), ...Object.keys(asked.suite)])];
   const keys = names.filter((name) => !isSame(earlier.suite[name], asked.suite[name])).flatMap((name) => WRITTEN[name] ?? [name]);

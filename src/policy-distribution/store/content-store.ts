@@ -133,7 +133,7 @@ export class ContentStore {
     return facts && (await this.#ensureSynced({ digest, size: facts.size, hostPath }));
   }
 
-  /** Counts as bringing it again. Undefined when it is not stored, or not completely. */
+  /** Counts as bringing it again. Returns undefined when it is not stored, or not completely. */
   async renew({ digest, size }: Digested): Promise<StoredObject | undefined> {
     const hostPath = this.#getPath(digest);
     const isThere = await translateErrors(

@@ -16,7 +16,7 @@ type Urgency = Pick<Claimable, 'principal' | 'priority'>;
 const MOST_OVER = 2;
 
 /**
- * Which evaluations to begin. Pure.
+ * Chooses which evaluations to begin. Pure.
  *
  * The principal that plays least comes first. When all slots are taken, an evaluation begins all the same if it is more urgent than everything that
  * its principal plays (a principal that plays nothing has nothing as urgent): so a batch of thousands delays neither other callers nor its own

@@ -37,7 +37,7 @@ export interface LocalHost {
   readonly etc: string;
   /** The file with the system-call filter. */
   readonly filter: string;
-  /** The owner's groups, with one for each sandbox. Undefined where there are none. */
+  /** The owner's groups, with one for each sandbox. It is undefined where there are none. */
   readonly cgroups: Pick<OwnerCgroups, 'limitFiles'> | undefined;
   /** Makes up for descriptors of Muster's that a child would inherit. */
   readonly covered: DescriptorCover;

@@ -18,7 +18,7 @@ export interface WardenContext {
   readonly etc: string;
   /** The owner's directory, with one for each sandbox. */
   readonly directory: string;
-  /** The owner's groups, with one for each sandbox. Undefined where there are none. */
+  /** The owner's groups, with one for each sandbox. It is undefined where there are none. */
   readonly cgroups: Pick<OwnerCgroups, 'limitFiles'> | undefined;
   /** Limits to set for each process, for want of a control group. */
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean };

@@ -9,7 +9,7 @@ export type AdvantageTerms =
   { readonly kind: 'grpo'; readonly ddof: 0 | 1 } | { readonly kind: Exclude<(typeof ADVANTAGES)[number], 'grpo'> };
 
 export interface GroupMember {
-  /** The tests' result, before shaping. Null when there is no verdict: the trajectory is void. */
+  /** The tests' result, before shaping. It is null when there is no verdict: the trajectory is void. */
   readonly core: number | null;
   /** The reward with shaping. It is null when there is no verdict. */
   readonly reward: number | null;

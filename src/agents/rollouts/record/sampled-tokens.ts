@@ -3,7 +3,7 @@ export interface SampledTurn {
   /** All tokens of the model's prompt. */
   readonly promptIds: readonly number[];
   readonly completionIds: readonly number[];
-  /** Natural logarithms, one for each token of the completion. Undefined when the server gave none. */
+  /** Natural logarithms, one for each token of the completion. It is undefined when the server gave none. */
   readonly logprobs: readonly number[] | undefined;
   /** Version of the policy that sampled it; undefined when it is not known. */
   readonly version: number | undefined;
@@ -14,7 +14,7 @@ export interface Segment {
   readonly ids: readonly number[];
   /** 1 for a token that the model sampled here, 0 for what it was given. */
   readonly lossMask: readonly (0 | 1)[];
-  /** 0 where the mask is 0. Null when the server gave none for a sampled token of the segment. */
+  /** 0 where the mask is 0. It is null when the server gave none for a sampled token of the segment. */
   readonly logprobs: readonly number[] | null;
   /** Version of the policy for each token: −1 where the mask is 0 or the version is unknown. */
   readonly versions: readonly number[];

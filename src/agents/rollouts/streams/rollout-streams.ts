@@ -120,7 +120,7 @@ export interface RolloutStreams {
   /** The largest number of concurrent trajectories of a principal's running streams. */
   countConcurrency(principal: string): Promise<number>;
 
-  /** Takes the right to play, unless another holder has it now. The same holder renews its own. Undefined for a stream that has ended. */
+  /** Takes the right to play, unless another holder has it now. The same holder renews its own. Returns undefined for a stream that has ended. */
   hold(id: StreamId, holder: OwnerId, milliseconds: number): Promise<StreamHold | undefined>;
 
   /** Gives the right back. */

@@ -101,8 +101,8 @@ export function listTicks({ scale, whole = false }: Pick<Axis, 'scale' | 'whole'
 export type Domain = readonly [low: number, high: number];
 
 /**
- * Computes the range of all values, with a margin at both ends, never empty. Undefined without values, and where floating point cannot hold their
- * distance.
+ * Computes the range of all values, with a margin at both ends, never empty. Returns undefined without values, and where floating point cannot hold
+ * their distance.
  */
 export function computeDomain(values: readonly number[]): Domain | undefined {
   if (values.length === 0) return undefined;

@@ -52,7 +52,7 @@ export async function isFirstOfNamespace(pid: number): Promise<boolean> {
   return ids.length > 1 && ids.at(-1) === '1';
 }
 
-/** Reads the roots of a process's mounts, as paths within their file systems. Empty when the process is gone, or may not be read. */
+/** Reads the roots of a process's mounts, as paths within their file systems. The result is empty when the process is gone, or may not be read. */
 export async function readMountedPaths(pid: number): Promise<readonly string[]> {
   // proc_pid_mountinfo(5): the fourth field is the path within the file system.
   const table = await readProcessFile(pid, 'mountinfo');

@@ -1,4 +1,4 @@
-/** Returns the interval as it is drawn; around the estimate where its ends were not stored. Undefined while there is none. */
+/** Returns the interval as it is drawn; around the estimate where its ends were not stored. Returns undefined while there is none. */
 export function getEnds(
   estimate: number | null,
   { low, high, halfWidth }: { readonly low?: number | null; readonly high?: number | null; readonly halfWidth: number | null },
