@@ -30,7 +30,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Seconds since the beginning of 1970. @param moment in ISO 8601. */
+/** Returns seconds since the beginning of 1970. @param moment in ISO 8601. */
 export function toEpochSeconds(moment: string): number {
   return Date.parse(moment) / 1000;
 }

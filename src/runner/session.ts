@@ -169,7 +169,7 @@ export class RunnerSession implements Occupant {
     return { played, closed: { reason: this.#closed.reason, unplayed: this.#closed.unplayed.splice(0) } };
   }
 
-  /** The part of the requested recording that has arrived so far. */
+  /** Takes the part of the requested recording that has arrived so far. */
   takeRecording(): Recording {
     return (this.#recording ?? new RecordingInProgress()).take();
   }

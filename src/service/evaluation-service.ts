@@ -215,7 +215,7 @@ export class EvaluationService {
     return this.#options.store.episodes.rank(...request);
   }
 
-  /** What an agent did in one episode, as JSON text. @returns undefined when there is no transcript, as for policies. */
+  /** Reads what an agent did in one episode, as JSON text. @returns undefined when there is no transcript, as for policies. */
   readTranscript(...request: Parameters<EpisodeLog['readTranscript']>): ReturnType<EpisodeLog['readTranscript']> {
     return this.#options.store.episodes.readTranscript(...request);
   }

@@ -4,7 +4,7 @@ import type { CheckpointSource, ListedFile } from '../../policy-distribution/che
 
 const SCHEME = 'agent:';
 
-/** `oracle` as a URI: `agent:oracle`. */
+/** Formats `oracle` as a URI: `agent:oracle`. */
 export function formatBuiltInAgentUri(name: string): string {
   return `${SCHEME}${name}`;
 }

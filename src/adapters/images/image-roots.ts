@@ -28,7 +28,7 @@ export class ImageRoots {
     this.#bounds = bounds;
   }
 
-  /** The root file system that an image makes, if it has been made. */
+  /** Finds the root file system that an image makes, if it has been made. */
   async find(digest: Digest): Promise<string | undefined> {
     const root = this.#joinPath('roots', digest);
     return (await this.isWhole(root)) ? root : undefined;

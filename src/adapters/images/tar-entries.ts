@@ -89,7 +89,7 @@ function isFormatError(error: unknown): error is Error {
   return typeof code === 'string' && /^(Z_|ZSTD_|TAR_|ERR_ZSTD|ERR_ZLIB)/.test(code);
 }
 
-/** A stream that undoes the compression that the first bytes show. */
+/** Returns a stream that undoes the compression that the first bytes show. */
 async function decompressLayer(source: Readable): Promise<Transform> {
   await once(source, 'readable');
   const first: unknown = source.read();

@@ -54,7 +54,7 @@ function format(model: string): string {
 /** The JSON of messages and tools. Each recurs in all later requests of its conversation, and is formatted once. */
 const texts = new WeakMap<object, string>();
 
-/** The body of a request for a chat completion, as OpenAI, vLLM and SGLang take it. */
+/** Formats the body of a request for a chat completion, as OpenAI, vLLM and SGLang take it. */
 function formatChatRequest(request: CompletionRequest | RelayedRequest, { model, sampling, tokenIds, extra }: ServedModel): string {
   const { temperature, topP, maxTokens, stop } = sampling;
   const set = Object.entries({ temperature, top_p: topP, max_tokens: maxTokens, stop }).filter(([, value]) => value !== undefined);

@@ -109,7 +109,7 @@ export class GitRepository implements AsyncDisposable {
     return changes;
   }
 
-  /** The changes of a commit, for readers. */
+  /** Formats the changes of a commit, for readers. */
   async patch({ id, parent }: Commit, signal: AbortSignal): Promise<string> {
     if (parent === undefined) return '';
     const args = ['diff-tree', '-p', '--no-renames', '--no-ext-diff', '--no-textconv', '--no-color', parent, id];

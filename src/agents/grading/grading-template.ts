@@ -86,7 +86,7 @@ export async function listWorkdirFiles(
   return [...own, ...over];
 }
 
-/** Files of the step's tests, at /tests. @param prefix of the wanted files, in tests/. @param at where that goes. */
+/** Lists the files of the step's tests, at /tests. @param prefix of the wanted files, in tests/. @param at where that goes. */
 export async function testFiles(
   { files }: Task,
   { tests }: TaskStep,

@@ -33,7 +33,7 @@ interface Page {
   readonly files: ReadonlyMap<string, PageFile>;
 }
 
-/** The live page. Its files are collected at the first request: most servers are used by programs alone. */
+/** Adds the routes of the live page. Its files are collected at the first request: most servers are used by programs alone. */
 export function addPageRoutes(app: FastifyInstance): void {
   addPageFrom(app, join(import.meta.dirname, 'browser'));
 }

@@ -1,6 +1,6 @@
 import { DARK, LIGHT, type Palette } from '../report/text/palette.ts';
 
-/** Custom properties named like the palette's colours. The band of a curve is transparent, so that the grid shows through. */
+/** Formats custom properties named like the palette's colours. The band of a curve is transparent, so that the grid shows through. */
 function formatProperties(palette: Palette): string {
   const colours = Object.entries(palette).map(([name, colour]) => `--${name}:${colour}`);
   const bands = ['estimate', 'bad', 'good', 'target', 'muted'].map(

@@ -13,7 +13,7 @@ import { renderVerdictBadge } from './text/verdict.ts';
 import { renderWarningList } from './text/warnings.ts';
 import { formatEnding } from './text/wording.ts';
 
-/** The verdicts first, then what they rest on, candidate by candidate. */
+/** Renders the verdicts first, then what they rest on, candidate by candidate. */
 export function renderComparison(comparison: ComparisonSummary): Markup {
   const { official, warnings, run } = comparison;
   const candidates = rankCandidates(comparison);
@@ -27,7 +27,7 @@ ${renderErrors(comparison)}
 ${renderInputs(comparison, candidates)}</section>`;
 }
 
-/** The greatest difference first. */
+/** Puts the greatest difference first. */
 function rankCandidates({ official, candidates }: ComparisonSummary): NamedCandidate[] {
   const names = nameCheckpoints(candidates);
   const named = official.candidates.map((statistics, position) => {

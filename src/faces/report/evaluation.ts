@@ -15,7 +15,7 @@ import { renderFigureTable } from './text/rows.ts';
 import { renderWarningList } from './text/warnings.ts';
 
 /**
- * One checkpoint's evaluation, the answer first.
+ * Renders one checkpoint's evaluation, the answer first.
  *
  * @param position among the evaluations of the page. @param source path of the summary in the document: empty, or `summaries.1.`
  */

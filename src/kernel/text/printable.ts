@@ -4,12 +4,12 @@
  */
 const UNPRINTABLE = /[^\P{Cc}\n]|[\u2028-\u202e\u2066-\u2069]/gu;
 
-/** The escaped text with its line breaks. */
+/** Escapes the text but keeps its line breaks. */
 export function escapeUnprintable(text: string): string {
   return text.replaceAll(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** The escaped text on one line. */
+/** Escapes the text on one line. */
 export function escapeUnprintableLine(text: string): string {
   return escapeUnprintable(text.trim().replaceAll(/\s*\n\s*/g, ' '));
 }

@@ -117,7 +117,7 @@ class Recall {
     return this.#next === undefined && this.#position === this.#page.length;
   }
 
-  /** The known episodes before index `to` that have not been returned. `to` grows from call to call. */
+  /** Takes the known episodes before index `to` that have not been returned. `to` grows from call to call. */
   async take(to: number): Promise<readonly StoredEpisode[]> {
     const taken: StoredEpisode[] = [];
     this.#takeInto(taken, to);

@@ -18,7 +18,7 @@ export class RepeatedPlays {
     this.#first.set(index, outcome);
   }
 
-  /** Episodes `from` … `to` − 1 will not be played again. */
+  /** Forgets the episodes `from` … `to` − 1, which will not be played again. */
   forget(from: number, to: number): void {
     if (this.#first.size === 0) return;
     for (let index = from; index < to; index += 1) this.#first.delete(index);

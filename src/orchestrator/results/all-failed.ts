@@ -34,7 +34,7 @@ export function describeAllFailed({ resolved }: FailedEpisodes, { groups, others
 /** Share of failed episodes from which on a warning is given. */
 const MANY_FAILED = 0.05;
 
-/** The warning about failed episodes. @param whose as in `describeAllFailed`. */
+/** Makes the warning about failed episodes. @param whose as in `describeAllFailed`. */
 export function warnOfFailures(
   { failureScores, declaredScores }: Pick<SuiteDefinition, 'failureScores' | 'declaredScores'>,
   { failures, resolved }: FailedEpisodes,

@@ -228,7 +228,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   }
 
   /**
-   * One worker's time with one sandbox.
+   * Plays for one worker's time with one sandbox.
    *
    * @throws InfrastructureError when it gave no result that an episode can be held responsible for.
    */

@@ -50,7 +50,7 @@ export function getTaskSource({ tasks }: Pick<WrittenSuite, 'tasks'>): TaskSourc
   return tasks === undefined || Array.isArray(tasks) ? undefined : tasks;
 }
 
-/** The suite with the tasks that were found. */
+/** Returns the suite with the tasks that were found. */
 export function withTasks(suite: WrittenSuite, tasks: readonly ListedTask[]): ParsedSuite {
   return { ...suite, tasks: [...tasks] };
 }

@@ -131,7 +131,7 @@ export function parseSuite(layer: Layer): ParsedSuite {
   );
 }
 
-/** The suite with the tasks of its directory. @throws InputError `suite.invalid` when they contradict the rest of it. */
+/** Returns the suite with the tasks of its directory. @throws InputError `suite.invalid` when they contradict the rest of it. */
 export function addTasks(layer: Layer, written: WrittenSuite, found: readonly ListedTask[]): ParsedSuite {
   const suite = withTasks(written, found);
   assertSound(layer, suite);

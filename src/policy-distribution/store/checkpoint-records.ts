@@ -128,7 +128,7 @@ export class CheckpointRecords {
     return facts?.touchedMs;
   }
 
-  /** Checkpoints that living processes use. */
+  /** Lists checkpoints that living processes use. */
   async listHeld(): Promise<ReadonlySet<Digest>> {
     return translateErrors(this.#holds, () => this.#listHeld());
   }

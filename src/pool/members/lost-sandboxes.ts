@@ -28,7 +28,7 @@ export class LostSandboxes {
     this.#lost = [...this.#lost, lost].slice(-MOST_KEPT);
   }
 
-  /** Latest last. */
+  /** Lists them with the latest last. */
   list(): readonly LostSandbox[] {
     const now = this.#clock.now();
     this.#lost = this.#lost.filter(({ since }) => now - since < KEPT_MILLISECONDS);

@@ -45,7 +45,7 @@ export interface PoolTotals {
   readonly revoked: number;
 }
 
-/** Two pools' states as one. */
+/** Merges two pools' states into one. */
 export function mergeStates(one: PoolState, other: PoolState): PoolState {
   const lost = [...(one.lost ?? []), ...(other.lost ?? [])];
   const obstacles = [...(one.obstacles ?? []), ...(other.obstacles ?? [])];

@@ -31,7 +31,7 @@ export function takeTokens(bucket: TokenBucket, rate: TokenRate, now: number, co
   return { tokens: Math.max(0, computeLevel(bucket, rate, now) - count), at: now };
 }
 
-/** The bucket as it is now, before its rate changes. */
+/** Returns the bucket as it is now, before its rate changes. */
 export function refillBucket(bucket: TokenBucket, rate: TokenRate, now: number): TokenBucket {
   return takeTokens(bucket, rate, now, 0);
 }

@@ -49,7 +49,7 @@ export function mayServe(past: PastExposure, wanted: Exposure): boolean {
   }
 }
 
-/** The sandbox's past after this exposure. @throws Error when the exposure is not allowed. */
+/** Returns the sandbox's past after this exposure. @throws Error when the exposure is not allowed. */
 export function addExposure(past: PastExposure, coming: Exposure): PastExposure {
   if (!mayServe(past, coming)) throw new Error(`a sandbox with ${JSON.stringify(past)} is not for ${JSON.stringify(coming)}`);
   if (coming.kind === 'code' || past.kind === 'fresh') return coming;

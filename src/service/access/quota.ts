@@ -102,7 +102,7 @@ export function countAllowedEpisodes(
   return Math.max(0, Math.min(wanted, concurrentEpisodes - playing));
 }
 
-/** Midnight UTC before a time: episodes of the day are counted from it. */
+/** Finds midnight UTC before a time: episodes of the day are counted from it. */
 export function findStartOfDay(now: Date): Date {
   const day = structuredClone(now);
   day.setUTCHours(0, 0, 0, 0);

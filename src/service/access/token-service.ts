@@ -49,7 +49,7 @@ export class TokenService {
     return { token: toListedToken(await this.#store.tokens.create({ id, principal, role, secretDigest, expiresAt })), text };
   }
 
-  /** Latest first. @throws InputError `cursor.invalid`. */
+  /** Lists the tokens, latest first. @throws InputError `cursor.invalid`. */
   async list(page: PageRequest): Promise<Page<ListedToken>> {
     const { items, next } = await this.#store.tokens.list(page);
     return { items: items.map(toListedToken), next };

@@ -54,7 +54,7 @@ export class EpisodeCreation {
     throw new QuotaError({ kind: 'refuse', code: 'quota.open-episodes', reason, retryAfterSeconds: 30 });
   }
 
-  /** An episode from the beginning of a task with one step. */
+  /** Starts an episode from the beginning of a task with one step. */
   async start({ id: taskId, digest, steps, arena }: Task, { principal, agent, seed }: NewEpisode): Promise<StoredAgentEpisode> {
     const { trajectories, audit, limits: defaults, newId } = this.#parts;
     const limits = defaults();
@@ -76,7 +76,7 @@ export class EpisodeCreation {
     return episode;
   }
 
-  /** Episodes of a principal that go on behind a step of another. @throws as `assertRoom` and `findForkOrigin` do. */
+  /** Starts episodes of a principal that continue behind a step of another episode. @throws as `assertRoom` and `findForkOrigin` do. */
   async fork(parent: StoredAgentEpisode, { at, n, agent }: ForkRequest, principal: string): Promise<readonly StoredAgentEpisode[]> {
     const { trajectories, audit, newId } = this.#parts;
     await this.assertRoom(principal, n);

@@ -15,7 +15,7 @@ export interface HistoryParts {
   readonly broughtFiles: (episode: StoredAgentEpisode) => Promise<readonly WorkspaceFile[] | undefined>;
 }
 
-/** The number of an existing step. @param at undefined for the last one. @throws InputError `step.unknown` */
+/** Returns the number of an existing step. @param at undefined for the last one. @throws InputError `step.unknown` */
 export function requireStep({ id, steps }: StoredAgentEpisode, field: string, at: number | undefined): number {
   const step = at ?? steps;
   if (step <= steps) return step;

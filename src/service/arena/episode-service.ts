@@ -107,7 +107,7 @@ export class EpisodeService {
     await this.#open.close();
   }
 
-  /** The task that an episode would play now. @throws InputError `task.not-found`, `task.steps` */
+  /** Returns the task that an episode would play now. @throws InputError `task.not-found`, `task.steps` */
   async task(name: string): Promise<PlayableTask> {
     const task = await this.#options.findTask(name);
     if (task === undefined)
@@ -137,7 +137,7 @@ export class EpisodeService {
   }
 
   /**
-   * Episodes that go on behind a step of another. Their workspaces are made with their first steps.
+   * Starts episodes that continue behind a step of another episode. Their workspaces are made with their first steps.
    *
    * @throws as `findForkOrigin` does; InputError `episode.not-found`; QuotaError `quota.open-episodes`.
    */

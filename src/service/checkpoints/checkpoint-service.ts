@@ -30,7 +30,7 @@ export class CheckpointService {
     return usable?.kind === undefined || usable.kind === found?.kind ? found : undefined;
   }
 
-  /** Received bytes of a principal's upload. */
+  /** Counts the received bytes of a principal's upload. */
   countReceived(digest: Digest, principal: string, kind: UploadContent['kind']): Promise<number> {
     return this.#options.uploads.countReceived(digest, principal, kind);
   }

@@ -39,7 +39,7 @@ export function planClaims({ slots, active, claimable }: ClaimsState): readonly 
   return chosen;
 }
 
-/** The first of the principal that plays least, again and again. */
+/** Takes the first of the principal that plays least, again and again. */
 function* takeInTurn(queues: Map<string, Claimable[]>, playing: readonly Urgency[]): Generator<Claimable> {
   while (true) {
     let next: Claimable | undefined;

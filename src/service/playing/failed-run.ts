@@ -9,7 +9,7 @@ export function isStoreFailure(error: unknown): boolean {
   return error instanceof MusterError && error.kind === 'infrastructure' && /^store\.(?!episode-differs|order|content)/.test(error.code);
 }
 
-/** The result of the episodes that were played before the error. */
+/** Returns the result of the episodes that were played before the error. */
 export function toPartial(error: unknown): Answer | undefined {
   return getPartialSummary(error) ?? getPartialComparison(error);
 }

@@ -45,7 +45,7 @@ export class MemberPlays implements AsyncDisposable {
     this.#permits = new Permits(options.terms.concurrency);
   }
 
-  /** A group, with what is known of its members. */
+  /** Adds a group, with what is known of its members. */
   add(number: number, ended: ReadonlyMap<number, MemberResult> = new Map()): void {
     this.#groups.set(number, { cancelled: new AbortController(), ended: new Map(ended), grading: new Set() });
   }

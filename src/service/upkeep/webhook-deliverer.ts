@@ -152,7 +152,7 @@ export function createSignedHeaders(id: string, timestamp: number, body: string,
   };
 }
 
-/** Doubled each time. */
+/** Returns a pause that doubles with each attempt. */
 function pauseAfter(attempt: number): number {
   return Math.min(FIRST_PAUSE_MILLISECONDS * 2 ** (attempt - 1), LONGEST_PAUSE_MILLISECONDS);
 }

@@ -99,7 +99,7 @@ export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
     await this.#translateErrors(this.#client.del(formatKey(id)));
   }
 
-  /** Name and version, as the server states them: `redis 7.0.15`. */
+  /** Reads name and version, as the server states them: `redis 7.0.15`. */
   async readVersion(): Promise<string> {
     return readVersion(await this.#translateErrors(this.#client.info('server')));
   }

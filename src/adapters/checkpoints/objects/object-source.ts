@@ -181,7 +181,7 @@ function isBelow(prefix: string, uri: string): boolean {
   return uri === prefix || uri.startsWith(prefix.endsWith('/') ? prefix : `${prefix}/`);
 }
 
-/** Scheme and bucket. */
+/** Returns scheme and bucket. */
 function getRoot(uri: string): string {
   return /^[a-z0-9]+:\/\/[^/]*/i.exec(uri)?.[0] ?? uri;
 }

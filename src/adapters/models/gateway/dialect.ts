@@ -67,7 +67,7 @@ export function toProblem(answered: Exclude<Answered, Completion> | Refusal): Pr
   }
 }
 
-/** The fields that have a value. */
+/** Keeps the fields that have a value. */
 export function dropAbsent(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
 }

@@ -57,7 +57,7 @@ export class E2bService {
     return this.#repeat('end a sandbox', NEVER, () => Sandbox.kill(sandboxId, this.#options));
   }
 
-  /** The sandbox ends this long from now. @returns whether it is there. */
+  /** Makes the sandbox end this long from now. @returns whether it is there. */
   extend(sandboxId: string, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     return this.#repeat('extend a sandbox', signal, async () => {
       try {

@@ -80,7 +80,7 @@ export class NamespaceSite implements AsyncDisposable {
     return supply;
   }
 
-  /** The way to pods through the API server. */
+  /** Returns the way to pods through the API server. */
   execLine(): ExecLine {
     return new ExecLine(this.cluster, this.#options.clock, this.#heartbeats);
   }

@@ -21,7 +21,7 @@ export class PrincipalImages {
     this.#newName = newName;
   }
 
-  /** The images of a principal. Images that are not wanted any more make room. */
+  /** Returns the images of a principal. Images that are not wanted any more make room. */
   of(principal: string): SharedImages {
     for (const [name, images] of this.#images) {
       if (name === principal || images.isWanted) continue;

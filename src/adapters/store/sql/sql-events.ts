@@ -21,8 +21,8 @@ export class SqlEvents extends SqlAdapter implements EventLog {
 }
 
 /**
- * Steps that append events. Counting them in the evaluation's row locks it until the transaction ends: the next transaction gets the next number, and
- * no reader sees it before the earlier ones.
+ * Makes the steps that append events. Counting them in the evaluation's row locks it until the transaction ends: the next transaction gets the next
+ * number, and no reader sees it before the earlier ones.
  *
  * @param key of the evaluation. @param at milliseconds.
  */

@@ -166,7 +166,7 @@ class ModelEpisode {
 
 const SYSTEM = `You work on a task in a sandbox. Its working directory is {workdir}. Use the tools to look at the files, to change them and to run commands. Each command runs in a shell of its own that begins in the working directory. Call submit when you are done: what lies in the working directory is then graded.`;
 
-/** The conversation before a model's first answer. */
+/** Composes the conversation before a model's first answer. */
 function composeFirstMessages(
   { system = SYSTEM }: Pick<ModelAgent, 'system'>,
   { instruction, workdir }: { readonly instruction: string; readonly workdir: string },

@@ -115,7 +115,7 @@ function renderBar({ from, to, count }: Bin, height: number, x: Scale, y: Scale,
   return markup`<rect class="bar" x="${left}" width="${round(breadth)}" y="${top}" height="${round(HEIGHT - top)}"><title>${text}</title></rect>`;
 }
 
-/** 5 to 95 % as a line, the middle half as a box, the median as a dot. */
+/** Renders 5 to 95 % as a line, the middle half as a box, and the median as a dot. */
 function renderBox({ p05, p25, p50, p75, p95 }: Quantiles, x: Scale): Markup {
   const toPosition = (value: number): number => round(x(value));
   return markup`<path class="level" d="M${toPosition(p05)},${BOX_MIDDLE}H${toPosition(p95)}"/><rect class="quartiles" x="${toPosition(p25)}" width="${round(Math.max(toPosition(p75) - toPosition(p25), 2))}" y="${BOX_MIDDLE - BOX_HALF}" height="${2 * BOX_HALF}"/><path class="dot" d="M${toPosition(p50)},${BOX_MIDDLE}h0"/>`;

@@ -6,7 +6,7 @@ import type { CheckedTask, GradedSubmission } from './graded-submission.ts';
 import { renderFindingBadge, renderSoundBadge } from './outcome-badge.ts';
 import { renderReward, renderVerdictSections } from './verdict-sections.ts';
 
-/** Each task with its own submissions, and every unexpected verdict. */
+/** Renders each task with its own submissions, and every unexpected verdict. */
 export function checkSections(tasks: readonly CheckedTask[]): Markup {
   return markup`${tasks.map((task, at) => renderTaskSection(task, `tasks.${at}.`))}`;
 }

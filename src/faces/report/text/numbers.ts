@@ -51,7 +51,7 @@ export function renderShare(value: number, source?: string): Markup {
   return renderData(value, `${percent} %`, source);
 }
 
-/** Seconds, also small fractions for parts of an episode. */
+/** Renders seconds, also small fractions for parts of an episode. */
 export function renderDuration(seconds: number, source?: string): Markup {
   const text = seconds > 0 && seconds < 1 ? `${formatFigure(seconds * 1000, seconds * 1000)} ms` : formatDuration(seconds);
   return renderData(seconds, text, source);

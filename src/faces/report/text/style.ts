@@ -1,7 +1,7 @@
 import { markup } from './markup.ts';
 import { DARK, LIGHT, type Palette } from './palette.ts';
 
-/** Custom properties named like the palette's colours. */
+/** Formats custom properties named like the palette's colours. */
 function formatProperties(palette: Palette): string {
   return Object.entries(palette)
     .map(([name, colour]) => `--${name}:${colour}`)

@@ -36,7 +36,7 @@ export class DialledContainer implements Disposable {
     return timingSafeEqual(digest, this.#firstDigest) ? 'spent' : 'unknown';
   }
 
-  /** A connection that was admitted. */
+  /** Takes a connection that was admitted. */
   arrive(channel: DialChannel): void {
     if (this.#over.signal.aborted) return channel.terminate();
     const taker = this.#takers.shift();

@@ -39,7 +39,7 @@ export class ExecLine implements PodLine {
     return await this.execIn(this.#cluster.namespace, pod, container, command, signal);
   }
 
-  /** The streams of a container's first process. */
+  /** Opens the streams of a container's first process. */
   async attach(pod: string, container: string, signal: AbortSignal): Promise<ProgramChannel> {
     return await this.execIn(this.#cluster.namespace, pod, container, undefined, signal);
   }

@@ -9,7 +9,7 @@ export async function detectHere(files: CgroupFiles): Promise<CgroupDetection> {
   return detectCgroups({ files, membership, mounts });
 }
 
-/** The same, unless they are disabled. */
+/** Detects the same groups, unless they are disabled. */
 export async function detectWanted(wanted: 'detect' | 'none', files: CgroupFiles): Promise<CgroupDetection> {
   return wanted === 'none' ? { layout: undefined, obstacles: ['switched off'] } : await detectHere(files);
 }

@@ -61,7 +61,7 @@ export async function inspectPython(python: string, modules: readonly string[], 
   }
 }
 
-/** The interpreter's output. @throws InfrastructureError `python.unusable`, or `python.no-answer` when it takes too long. */
+/** Returns the interpreter's output. @throws InfrastructureError `python.unusable`, or `python.no-answer` when it takes too long. */
 export function askPython(python: string, argv: readonly string[], signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/nonexistent', LANG: 'C.UTF-8', OMP_NUM_THREADS: '1' };

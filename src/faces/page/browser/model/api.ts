@@ -58,7 +58,7 @@ export const beginSession = (token: string): Promise<Session> =>
   ask('POST', '/v1/session', undefined, { authorization: `Bearer ${token}` });
 export const endSession = (): Promise<void> => ask('DELETE', '/v1/session');
 
-/** Latest first. @param query of `GET /v1/evaluations`. */
+/** Lists the evaluations, latest first. @param query of `GET /v1/evaluations`. */
 export const listEvaluations = (query: Readonly<Record<string, string>>): Promise<EvaluationPage> =>
   ask('GET', `/v1/evaluations?${new URLSearchParams(query).toString()}`);
 

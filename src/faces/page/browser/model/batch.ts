@@ -19,7 +19,7 @@ export interface Row {
   readonly cells: readonly (EvaluationItem | undefined)[];
 }
 
-/** Checkpoints down, suites across. Checkpoints come as their versions do, then by name. */
+/** Lists checkpoints down, suites across. Checkpoints come as their versions do, then by name. */
 export function listCells(items: readonly EvaluationItem[]): { readonly suites: readonly string[]; readonly rows: readonly Row[] } {
   const suites = [...new Set(items.map(({ suite }) => suite))].sort();
   const byCheckpoint = Map.groupBy(items, ({ checkpoints }) => checkpoints.map(({ digest }) => digest).join(' '));

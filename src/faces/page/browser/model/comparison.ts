@@ -69,7 +69,7 @@ export function getComparedFigures(evaluation: EvaluationResource): ComparedFigu
 /** Courses of differences while a comparison is played, by arm: a point for each report. */
 export type DifferenceCourses = ReadonlyMap<number, readonly Omit<EvidencePoint, 'promote' | 'regress'>[]>;
 
-/** The courses with one more report. Figures from before a restart are computed again. */
+/** Extends the courses by one more report. Figures from before a restart are computed again. */
 export function extendCourses(courses: DifferenceCourses, running: EvaluationResource['running']): DifferenceCourses {
   if (running?.kind !== 'comparison') return courses;
   const extended = new Map(courses);

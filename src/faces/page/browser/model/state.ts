@@ -135,7 +135,7 @@ export function applyList(state: PageState, items: readonly EvaluationItem[], ne
   return { ...state, evaluations, next };
 }
 
-/** The evaluations that the address selects, latest first. */
+/** Selects the evaluations that the address names, latest first. */
 export function filterEvaluations({ evaluations, route }: PageState): readonly EvaluationItem[] {
   if (route.view !== 'overview') return [];
   const { run, suite, state } = route.filter;

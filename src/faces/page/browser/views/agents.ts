@@ -7,7 +7,7 @@ import { renderAge } from '../model/wording.ts';
 import { renderLink } from './link.ts';
 import { renderTable, listNumbers } from './figures.ts';
 
-/** Episodes of agents, latest first. */
+/** Renders episodes of agents, latest first. */
 export function renderAgents({ agents, now }: PageState, actions: Actions): TemplateResult {
   if (!agents) return html`<p class="muted">Reading …</p>`;
   return html`<section aria-labelledby="agents">

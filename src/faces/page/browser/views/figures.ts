@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 
-/** Names, each with its figure. */
+/** Renders names, each with its figure. */
 export function renderFigures(figures: readonly (readonly [name: string, text: string])[]): TemplateResult {
   return html`<dl class="figures">
     ${figures.map(

@@ -76,7 +76,7 @@ function renderFailures(
   </section>`;
 }
 
-/** The weakest first, since readers look for it. All on one scale. */
+/** Renders the weakest task first, since readers look for it. All on one scale. */
 function renderTasks(tasks: readonly TaskStatistics[]): TemplateResult {
   const rows = tasks.toSorted((one, other) => (one.mean ?? Infinity) - (other.mean ?? Infinity) || 0);
   const domain = computeDomain(rows.flatMap((task) => toTaskBar(task) ?? []));
