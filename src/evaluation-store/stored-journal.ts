@@ -5,8 +5,8 @@ import type { EvaluationStore } from './evaluation-store.ts';
 import type { Ownership } from './ownership.ts';
 
 /**
- * The journal of a leg in the store. Episodes that arrive during an append are written together by the next one, so many sandboxes need no
- * more appends than one.
+ * The journal of a leg in the store. The next append writes together all episodes that arrive during one, so many sandboxes need no more appends
+ * than one sandbox.
  */
 export class StoredJournal implements EpisodeJournal {
   readonly #store: Pick<EvaluationStore, 'episodes' | 'cache'>;
@@ -14,7 +14,7 @@ export class StoredJournal implements EpisodeJournal {
   readonly #leg: Leg;
   #gathered: NewEpisode[] = [];
   #underWay: Promise<void> | undefined;
-  /** The append after the one under way. It writes what has been collected until it begins. */
+  /** The append after the present one. It writes the episodes that have been collected when it begins. */
   #following: Promise<void> | undefined;
 
   constructor(store: Pick<EvaluationStore, 'episodes' | 'cache'>, ownership: Ownership, leg: Leg) {

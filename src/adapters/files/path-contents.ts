@@ -8,7 +8,7 @@ export async function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** Lists names of the directories in a directory; none when it does not exist. */
+/** Lists the names of the directories in a directory. There are none when it does not exist. */
 export async function listDirectoryNames(directory: string): Promise<readonly string[]> {
   const entries = (await readdir(directory, { withFileTypes: true }).catch(ignoreMissing)) ?? [];
   return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);

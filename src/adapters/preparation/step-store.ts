@@ -16,7 +16,7 @@ export class StepStore {
   }
 
   /**
-   * The step's stored result for these inputs, or a new one. Two candidates with the same request share one.
+   * Returns the step's stored result for these inputs, or makes a new one. Two candidates with the same request share one.
    *
    * @param isFinal whether the result is stored. @throws what `make` throws; InfrastructureError when it cannot be written.
    */

@@ -6,7 +6,7 @@ import type { Acted, PerformedAction } from './acted/acted.ts';
 import type { PlayedStep } from './play-steps.ts';
 import type { Transcript, TranscriptStep, TranscriptTurn } from './transcript/transcript.ts';
 
-/** Characters of one text, and of all: a store keeps one transcript for each episode. */
+/** Limits on the characters of one text, and of all texts: a store keeps one transcript for each episode. */
 const MOST = { text: 32 * 1024, all: 2 ** 20 };
 
 /** The transcript is for people, so long texts are shortened. */
@@ -57,7 +57,7 @@ function toTurn(
   };
 }
 
-/** Returns an action that no model requested. */
+/** Shows an action that no model requested as a turn. */
 function toScripted({ action, text, diff }: PerformedAction, texts: Texts): TranscriptTurn {
   const { name, rest } = splitAction(action);
   const call = {

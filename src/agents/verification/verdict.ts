@@ -43,7 +43,7 @@ const FIGURES = ['seconds', 'cpuSeconds', 'peakBytes', 'ratio', 'low', 'high', '
 /** Includes text for people that is not compared: of compilers, scripts and test runners, and the error output of runs. It may hold measured times. */
 const MEASURED = new Set([...FIGURES, 'output', 'errors']);
 
-/** The verdict without measurements: two of one submission with one seed have the same bytes. */
+/** Removes the measurements: two verdicts on one submission with one seed then have the same bytes. */
 export function omitMeasurements(verdict: Verdict): unknown {
   // The sentence about a violated constraint names the measured figure.
   const stages = verdict.stages.map((each) => (each.stage === 'constraints' ? { ...each, detail: '' } : each));

@@ -20,7 +20,7 @@ export class ReorderBuffer<Item extends object> {
     return this.#next;
   }
 
-  /** Items held. */
+  /** The number of items that are held. */
   get size(): number {
     return this.#size;
   }

@@ -69,7 +69,7 @@ function formatMeanRows({ official, ended }: Summary): Row[] {
 
 const QUOTE_IT = 'quote this one: the returns decided when to stop';
 
-/** Returns the mean without the bias of stopping, where the stop caused one; null where the mean itself is to be quoted. */
+/** Returns the mean without the bias of stopping, where the stop caused one; null where the mean itself should be quoted. */
 function toQuote({ stop, endedBy, biasReducedMean }: Summary['official']): number | null {
   return stop.rule !== 'fixed' && endedBy === 'rule' ? biasReducedMean : null;
 }

@@ -30,7 +30,7 @@ export const dockerSchema = z
 
 export type DockerSettings = z.infer<typeof dockerSchema>;
 
-/** What containers are made of: the provider's part of a template. */
+/** The provider's part of a template, from which containers are made. */
 export class DockerPart {
   /** Path of the daemon's socket. */
   readonly socket: string;
@@ -53,7 +53,7 @@ export class DockerPart {
 
 const UNIX = 'unix://';
 
-/** @param host of the environment's DOCKER_HOST. Inboxes are directories of this machine, so a daemon elsewhere does not do. */
+/** @param host of the environment's DOCKER_HOST. Inboxes are directories of this machine, so a daemon on another machine cannot be used. */
 export function resolveSocketPath(socket: string, host: string | undefined): string {
   if (socket !== 'auto') return socket;
   return host?.startsWith(UNIX) === true ? host.slice(UNIX.length) : '/var/run/docker.sock';

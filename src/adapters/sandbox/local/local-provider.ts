@@ -162,7 +162,7 @@ export class LocalProvider implements SandboxProvider {
     return this.#makeSandbox(site, template, isolation, await opened.runtime.start(toSandboxSite(site), template, signal));
   }
 
-  /** Two sandboxes for this machine, one for the user of it. */
+  /** Builds two sandboxes on this machine, which the caller uses as one. */
   async #buildPair(
     { environment, policy }: { readonly environment: Site; readonly policy: Site },
     template: ApartTemplate,
@@ -213,7 +213,7 @@ export class LocalProvider implements SandboxProvider {
     if (opened) await this.#clear(opened.cgroups, opened.covered);
   }
 
-  /** The record goes last, so that a sweep finds what could not be removed. */
+  /** Removes the record last, so that a sweep finds what could not be removed. */
   async #clear(cgroups: OwnerCgroups | undefined, covered: DescriptorCover | undefined): Promise<void> {
     await cgroups?.close();
     await covered?.close();

@@ -21,7 +21,7 @@ export interface McpRouteOptions {
 
 const rpc = z.looseObject({ jsonrpc: z.literal('2.0') });
 
-/** The Model Context Protocol over HTTP. No state is kept between two requests, so any server on the same store can answer the next one. */
+/** Adds the Model Context Protocol over HTTP. No state is kept between two requests, so any server on the same store can answer the next one. */
 export function addMcpRoute(instance: FastifyInstance, { arena, maxWaitSeconds, version, log }: McpRouteOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   const onDefect = (error: unknown): void => log.warn({ error: getMessage(error) }, 'a defect of Muster');
@@ -51,7 +51,7 @@ export function addMcpRoute(instance: FastifyInstance, { arena, maxWaitSeconds, 
       const handler = createMcpHandler(() => createMcpServer(parts), { maxSubscriptions: 0 });
       const answer = await handler.fetch(toFetchRequest(request, gone), { parsedBody: request.body });
       reply.code(answer.status).headers(Object.fromEntries(answer.headers));
-      // Sent unchanged: the messages were checked when they were made.
+      // The messages are sent unchanged: they were checked when they were made.
       reply.serializer((payload) => payload);
       return reply.send(answer.body === null ? '' : Readable.from(answer.body));
     },

@@ -36,7 +36,7 @@ const podSchema = z.object({
 
 export type PodView = z.infer<typeof podSchema>;
 
-/** @throws ZodError for what is no pod. */
+/** @throws ZodError for anything but a pod. */
 export function parsePod(pod: unknown): PodView {
   return podSchema.parse(pod);
 }
@@ -51,7 +51,7 @@ export type PodState =
 export interface PodObstacle {
   readonly kind: 'unschedulable' | 'image' | 'container';
   readonly detail: string;
-  /** Kubernetes itself has given up for now, or will never get there. */
+  /** True when Kubernetes itself has given up for now, or can never succeed. */
   readonly isStuck: boolean;
 }
 
