@@ -170,4 +170,14 @@ describe('an agent that is a program', () => {
       'task test/answer: command: /opt/agent cannot be started in the workspace: No such file or directory; put it into the image, or mount it',
     );
   });
+
+  it('that fails before its first turn leaves the evaluation without an answer, with its last words', async () => {
+    await using muster = await fixture.muster(1);
+    await using server = await ScriptedModelServer.start(says());
+    const command = ['/usr/bin/python3', '/opt/agents/agent.py'];
+    await expect(play(muster, 'broken', { endpoint: server.url, command })).rejects.toThrow(
+      /all 2 episodes that were played failed, with the same error \(policy-crash\):\ntask test\/answer: the program \/usr\/bin\/python3 ended with status 2 before its first turn: .*can't open file '\/opt\/agents\/agent\.py'/,
+    );
+    expect(server.asked).toHaveLength(0);
+  });
 });

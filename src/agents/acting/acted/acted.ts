@@ -33,10 +33,11 @@ export interface PerformedAction {
 /** The result of an agent's actions. */
 export interface Acted {
   /**
-   * It is undefined when there is nothing to grade: the workspace has run out of memory, or the model's server refuses to continue the conversation.
+   * It is undefined when there is nothing to grade: the workspace has run out of memory, the model's server refuses to continue the conversation,
+   * or the program is broken.
    */
   readonly submission: Submission | undefined;
-  /** The refusal of a model's server; undefined when there was none. */
+  /** The refusal of a model's server, or the error of a broken program; undefined when there was none. */
   readonly refusal?: string | undefined;
   /** The number of actions that were carried out. */
   readonly actions: number;

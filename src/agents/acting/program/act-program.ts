@@ -1,7 +1,7 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import { cleanEnvironment } from '../../grading/clean-environment.ts';
-import { joinStreams, SHOWN_OUTPUT } from '../../grading/endings.ts';
+import { formatShownText, joinStreams, SHOWN_OUTPUT } from '../../grading/endings.ts';
 import type { StopReason } from '../../rollouts/record/trajectory.ts';
 import { OWN_PYTHON, type CommandEnd, type CommandResult } from '../../workspace/command.ts';
 import { CommandLine } from '../../workspace/command-line.ts';
@@ -21,6 +21,8 @@ const LONGEST_SECONDS = 86_400;
 /** A program that has reached a limit of its agent has this time to end by itself. */
 const LAST_SECONDS = 10;
 const AT_ONCE_SECONDS = 0.001;
+/** Characters of its output in the error of a program that is broken. */
+const SAID = 1000;
 
 export interface ProgramContext {
   readonly session: WorkspaceSession;
@@ -67,7 +69,22 @@ export async function playProgram(
   assertStarted(agent, result, tunnel.problem);
   const stopReason = end?.reason ?? parseEnd(result.end, recorded);
   const course = { ...recorded.getCourse(), actionSeconds: time.spentSeconds };
-  return { actions: recorded.turns, stopReason, course, printed: joinStreams(result) };
+  const refusal = recorded.turns === 0 && stopReason === 'program-failed' ? describeBrokenProgram(open, agent, result) : undefined;
+  return { actions: recorded.turns, stopReason, refusal, course, printed: joinStreams(result) };
+}
+
+/**
+ * A program that ends with an error before its model has answered once is broken, and says nothing about the model. In a later step the agent itself
+ * may have broken it, which counts. One that was ended from outside of it, or printed too much, ran.
+ */
+function describeBrokenProgram(
+  { task, step }: OpenStep,
+  { command: [name] }: ProgramAgent,
+  { end, stdout, stderr }: CommandResult,
+): string | undefined {
+  if (end.kind !== 'exited' || step !== task.steps[0]) return undefined;
+  const said = formatShownText(stderr.total > 0 ? stderr : stdout).trim();
+  return `the program ${name} ended with status ${end.code} before its first turn: ${said === '' ? 'it printed nothing' : said.slice(-SAID)}`;
 }
 
 function createCommand(
