@@ -18,6 +18,15 @@ export interface LocalImage {
   save(file: string, signal: AbortSignal): Promise<void>;
 }
 
+/** What is built, and where the image goes. */
+interface ImageBuild {
+  readonly dockerfile: string;
+  /** Directory with the files that the Dockerfile copies. */
+  readonly context: string;
+  readonly file: string;
+  readonly seconds: number;
+}
+
 /** @returns undefined where neither docker nor podman has an image of that name. They do not fetch it. */
 export async function findKeptImage(reference: string, signal: AbortSignal): Promise<LocalImage | undefined> {
   // A name that begins with "-" would be read as a flag.
@@ -44,10 +53,10 @@ export async function findKeptImage(reference: string, signal: AbortSignal): Pro
 /**
  * Builds a Dockerfile with the first of docker, podman and buildah that is installed, and writes the image as `docker save` does.
  *
- * @param context directory with the files that it copies. @throws InputError `image.no-builder` where none is installed, `image.build` with the
- * builder's message.
+ * @param where names the task's Dockerfile in messages: what is built is a copy. @throws InputError `image.no-builder` where none is installed,
+ * `image.build` with the builder's message.
  */
-export async function buildImage(dockerfile: string, context: string, file: string, seconds: number, signal: AbortSignal): Promise<void> {
+export async function buildImage(where: string, { dockerfile, context, file, seconds }: ImageBuild, signal: AbortSignal): Promise<void> {
   for (const name of BUILDERS) {
     const tool = await findProgram(name);
     if (tool === undefined) continue;
@@ -58,14 +67,18 @@ export async function buildImage(dockerfile: string, context: string, file: stri
       await runTool(tool, [verb, '--iidfile', idFile, '--file', dockerfile, context], seconds, signal);
     } catch (error) {
       signal.throwIfAborted();
-      throw new InputError('image.build', `${dockerfile}: ${name} does not build it: ${getMessage(error)}`, { cause: error });
+      throw new InputError(
+        'image.build',
+        `${where}: ${name} does not build it; mend it, or what ${name} says is missing: ${getMessage(error)}`,
+        { cause: error },
+      );
     }
     if (name === 'buildah') await runTool(tool, ['push', await readId(), `docker-archive:${file}`], SAVE_SECONDS, signal);
     else await runTool(tool, ['image', 'save', '--output', file, await readId()], SAVE_SECONDS, signal);
     return;
   }
   const remedy = 'install docker, podman or buildah, or say root = "image" or root = "host" in muster.toml';
-  throw new InputError('image.no-builder', `${dockerfile}: no program that builds it is installed; ${remedy}`);
+  throw new InputError('image.no-builder', `${where}: no program that builds it is installed; ${remedy}`);
 }
 
 async function runTool(tool: string, args: readonly string[], seconds: number, signal: AbortSignal): Promise<void> {

@@ -94,7 +94,8 @@ export class RootFileSystems {
         if (isExecutable) await chmod(file, 0o755);
       }
       const archive = join(scratch, 'image.tar');
-      await buildImage(join(files, path.slice(path.lastIndexOf('/') + 1)), files, archive, buildSeconds, signal);
+      const dockerfile = join(files, path.slice(path.lastIndexOf('/') + 1));
+      await buildImage(path, { dockerfile, context: files, file: archive, seconds: buildSeconds }, signal);
       return this.#openArchive(path, archive, signal);
     });
     await mkdir(this.#built, { recursive: true });

@@ -66,7 +66,7 @@ class Reading {
       const path = names.slice(0, i + 1).join('/');
       const found = await lstat(join(this.#top, path)).catch(() => undefined);
       if (found === undefined) return false;
-      if (found.isSymbolicLink()) throw new Unacceptable(`${escapeUnprintableLine(path)}: is a link`);
+      if (found.isSymbolicLink()) throw new Unacceptable(`${escapeUnprintableLine(path)}: is a link; expected files and directories`);
     }
     return true;
   }

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { create } from 'tar';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -86,8 +86,12 @@ describe('a task in an image without Python and with another C library', () => {
     try {
       process.env['PATH'] = fixture.directory;
       await expect(fixture.verdict(built, {})).rejects.toThrow(
-        /Dockerfile: no program that builds it is installed; install docker, podman or buildah/,
+        /^environment\/Dockerfile: no program that builds it is installed; install docker, podman or buildah/,
       );
+      const builder = join(fixture.directory, 'docker');
+      await writeFile(builder, '#!/bin/sh\necho "no daemon" >&2\nexit 1\n', { mode: 0o755 });
+      await expect(fixture.verdict(built, {})).rejects.toThrow(/^environment\/Dockerfile: docker does not build it; .*no daemon$/);
+      await rm(builder);
     } finally {
       process.env['PATH'] = path;
     }
