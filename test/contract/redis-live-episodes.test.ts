@@ -67,7 +67,10 @@ describe.each(sampled(REDIS_KINDS, (kind) => kind === 'redis'))('live episodes i
       expect(await subject.put(ID, live)).toBe(true);
       {
         using _paused = server.pause();
-        await expect(redis.get(ID)).rejects.toMatchObject({ code: 'live.failed' });
+        await expect(redis.get(ID)).rejects.toMatchObject({
+          code: 'live.failed',
+          message: `arena.live: ${server.url} cannot be used: no answer within 1000 ms`,
+        });
         expect(await subject.get(ID)).toBeUndefined();
         // Within the pause nothing is asked.
         expect(await subject.put(ID, live)).toBe(false);

@@ -312,8 +312,10 @@ describe('the commands that speak to a server', () => {
       (await stage.call(['pool', 'list', ...at])).stdout.includes('2 requests wait'),
     );
     expect(await server.find(id)).toMatchObject({ state: 'waiting', failure: null });
+    const watching = stage.start(['watch', id, ...at]);
+    await watching.until('it says what it waits for', () => watching.stderr.includes(`${id} waits for a sandbox; "muster pool list"`));
     expect((await stage.call(['pool', 'resume', 'local', ...at])).stdout).toContain('max 2');
-    const watched = await stage.call(['watch', id, ...at]);
+    const watched = await watching.ended;
     expect(watched.exitCode).toBe(0);
     expect(watched.stdout).toContain('(at most 2)');
   });

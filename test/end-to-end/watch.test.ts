@@ -90,7 +90,9 @@ describe('muster watch', () => {
   it('that is interrupted while it waits ends, and leaves nothing', async () => {
     await using stage = await Stage.open();
     const command = stage.start(['watch', stage.directory, '--suite', await stage.faultSuite(FEW)]);
-    await command.until('it watches', () => command.stderr.includes('watching'));
+    await command.until('it watches', () =>
+      command.stderr.includes('; a checkpoint is played once it has not changed for 30 s (Ctrl-C ends it)'),
+    );
     command.signalGroup('SIGINT');
     expect(await command.ended).toMatchObject({
       exitCode: 130,

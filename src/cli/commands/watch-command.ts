@@ -101,7 +101,11 @@ async function watchEvaluation(connect: Connect, id: string, flags: WatchFlags):
       `muster watch ${id}: without --suite an evaluation on a server is followed, by an id such as ev-0mfw3k9xq-…; to evaluate a run's directory, add --suite`,
     );
   using interrupt = watchInterruption(process, 'no longer watching; it goes on');
-  return await followEvaluation(connect(flags), id, flags.json === true, interrupt.signal);
+  const client = connect(flags);
+  const { state } = await client.get(id, interrupt.signal);
+  if (state === 'waiting')
+    await print(process.stderr, formatNotice(`${id} waits for a sandbox; "muster pool list" shows whether its pool drains or is in use`));
+  return await followEvaluation(client, id, flags.json === true, interrupt.signal);
 }
 
 async function watchRun(watchARun: WatchARun, openLog: OpenLog, run: string, suite: string, flags: WatchFlags): Promise<number> {
@@ -198,7 +202,10 @@ async function watchAndPrintRun(
       return await evaluation((progress) => display.show(progress));
     },
   };
-  await print(process.stderr, formatNotice(`watching ${request.run}${request.once ? '' : ' (Ctrl-C ends it)'}`));
+  const complete =
+    request.marker === undefined ? `once it has not changed for ${request.everySeconds} s` : `once ${request.marker} marks it`;
+  const end = request.once ? '' : ' (Ctrl-C ends it)';
+  await print(process.stderr, formatNotice(`watching ${request.run}; a checkpoint is played ${complete}${end}`));
   try {
     const { settled } = await watchARun(request, hooks);
     if (printed.length === 0)

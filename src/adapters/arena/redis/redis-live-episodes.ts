@@ -1,4 +1,4 @@
-import { createClient, defineScript, type CommandParser, type RedisClientType } from '@redis/client';
+import { ClientOfflineError, createClient, defineScript, type CommandParser, type RedisClientType } from '@redis/client';
 import { z } from 'zod';
 import type { AgentEpisodeId } from '../../../agents/arena/episode-ids.ts';
 import { episodeStateSchema } from '../../../agents/arena/episode-state-schema.ts';
@@ -48,10 +48,12 @@ const liveSchema = z.strictObject({ fence: z.coerce.number().int().min(0), state
 /** Live episodes in a server of Redis or Valkey, which several Musters share. */
 export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
   readonly #client: Client;
+  readonly #name: string;
   readonly #clock: Clock;
 
-  private constructor(client: Client, clock: Clock) {
+  private constructor(client: Client, name: string, clock: Clock) {
     this.#client = client;
+    this.#name = name;
     this.#clock = clock;
   }
 
@@ -80,7 +82,7 @@ export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
       throw toOpeningError(name, error);
     }
     isOpened = true;
-    return new RedisLiveEpisodes(client, clock);
+    return new RedisLiveEpisodes(client, name, clock);
   }
 
   async get(id: AgentEpisodeId): Promise<LiveEpisode | undefined> {
@@ -113,9 +115,8 @@ export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
     try {
       return await withTimeout(this.#clock, ANSWER_MS, answer, () => new Error(`no answer within ${ANSWER_MS} ms`));
     } catch (error) {
-      throw new InfrastructureError('live.failed', `arena.live: the server refused a command: ${getMessage(error)}`, {
-        cause: error,
-      });
+      const reason = error instanceof ClientOfflineError ? 'there is no connection to it' : getMessage(error);
+      throw new InfrastructureError('live.failed', `arena.live: ${this.#name} cannot be used: ${reason}`, { cause: error });
     }
   }
 }
