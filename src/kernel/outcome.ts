@@ -47,7 +47,14 @@ export type FailureCause = (typeof FAILURE_CAUSES)[number];
 /** Addresses, digests and numbers: what may differ between two reports of one error. */
 const VARIABLE = /0x[0-9a-f]+|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?/gi;
 
-/** Builds a key that is equal for failures that differ only in addresses, numbers and white space: they count as one error. */
+/** In the detail of a failure, before what the program printed last. */
+export const LAST_WORDS = '; last words: ';
+
+/**
+ * Builds a key that is equal for failures that differ only in addresses, numbers, white space and what the program printed last: they count
+ * as one error.
+ */
 export function buildErrorKey({ cause, detail }: Pick<Failed, 'cause' | 'detail'>): string {
-  return `${cause} ${detail.replaceAll(VARIABLE, '#').replaceAll(/\s+/g, ' ')}`;
+  const [error = ''] = detail.split(LAST_WORDS, 1);
+  return `${cause} ${error.replaceAll(VARIABLE, '#').replaceAll(/\s+/g, ' ')}`;
 }

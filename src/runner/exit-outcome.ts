@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { InputError, type MusterError } from '../kernel/errors.ts';
-import type { Outcome } from '../kernel/outcome.ts';
+import { LAST_WORDS, type Outcome } from '../kernel/outcome.ts';
 import { EndedEarlyError } from '../pool/ports/ended-early-error.ts';
 import type { SandboxExit } from '../pool/ports/sandbox.ts';
 import type { Killed } from './played-episode.ts';
@@ -14,7 +14,7 @@ import { nameSignal } from '../kernel/text/signal-name.ts';
  * elsewhere; only an episode whose program is killed every time is the cause (orchestrator/arm/retry.ts).
  */
 export function toExitOutcome(exit: SandboxExit, stderrTail: string): Outcome | undefined {
-  const said = stderrTail ? `; last words: ${stderrTail.trim()}` : '';
+  const said = stderrTail ? `${LAST_WORDS}${stderrTail.trim()}` : '';
   switch (exit.kind) {
     case 'exited':
       if (findKilledProgram(exit)) return { kind: 'lost', detail: `${describeExit(exit)}${said}` };

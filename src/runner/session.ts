@@ -1,7 +1,7 @@
 import { raceWithAbort } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError, type MusterError } from '../kernel/errors.ts';
-import type { Outcome } from '../kernel/outcome.ts';
+import { LAST_WORDS, type Outcome } from '../kernel/outcome.ts';
 import { addExposure, FRESH, type PastExposure } from '../pool/ports/exposure.ts';
 import type { Occupant } from '../pool/members/occupant.ts';
 import type { Sandbox, SandboxExit } from '../pool/ports/sandbox.ts';
@@ -269,7 +269,7 @@ export class RunnerSession implements Occupant {
   #onExit(exit: SandboxExit): void {
     const stderr = this.#channel.takeStderr();
     const outcome = toExitOutcome(exit, stderr);
-    const reason = describeExit(exit) + (stderr ? `; last words: ${stderr.trim()}` : '');
+    const reason = describeExit(exit) + (stderr ? `${LAST_WORDS}${stderr.trim()}` : '');
     this.#close(reason, outcome, findKilledProgram(exit), toStartError(exit, reason));
   }
 

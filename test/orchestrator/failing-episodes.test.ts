@@ -4,6 +4,7 @@ import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 import { parseEpisodeIndex } from '../../src/kernel/ids.ts';
+import { LAST_WORDS } from '../../src/kernel/outcome.ts';
 import { compare, ComparisonAllFailedError, type ComparisonRequest } from '../../src/orchestrator/compare.ts';
 import { EvaluationAllFailedError, type EvaluateOptions } from '../../src/orchestrator/evaluate.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
@@ -74,6 +75,14 @@ describe('an evaluation whose first episodes all fail with one error', () => {
       run: {
         errors: [{ checkpoint: PAPER_CHECKPOINT.digest, cause: 'environment-crash', episodes: FIRST, firstIndex: 0, detail: crashed(0) }],
       },
+    });
+  });
+
+  it('does so where processes end alike, whatever each has printed before', async () => {
+    const detail = (index: number): string => `the runner ended with code 3${LAST_WORDS}step ${'x'.repeat(index)}\nstep`;
+    expect(await played(({ index }) => ({ failed: 'environment-crash', detail: detail(index) }))).toMatchObject({
+      error: { code: 'evaluation.all-failed', message: expect.stringContaining(detail(0).split('\n')[0] ?? '') },
+      summary: { official: { episodes: FIRST }, run: { errors: [{ episodes: FIRST, firstIndex: 0, detail: detail(0) }] } },
     });
   });
 
