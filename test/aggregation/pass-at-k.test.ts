@@ -54,6 +54,7 @@ test('tasks count equally, and their spread makes the interval', () => {
   expect((mean?.high ?? 0) - (mean?.low ?? 0)).toBeCloseTo(2 * 1.96 * Math.sqrt(5 / 36 / 40), 1);
   expect(averageOverTasks(rates, 0.95)).toEqual(mean);
   expect(averageOverTasks([0.3], 0.95)).toEqual({ value: 0.3, low: null, high: null });
+  expect(averageOverTasks([0.99, 1], 0.95)).toEqual({ value: expect.closeTo(0.995, 12), low: null, high: null });
   expect(averageOverTasks([], 0.95)).toBeUndefined();
 });
 

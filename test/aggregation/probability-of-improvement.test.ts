@@ -66,6 +66,16 @@ test('the seed decides the interval, and the value is within', () => {
   expect(first?.high).toBeGreaterThan(first?.value ?? 1);
 });
 
+test('returns that do not overlap, or are all the same, leave an interval as wide as their number asks for', () => {
+  const higher = [{ candidate: Array<number>(15).fill(500), baseline: Array.from({ length: 40 }, (_, index) => index) }];
+  const [lower] = higher.map(({ candidate, baseline }) => [{ candidate: baseline, baseline: candidate }]);
+  const same = [{ candidate: [7, 7, 7], baseline: [7, 7, 7] }];
+  // 15 wins of 15: Clopper and Pearson give 0.025^(1/15).
+  expect(computeProbabilityOfImprovement(higher, 0.95, 0)).toEqual({ value: 1, low: expect.closeTo(0.782, 3), high: 1 });
+  expect(computeProbabilityOfImprovement(lower ?? [], 0.95, 0)).toEqual({ value: 0, low: 0, high: expect.closeTo(0.218, 3) });
+  expect(computeProbabilityOfImprovement(same, 0.95, 0)).toEqual({ value: 0.5, low: 0, high: 1 });
+});
+
 test('the interval covers the true probability about as often as it promises', () => {
   const random = createSeededRandom('improvement coverage', 0);
   let covered = 0;

@@ -12,7 +12,7 @@ export interface Attempts {
 
 export interface TaskMean {
   readonly value: number;
-  /** The percentile interval of a bootstrap that resamples tasks; null for one task. */
+  /** The percentile interval of a bootstrap that resamples tasks; null for one task and for two, whose values may be close by chance. */
   readonly low: number | null;
   readonly high: number | null;
 }
@@ -34,11 +34,14 @@ export function estimatePassPowerK({ count, successes }: Attempts, k: number): n
   return product;
 }
 
+/** Resamples of fewer tasks say nothing about further tasks. */
+const FEWEST_TASKS = 3;
+
 /** Mean over tasks, with equal weights. Returns undefined without tasks. */
 export function averageOverTasks(values: readonly number[], confidence: number): TaskMean | undefined {
   if (values.length === 0) return undefined;
   const value = values.reduce((sum, of) => sum + of, 0) / values.length;
-  if (values.length === 1) return { value, low: null, high: null };
+  if (values.length < FEWEST_TASKS) return { value, low: null, high: null };
   const random = createSeededRandom('mean over tasks', 0);
   const resampled = resampleMeans(random, Float64Array.from(values), countReplicates(values.length, MOST_DRAWS));
   return { value, ...(computePercentileEnds(resampled, confidence) ?? { low: null, high: null }) };

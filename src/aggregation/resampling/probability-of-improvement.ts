@@ -22,7 +22,10 @@ export type WorkOutImprovement = (question: ImprovementQuestion) => Promise<Prob
 
 export interface ProbabilityOfImprovement {
   readonly value: number;
-  /** Ends of the percentile interval of a bootstrap that resamples the returns of each checkpoint within each task. */
+  /**
+   * Ends of the percentile interval of a bootstrap that resamples the returns of each checkpoint within each task; wider where all resamples give the
+   * same.
+   */
   readonly low: number;
   readonly high: number;
 }
@@ -54,7 +57,18 @@ export function computeProbabilityOfImprovement(
   const value = sum / compared.length;
   const means = Array.from(resampled, (total) => total / compared.length);
   const ends = computeShrunkenEnds(means, confidence, value, share);
-  return ends && { value, ...ends };
+  if (ends === undefined || ends.low < ends.high) return ends && { value, ...ends };
+  const reach = computeReach(compared, confidence);
+  return { value, low: Math.max(0, value - reach), high: Math.min(1, value + reach) };
+}
+
+/**
+ * How far the probability may be from its estimate where all resamples give the same one, as when each return of the candidate is higher than each of
+ * the baseline: what Clopper and Pearson (1934) leave open after as many equal contests as the smallest sample allows.
+ */
+function computeReach(tasks: readonly TaskReturns[], confidence: number): number {
+  const fewest = Math.min(...tasks.map(({ candidate, baseline }) => Math.min(candidate.length, baseline.length)));
+  return 1 - ((1 - confidence) / 2) ** (1 / fewest);
 }
 
 /** The returns of one task, counted by distinct value. */
