@@ -1,3 +1,4 @@
+import { rankContenders, type RankRange } from '../../aggregation/ranking.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { PARTIAL } from './answer.ts';
 import { nameCheckpoints, renderShortDigest } from './text/checkpoint-name.ts';
@@ -23,20 +24,27 @@ export function rankSummaries(summaries: readonly Summary[]): Ranked[] {
 
 export function renderRankingTable(entries: readonly Ranked[]): Markup {
   const scale = createStripScale(entries.map(({ summary }) => toStrip(summary)));
+  const { places } = rankContenders(entries.map(({ summary }) => summary.official));
+  const ranks = new Map(places.map((place) => [place.contender, place]));
   return markup`<section class="card"><h2>Ranking</h2>
 <p>By the mean return. Where intervals overlap, the order is not settled: that is a question for <code>muster compare</code>.</p>
 <div class="scroll wide" role="region" aria-label="Ranking" tabindex="0"><table class="ranking">
 <thead><tr><th scope="col">Rank</th><th scope="col" class="words">Checkpoint</th><th scope="col">Mean</th><th scope="col" class="picture">${scale && renderStripHead(scale)}</th><th scope="col">Interval</th><th scope="col">Episodes</th></tr></thead>
-<tbody>${entries.map((entry, position) => renderRankingRow(entry, position, scale))}</tbody></table></div></section>`;
+<tbody>${entries.map((entry, position) => renderRankingRow(entry, ranks.get(position), scale))}</tbody></table></div></section>`;
 }
 
-function renderRankingRow({ summary, position, name }: Ranked, place: number, scale: Scale | undefined): Markup {
+function renderRankingRow({ summary, position, name }: Ranked, rank: RankRange | undefined, scale: Scale | undefined): Markup {
   const { official, partial } = summary;
   const { interval, mean, episodes } = official;
   const spread = computeSpread(interval, mean);
   const source = `summaries.${position}.official`;
-  return markup`<tr><td>${place + 1}</td><th scope="row"><a href="#evaluation-${position}"><bdi>${name}</bdi></a> ${partial ? PARTIAL : undefined} ${renderShortDigest(official.checkpoint.digest)}</th><td>${renderFigure(mean, spread, `${source}.mean`)}</td><td class="picture">${scale && renderStripCell(toStrip(summary), scale)}</td><td>${interval ? renderEnds(interval, spread, `${source}.interval`) : NONE}</td><td>${count(episodes, `${source}.episodes`)}</td></tr>
+  return markup`<tr><td>${rank && formatRank(rank)}</td><th scope="row"><a href="#evaluation-${position}"><bdi>${name}</bdi></a> ${partial ? PARTIAL : undefined} ${renderShortDigest(official.checkpoint.digest)}</th><td>${renderFigure(mean, spread, `${source}.mean`)}</td><td class="picture">${scale && renderStripCell(toStrip(summary), scale)}</td><td>${interval ? renderEnds(interval, spread, `${source}.interval`) : NONE}</td><td>${count(episodes, `${source}.episodes`)}</td></tr>
 `;
+}
+
+/** The ranks that the intervals leave open. */
+function formatRank({ best, worst }: RankRange): string {
+  return best === worst ? `${best}` : `${best} to ${worst}`;
 }
 
 function toStrip({ official: { mean, interval } }: Summary): Strip {

@@ -347,6 +347,13 @@ describe('the charts of an evaluation', () => {
     expect(html).not.toContain('<data value="-0.5"');
   });
 
+  it('have bars of one width for bins of one width, also at the ends', () => {
+    const html = page({ min: 21, max: 60, histogram: { edges: [20.5, 30.5, 40.5, 50.5, 60.5], counts: [1, 2, 4, 15] } });
+    const [first = 0, ...others] = barsOf(html).map(({ width }) => width);
+    expect(first).toBeGreaterThan(0);
+    expect(others).toEqual(others.map(() => expect.closeTo(first, 0)));
+  });
+
   it('draw bins of unequal width by density, and say so', () => {
     const html = page({ min: 0, max: 10, histogram: { edges: [0, 1, 2, 10], counts: [8, 4, 8] } });
     const [narrow = 0, half = 0, wide = 0] = barsOf(html).map(({ height }) => height);
@@ -370,7 +377,10 @@ describe('the page of several evaluations', () => {
   const text = textOf(reportPage({ kind: 'evaluations', summaries: [nothing(), low, high] }));
 
   it('ranks them by their means, and says that overlapping intervals settle nothing', () => {
-    expect(text).toMatch(/1 high\.safetensors .* 2 low\.safetensors .* 3 late\.safetensors/);
+    expect(text).toMatch(/1 to 3 high\.safetensors .* 1 to 3 low\.safetensors .* 1 to 3 late\.safetensors/);
+    const interval = low.official.interval && { ...low.official.interval, low: 0.1, high: 0.21 };
+    const below = { ...low, official: { ...low.official, interval } };
+    expect(textOf(reportPage({ kind: 'evaluations', summaries: [below, high] }))).toMatch(/ 1 high\.safetensors .* 2 low\.safetensors /);
     expect(text).toContain('Where intervals overlap, the order is not settled');
   });
 
@@ -434,8 +444,8 @@ describe('the page of a comparison', () => {
   });
 });
 
-/** Bars of the histogram, with their heights in pixels. */
-function barsOf(html: string): { readonly height: number; readonly text: string }[] {
-  const found = html.matchAll(/<rect class="bar"[^>]* height="([\d.]+)"><title>([^<]*)<\/title>/g);
-  return Array.from(found, ([, height, text]) => ({ height: Number(height), text: text ?? '' }));
+/** Bars of the histogram, with their widths in units of the picture and their heights in pixels. */
+function barsOf(html: string): { readonly width: number; readonly height: number; readonly text: string }[] {
+  const found = html.matchAll(/<rect class="bar"[^>]* width="([\d.]+)"[^>]* height="([\d.]+)"><title>([^<]*)<\/title>/g);
+  return Array.from(found, ([, width, height, text]) => ({ width: Number(width), height: Number(height), text: text ?? '' }));
 }

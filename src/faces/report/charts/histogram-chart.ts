@@ -1,3 +1,4 @@
+import { scaleLinear } from 'd3-scale';
 import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
 import type { Summary } from '../../../orchestrator/results/summary.ts';
 import { renderChart, type LegendEntry } from './chart.ts';
@@ -13,6 +14,9 @@ interface Bin {
   readonly count: number;
   /** The width before the outermost bins were cut at the lowest and the highest return. */
   readonly width: number;
+  /** Where its bar begins and ends. */
+  readonly left: number;
+  readonly right: number;
   readonly fromSource: string;
   readonly toSource: string;
 }
@@ -50,9 +54,14 @@ export function renderHistogramChart(official: Official, spread: number, source:
   });
 }
 
-/** Bars end at the lowest and the highest return. */
+/**
+ * Bins end at the lowest and the highest return. Bars are as wide as each other where bins are: all are moved inwards, by half a bin or so, rather than
+ * the outermost ones cut, whose heights would then look too great for their widths.
+ */
 function listBins({ histogram, min, max }: Official, source: string): readonly Bin[] {
   const { edges, counts } = histogram ?? { edges: [], counts: [] };
+  const [lowest = 0, highest = 0] = [edges[0], edges.at(-1)];
+  const place = scaleLinear([lowest, highest], [Math.max(lowest, min ?? lowest), Math.min(highest, max ?? highest)]);
   return counts.map((count, position) => {
     const [low = 0, high = 0] = edges.slice(position);
     const isCutBelow = min !== null && min > low;
@@ -62,6 +71,8 @@ function listBins({ histogram, min, max }: Official, source: string): readonly B
       to: isCutAbove ? max : high,
       count,
       width: high - low,
+      left: place(low),
+      right: place(high),
       fromSource: isCutBelow ? `${source}.min` : `${source}.histogram.edges.${position}`,
       toSource: isCutAbove ? `${source}.max` : `${source}.histogram.edges.${position + 1}`,
     };
@@ -91,7 +102,7 @@ function renderQuantileLegend({ p05, p25, p50, p75, p95 }: Quantiles, spread: nu
 }
 
 function renderDrawing(bins: readonly Bin[], mean: number | null, quantiles: Official['quantiles'], width: number): Markup | undefined {
-  const extent = computeDomain(bins.flatMap(({ from, to }) => [from, to]));
+  const extent = computeDomain(bins.flatMap(({ left, right }) => [left, right]));
   if (extent === undefined) return undefined;
   const { label, toHeight: heightOf } = computeHeights(bins);
   const most = Math.max(...bins.map(heightOf));
@@ -106,9 +117,9 @@ function renderDrawing(bins: readonly Bin[], mean: number | null, quantiles: Off
   });
 }
 
-function renderBar({ from, to, count }: Bin, height: number, x: Scale, y: Scale, width: number): Markup {
-  const breadth = from === to ? ONLY_BAR : Math.max(round(x(to)) - round(x(from)), 2);
-  const left = round(from === to ? x(from) - ONLY_BAR / 2 : x(from));
+function renderBar({ from, to, left: begin, right: end, count }: Bin, height: number, x: Scale, y: Scale, width: number): Markup {
+  const breadth = from === to ? ONLY_BAR : Math.max(round(x(end)) - round(x(begin)), 2);
+  const left = round(from === to ? x(from) - ONLY_BAR / 2 : x(begin));
   const top = round(count > 0 ? Math.min(y(height), HEIGHT - LOWEST_BAR) : HEIGHT);
   const [low, high] = [formatFigure(from, width), formatFigure(to, width)];
   const text = from === to ? `${formatCount(count)} with ${low}` : `${formatCount(count)} from ${low} to ${high}`;

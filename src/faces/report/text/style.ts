@@ -146,7 +146,7 @@ details .scroll tbody th{min-width:0}
 thead th.words{text-align:left}
 .ranking .state{font-size:.8rem;padding:0 .5rem}
 .ranking th code{display:block;color:var(--muted);white-space:nowrap}
-.scroll{overflow:auto;background:linear-gradient(90deg,var(--surface) 40%,transparent) left/2.5rem 100% no-repeat local,linear-gradient(270deg,var(--surface) 40%,transparent) right/2.5rem 100% no-repeat local,linear-gradient(90deg,var(--line),transparent) left/.9rem 100% no-repeat,linear-gradient(270deg,var(--line),transparent) right/.9rem 100% no-repeat}
+.scroll,.errors pre{overflow:auto;background:linear-gradient(90deg,var(--surface) 40%,transparent) left/2.5rem 100% no-repeat local,linear-gradient(270deg,var(--surface) 40%,transparent) right/2.5rem 100% no-repeat local,linear-gradient(90deg,var(--line),transparent) left/.9rem 100% no-repeat,linear-gradient(270deg,var(--line),transparent) right/.9rem 100% no-repeat}
 .scroll:focus-visible,summary:focus-visible,a:focus-visible{outline:2px solid var(--estimate);outline-offset:2px}
 details .scroll,.scroll.tall{max-height:32rem;border:1px solid var(--line);border-radius:8px;padding:0 .75rem}
 details .scroll{max-height:18rem;margin-top:.5rem}
@@ -159,7 +159,7 @@ details .scroll{max-height:18rem;margin-top:.5rem}
 .failures code{display:block;color:var(--muted)}
 .failures .picture{min-width:6rem;width:30%}
 .errors{list-style:none;padding:0}
-.errors pre{overflow:auto;max-height:18rem;border:1px solid var(--line);border-radius:8px;padding:.5rem .75rem;font-size:.8rem}
+.errors pre{max-height:18rem;border:1px solid var(--line);border-radius:8px;padding:.5rem .75rem;font-size:.8rem}
 .failed{fill:var(--bad);fill-opacity:.6}
 .figures th[scope=rowgroup]{padding-top:1rem;color:var(--muted);font-size:.8rem;font-weight:600;border-bottom-color:var(--line)}
 .figures tbody:first-of-type th[scope=rowgroup]{padding-top:.25rem}

@@ -22,17 +22,20 @@ const ONLY_BAR = 16;
 export function renderHistogram({ edges, counts, min, max, mean, format }: Bins): TemplateResult {
   const bins = counts.map((count, at) => {
     const [low = min, high = max] = edges.slice(at);
-    return { count, from: Math.max(low, min), to: Math.min(high, max), density: count / (high - low || 1) };
+    return { count, low, high, from: Math.max(low, min), to: Math.min(high, max), density: count / (high - low || 1) };
   });
   const most = Math.max(...bins.map(({ density }) => density));
   const tallest = bins.find(({ density }) => density === most);
   const across = (value: number): number => (max > min ? ((value - min) / (max - min)) * WIDTH : WIDTH / 2);
+  const [lowest = min, highest = max] = [edges[0], edges.at(-1)];
+  // All bars lie within the picture, instead of the outermost ones being cut: bins of one width have bars of one width.
+  const place = (edge: number): number => ((edge - lowest) / (highest - lowest || 1)) * WIDTH;
   const words = `Histogram of returns from ${format(min)} to ${format(max)}, most of them between ${format(tallest?.from ?? min)} and ${format(tallest?.to ?? max)}.`;
   return html`<svg class="histogram" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${words}>
-      ${bins.map(({ count, from, to, density }) => {
-        const width = max > min ? across(to) - across(from) : ONLY_BAR;
+      ${bins.map(({ count, low, high, from, to, density }) => {
+        const width = max > min ? place(high) - place(low) : ONLY_BAR;
         const height = count === 0 ? 0 : Math.max(LOWEST, (density / most) * HEIGHT);
-        const left = max > min ? across(from) : (WIDTH - ONLY_BAR) / 2;
+        const left = max > min ? place(low) : (WIDTH - ONLY_BAR) / 2;
         return svg`<rect class="count" x=${left} y=${HEIGHT - height} width=${width} height=${height}><title>${formatCount(count)} from ${format(from)} to ${format(to)}</title></rect>`;
       })}
       ${svg`<line class="mean" x1=${across(mean)} x2=${across(mean)} y1="0" y2=${HEIGHT} />`}
