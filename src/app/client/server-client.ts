@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { filesystemSource } from '../../adapters/checkpoints/filesystem.ts';
 import { suggestNearest } from '../../adapters/files/nearest-path.ts';
 import { readSuiteFile } from '../../adapters/files/suite-file.ts';
@@ -112,13 +112,15 @@ function readServerUrl(config: string | undefined): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Reads the checked suite of a file, or the given name when there is no such file. @throws as `readSuite` does. */
+/**
+ * Reads the checked suite of a file, or returns the given name when there is no such file or it is a directory, which often has the name of
+ * the suite in it.
+ *
+ * @throws as `readSuite` does.
+ */
 export async function readSuiteToSend(nameOrPath: string): Promise<NewEvaluation['suite']> {
-  const isFile = await access(nameOrPath).then(
-    () => true,
-    () => false,
-  );
-  return isFile ? readSuite(nameOrPath) : nameOrPath;
+  const found = await stat(nameOrPath).catch(() => undefined);
+  return found !== undefined && !found.isDirectory() ? readSuite(nameOrPath) : nameOrPath;
 }
 
 /** @throws InputError when the suite is wrong, or has modules: only suites that the server has by name may have them. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connect } from '../../../src/app/client/server-client.ts';
+import { connect, readSuiteToSend } from '../../../src/app/client/server-client.ts';
 import { EvaluationEndedError, RefusedError, UnavailableError, WaitTimeoutError } from '../../../src/faces/client/client-errors.ts';
 import type { FollowedEvent } from '../../../src/faces/client/streams.ts';
 import { VERSION_HEADER } from '../../../src/faces/server-version.ts';
@@ -23,6 +23,11 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
 }
 
 describe('a client of a server', () => {
+  it('takes the path of a directory for the name of a suite, which the directory may have, too', async () => {
+    expect(await readSuiteToSend(import.meta.dirname)).toBe(import.meta.dirname);
+    await expect(readSuiteToSend(CHECKPOINT)).rejects.toMatchObject({ code: 'suite.swapped' });
+  });
+
   it('sends the weights, evaluates, reports its progress, and returns the answer', async () => {
     await using fixture = await ClientFixture.open();
     const received: RunningFigures[] = [];
