@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from muster.trl import MusterEnvironment, MusterRollouts
 from muster_client import (
     AsyncClient,
     Client,
@@ -223,6 +224,8 @@ def test_a_misspelt_keyword_is_named_with_the_one_that_was_meant(entrance: Any, 
         (client.submit, {"checkpoint": "p", "priorty": 1}, "priority"),
         (client.wait, {"evaluation_id": "e", "timout": 1}, "timeout"),
         (client.rollouts.start, {"agnt": "a", "suite": "s"}, "agent"),
+        (MusterRollouts, {"client": client, "stream": "s", "num_generation": 2}, "num_generations"),
+        (MusterEnvironment, {"client": client, "agnt": "a"}, "agent"),
     ]
     for call, given, meant in calls:
         with pytest.raises(TypeError, match=f"did you mean '{meant}'"):

@@ -32,6 +32,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from muster.task_play import NoVerdict, TaskPlay, describe_tasks
 from muster_client import AsyncClient, Client
+from muster_client.arguments import suggests_keywords
 
 _AGENT = "nemo-gym"
 
@@ -124,6 +125,7 @@ class MusterResourcesServer(SimpleResourcesServer):
             await client.arena.cancel(session.play.episode)
 
 
+@suggests_keywords
 def make_rows(client: Client, tasks: list[str], agent: str) -> list[dict[str, Any]]:
     """Builds a row of the dataset for each task. @param agent: the name of the agent of NeMo Gym that acts. Raises as the client does."""
     return [

@@ -11,9 +11,11 @@ from skyrl.train.generators.base import GeneratorInput, GeneratorInterface, Gene
 
 from muster.group_rows import GroupSource, Row
 from muster_client import Client, RolloutStream
+from muster_client.arguments import suggests_keywords
 
 
 class MusterGenerator(GeneratorInterface):
+    @suggests_keywords
     def __init__(self, client: Client, stream: RolloutStream, n_samples_per_prompt: int, *, step_wise: bool = False) -> None:
         self._source = GroupSource(client, stream, n_samples_per_prompt)
         self._step_wise = step_wise

@@ -15,11 +15,13 @@ from typing import Any
 
 from muster.group_rows import GroupSource
 from muster_client import AgentReward, Client, RolloutStream
+from muster_client.arguments import suggests_keywords
 
 
 class MusterRollouts:
     """A `rollout_func`. Before it takes groups it reports the trainer's step as the version of the policy."""
 
+    @suggests_keywords
     def __init__(self, client: Client, stream: RolloutStream, num_generations: int) -> None:
         self._source = GroupSource(client, stream, num_generations)
 
@@ -50,6 +52,7 @@ class MusterEnvironment:
     in it with each `reset`.
     """
 
+    @suggests_keywords
     def __init__(self, client: Client, agent: str = "trl") -> None:
         self._client = client
         self._agent = agent

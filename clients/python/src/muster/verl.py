@@ -15,8 +15,10 @@ from verl import DataProto
 
 from muster.group_rows import Row, make_rows
 from muster_client import RolloutGroup
+from muster_client.arguments import suggests_keywords
 
 
+@suggests_keywords
 def to_data_proto(groups: Sequence[RolloutGroup], *, pad: int) -> DataProto:
     """A row for each segment of each trajectory that has a part in its group: prompts padded on the left, responses on the right, with
     the id `pad`.
