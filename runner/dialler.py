@@ -1,4 +1,4 @@
-"""Entry point of the containers of a pod that connects to Muster itself: `python -I dialler.py`, with the address in its environment."""
+"""Entry point of the containers of a pod that dials back to Muster: `python -I dialler.py`, with the address in its environment."""
 
 import sys
 from pathlib import Path

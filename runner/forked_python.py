@@ -50,7 +50,7 @@ def native(*names: str) -> List[Callable[..., int]]:
 
 
 def seal() -> Callable[[], object]:
-    """Keeps other processes of this user from reading this one's memory. Returns a function that a child calls to undo it.
+    """Keeps other processes of this user out of this one's memory. Returns a function that a child calls to undo it.
 
     Raises ImportError and OSError.
     """
@@ -61,7 +61,7 @@ def seal() -> Callable[[], object]:
 
 
 def _import(names: Sequence[str]) -> None:
-    """Imports modules of the standard library, and numpy. Other modules may start threads or open files, which do not survive a fork."""
+    """Imports modules of the standard library, and numpy. Others may start threads, which a fork ends, or open files, which runs share."""
     if any(os.access(place or ".", os.W_OK) for place in sys.path):
         raise ImportError("a program could replace the interpreter's modules")
     allowed = set(getattr(sys, "stdlib_module_names", ())) | {"numpy"}

@@ -10,7 +10,7 @@ from muster_dialler.connection import Connection, LostError
 from muster_dialler.messages import Channel, Order, credit_message, parse_credit, parse_order
 from muster_runner.json_fields import FieldError
 
-# Bytes of input that Muster may send before the command has read them.
+# Bytes of input that Muster may send before they are written to the command.
 _WINDOW_BYTES = 1 << 19
 _PIECE_BYTES = 1 << 15
 # While more bytes than this are unsent, no output is read.
@@ -38,7 +38,7 @@ class Session:
         self._input = bytearray()
         self._is_input_ending = False
         self._is_input_open = True
-        # Bytes that Muster may still send, and bytes that the command has read since the last credit.
+        # Bytes that Muster may still send, and bytes that were written to the command since the last credit.
         self._window = _WINDOW_BYTES
         self._taken = 0
         # Bytes of each stream that may still be sent.

@@ -24,7 +24,7 @@ class Connection:
         self._is_ended = False
 
     def wanted(self, may_read: bool) -> int:
-        """Returns the poll events to wait for."""
+        """Returns the selector's events to wait for."""
         reads = may_read and not self._is_read and self.credit > 0
         return (selectors.EVENT_READ if reads else 0) | (selectors.EVENT_WRITE if self._unwritten else 0)
 

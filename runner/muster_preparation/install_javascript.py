@@ -1,6 +1,6 @@
 """Installs what a JavaScript repository's tests need with npm, without running any script of a package.
 
-Reads JSON from stdin: `target`, the directory of `node_modules`, and `environment`, additional variables. Prints JSON: `pinned` and
+Reads JSON from stdin: `target`, in which `node_modules` is made, and `environment`, additional variables. Prints JSON: `pinned` and
 `problem`.
 """
 

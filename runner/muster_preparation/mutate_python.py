@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 
 MOST = 2000
-# First and last byte of the replaced range, and the replacement.
+# First byte of the replaced range, the first byte after it, and the replacement.
 Change = tuple[int, int, str]
 COMPARISONS: dict[type[ast.AST], str] = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 ARITHMETIC: dict[type[ast.AST], str] = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*", ast.Mod: "+"}

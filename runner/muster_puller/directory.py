@@ -14,7 +14,7 @@ from muster_puller.transfer import Fetched, Transfer
 
 @dataclass(frozen=True)
 class FetchedFiles:
-    """The cost of an order: bytes received, and the number of files that came as deltas."""
+    """The cost of an order: bytes received, and the numbers of files that came as deltas and from buckets."""
 
     received: int
     deltas: int

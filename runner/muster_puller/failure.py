@@ -19,7 +19,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def disk(path: Path) -> Iterator[None]:
-    """Turns errors of the file system into PullError, apart from those of the network. @raises PullError `disk-full`, `disk`"""
+    """Turns errors of the file system into PullErrors with codes of their own. @raises PullError `disk-full`, `disk`"""
     try:
         yield
     except OSError as error:

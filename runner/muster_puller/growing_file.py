@@ -63,7 +63,7 @@ class GrowingFile:
         self.count = 0
 
     def finish(self) -> None:
-        """Checks the digest, and flushes the file to the disk. @raises PullError `digest` when the content is wrong; `disk`"""
+        """Checks the digest, and makes the file read-only. @raises PullError `digest` when the content is wrong; `disk`"""
         found = self._hash.hexdigest()
         if found != self._wanted.sha256:
             raise PullError("digest", f"the received file has the SHA-256 {found}, expected {self._wanted.sha256}")

@@ -160,7 +160,7 @@ class NodeCache:
             shutil.rmtree(removed, ignore_errors=True)
 
     def _find_bases(self, files: tuple[WantedFile, ...]) -> dict[str, Path]:
-        """Returns files of the same sizes from recently used checkpoints, one for each name."""
+        """Returns files of the same sizes from recently used checkpoints, one for each digest."""
         sizes = {file.size for file in files}
         with self._changing():
             records = sorted((self._root / "records").iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)

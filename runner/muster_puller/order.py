@@ -22,7 +22,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class WantedFile:
-    """A file of a checkpoint, and its URLs. The URLs are secrets: each allows to read the file."""
+    """A file of a checkpoint, and its URLs. The URLs are secrets: any holder of one can read the file."""
 
     path: PurePosixPath
     size: int

@@ -21,7 +21,7 @@ _GIVEN_ELSEWHERE = ("refused", "size", "url")
 
 @dataclass(frozen=True)
 class Fetched:
-    """The cost and the way of a fetched file."""
+    """How a file was fetched, and at what cost."""
 
     # Bytes of response bodies received over the network.
     received: int

@@ -9,17 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Each file gets this memory for the library, and its own size this many times for the copies that the library makes of its numbers.
+# Bytes for the library, and bytes for each byte of the data, because the library may hold its numbers several times.
 _MEMORY_BYTES = 2**30
 _MEMORY_PER_BYTE = 3
-# Each file gets these processor seconds, and one more for each of these bytes: the rate of the slowest library.
+# Processor seconds for a load of any size, and the bytes for which a further second is allowed: the rate of the slowest library.
 _PROCESSOR_SECONDS = 60
 _BYTES_PER_SECOND = 10 * 2**20
 
 
 @contextmanager
 def bounded_loading(path: Path) -> Iterator[None]:
-    """Bounds memory and processor time. Past the memory, a library gets MemoryError; past the time, SIGXCPU ends the process."""
+    """Bounds memory and processor time. Past the memory, allocating fails: MemoryError, or an error that a library makes of it. Past the
+    time, SIGXCPU ends the process.
+    """
     size = _measure(path)
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = int(used.ru_utime + used.ru_stime) + _PROCESSOR_SECONDS + size // _BYTES_PER_SECOND

@@ -63,7 +63,7 @@ class Incoming:
 
 
 def wipe(path: str, writable: tuple[str, ...]) -> None:
-    """Makes an empty directory, which replaces a directory of that name."""
+    """Makes an empty directory, which replaces a file or a directory of that name."""
     base, parts = split_below(path, writable)
     if not parts:
         with open_directory(base, [], make=False) as directory:

@@ -4,7 +4,7 @@ import os
 import re
 from typing import NamedTuple
 
-# Flags of an isolated interpreter, which imports no module from the user's directory or the program's, and reads no variable PYTHON….
+# Flags that may precede the program. With -I, Python imports nothing from the user's or the program's directory, and reads no PYTHON….
 _FLAGS = re.compile(r"-[BEIOPSbdqsu]+")
 _ORDER_BYTES = 1 << 16
 # Prefixes of variables that an isolated Python ignores.

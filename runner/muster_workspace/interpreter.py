@@ -162,5 +162,5 @@ def _can_run(pid: int) -> bool:
 
 
 def _read_state(pid: int) -> tuple[object, ...]:
-    """Returns the properties of this process that another process of the same user can change: limits and scheduling. Raises OSError."""
+    """Returns the properties of a process that others of the same user can change: limits and scheduling. Raises OSError."""
     return read_proc(f"{pid}/limits"), *read_scheduling(pid), frozenset(os.sched_getaffinity(pid))

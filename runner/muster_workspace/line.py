@@ -11,7 +11,7 @@ _READ_BYTES = 1 << 16
 
 
 class Line:
-    """The connection of one command. At most one message of each side is in transit, so buffers are bounded."""
+    """The connection of one command. Muster sends one message of the other side at a time, which bounds the buffer."""
 
     def __init__(self, channel: Channel, request: int, descriptor: int) -> None:
         self._channel = channel

@@ -43,7 +43,7 @@ def become(user: int) -> None:
 
 
 def seal() -> None:
-    """Keeps processes of the same user from reading this one's memory and descriptors: root owns /proc/PID from now on."""
+    """Keeps processes of the same user out of this one's memory and descriptors: root owns /proc/PID from now on."""
     _check("prctl", _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
 
 

@@ -11,7 +11,7 @@ from muster_workspace.linux import count_ipc, remove_ipc
 
 _PROC = "/proc"
 _READ_BYTES = 1 << 16
-# The size of a page less that of the longest line in it.
+# Less than a page minus its longest line, so a read of at most this size is the last.
 _LAST_BYTES = 1 << 11
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
@@ -76,7 +76,7 @@ class Thread(NamedTuple):
 
 
 def look_at_threads() -> dict[str, Thread]:
-    """Reads all threads, those of this process included, by their paths in /proc. Returns None where the kernel has no such figures."""
+    """Reads all threads, those of this process included, by their paths in /proc. Returns none where the kernel has no such figures."""
     looked = {}
     own = os.getpid()
     for pid in (*list_others(), own):

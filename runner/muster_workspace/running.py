@@ -24,7 +24,7 @@ _SAMPLE_SECONDS = 0.01
 # Seconds between two looks at a command of which nothing is measured. Its end is reported at once, unless the end of its interpreter hides
 # that.
 _LOOK_SECONDS = 1.0
-# The share of its time until the next look at a forked program of which nothing is measured. A look takes as long as many a run.
+# The next look at a forked program waits for at least this share of the time that it has run. A look takes as long as many a run.
 _SAMPLE_SHARE = 0.25
 _WRITE_BYTES = 1 << 16
 _NO_DESCRIPTOR = -1

@@ -77,7 +77,7 @@ class _Session:
                 Series(frame, self._take_input(), self._writable).carry_out(self._channel, request, self._interpreters, self._beside)
                 self._done(request)
             case "line" | "hangup":
-                # The frame is for a command that had ended before Muster learnt of it.
+                # The frame is for a command that has ended. Muster had not learnt of its end when it sent the frame.
                 return
             case "put":
                 self._put(frame, request)

@@ -22,7 +22,7 @@ _GENTLE_SECONDS = 2.0
 _LOOK_SECONDS = 0.005
 # Killed processes are gone in microseconds, unless they wait for a disk.
 _GONE_SECONDS = 10.0
-# The number of passes to find the processes of a command. A command that forks faster than it is found ends with the sandbox.
+# The number of passes in which stray processes are found and killed. Those that fork faster than they are found end with the sandbox.
 _PASSES = 50
 # Enough reads to empty a full pipe.
 _LAST_READS = 4

@@ -56,7 +56,7 @@ def begin(command: Command, interpreters: Interpreters) -> Begun:
     start = time.monotonic()
     forked = interpreters.fork(command.forked, pipes.theirs[:3]) if command.forked else None
     if forked:
-        # The time counts from here, because before the interpreter was busy, or was itself starting.
+        # The time counts from here, because until now the interpreter was busy, or was itself starting.
         start = time.monotonic()
     pid, problem = (forked, "") if forked else _begin(command, pipes, watch)
     for theirs in pipes.theirs:
@@ -108,7 +108,7 @@ def _spawn(command: Command, streams: tuple[int, ...]) -> tuple[int, str]:
     except OSError as error:
         return _NO_PROCESS, _describe_problem(command, error)
     finally:
-        # This program needs no directory, and a directory that it used could not be removed.
+        # This program needs no directory, and must not stay in one that commands may remove.
         os.chdir("/")
     return pid, ""
 

@@ -31,7 +31,7 @@ class TimeLimit:
     def __init__(
         self, start: float, seconds: float, accounts: Accounts, alone: bool = False, most_waiting: float = _WAITING_SECONDS
     ) -> None:
-        """Begins to count now, without the process that the accounts leave out. A command that runs alone has waited since then only."""
+        """Begins to count now, without the process that the accounts leave out. One that runs alone has waited since its start only."""
         self._most_waiting = most_waiting
         self._accounts = accounts
         self._end = start + seconds

@@ -50,7 +50,7 @@ class FirstProcesses:
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self._calls = tuple(calls)
-        """Becomes readable when a process has reported. A process waits if the pipe is full."""
+        # Becomes readable when a process has reported. A process waits if the pipe is full.
         self.descriptor, self._report = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.descriptor, False)
         self._kind: FirstProcess = (Spawned if is_known_machine() and can_spawn() else Forked)(self._calls, self._report)

@@ -104,7 +104,7 @@ class Image:
         make(self._home)
 
     def _fork_behind(self, processes: int) -> int:
-        """Forks a child in this pid namespace. Further children would be in it, too."""
+        """Forks a child in the pid namespace `processes`. Further children would be in it, too."""
         make(enter(processes, Namespace.PID))
         try:
             return os.fork()
@@ -176,7 +176,7 @@ def preload(policies: list[Message], code: list[Message]) -> list[Message]:
 
 
 def flush_prints() -> None:
-    """Flushes what modules have printed. Every forked program would print a buffer again that it gets as a copy."""
+    """Flushes what modules have printed. Otherwise every forked program would print its copy of the buffers."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

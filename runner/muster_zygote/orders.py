@@ -25,6 +25,8 @@ class Orders:
     def first(self) -> Object:
         """Waits for the first order, and reads nothing after it: later orders contain secrets that must not be in the memory of the
         processes that are forked before.
+
+        @raises EOFError when no order comes, FieldError when it is invalid.
         """
         line = bytearray()
         while (byte := os.read(self.descriptor, 1)) != b"\n":

@@ -54,7 +54,7 @@ class Settings:
     cgroups: tuple[Hierarchy, ...]
     # For workspaces: further writable directories, each as large as /tmp. None for other sandboxes.
     writable: tuple[str, ...] | None = None
-    # For workspaces: whether the Python of their root file system is this machine's, so that it may run outside of sandboxes.
+    # For workspaces: whether their root file system is not this machine's. Its Python then runs in sandboxes only.
     has_own_root: bool = True
 
 

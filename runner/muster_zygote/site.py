@@ -11,9 +11,9 @@ STREAMS = ("stdin", "stdout", "stderr")
 
 
 def open_site(name: str, token: str, hierarchies: tuple[Hierarchy, ...]) -> list[int]:
-    """Makes both. @returns descriptors: the program's three streams, then a cgroup.procs file in each hierarchy.
+    """Connects to Muster, and makes the control groups.
 
-    @raises OSError and leaves none open.
+    @returns descriptors: the program's three streams, then a cgroup.procs file in each hierarchy. @raises OSError and leaves none open.
     """
     descriptors: list[int] = []
     try:
@@ -55,7 +55,7 @@ def make_group(hierarchy: Hierarchy, name: str) -> int:
 
 
 def remove_groups(name: str, hierarchies: tuple[Hierarchy, ...]) -> bool:
-    """Remove a sandbox's control groups. False where the kernel has not emptied one yet: Muster waits for that."""
+    """Removes a sandbox's control groups. Returns False if one cannot be removed yet. Muster then waits, and removes it."""
     try:
         for hierarchy in hierarchies:
             os.rmdir(name, dir_fd=hierarchy.directory)

@@ -99,8 +99,8 @@ def locate_inbox(sandbox: str) -> str:
 def plan_walls(settings: Settings) -> Iterator[Call]:
     """Yields all calls of a first process, until the walls are built.
 
-    The calls before the new user namespace are made in the warden's, which owns the mounts. A user namespace of its own could not mount
-    over them.
+    The calls before the new user namespace are made in the warden's, which owns the mounts. From the new
+    one, no process can mount over them.
     """
     if settings.writable is None:
         yield close_others(FREE)

@@ -44,7 +44,7 @@ REPORT = 0
 
 @dataclass
 class Workspace:
-    """A workspace that exists."""
+    """A workspace whose first process has not been reaped."""
 
     has_begun: bool = False
     # The reason why it could not begin.
@@ -224,7 +224,7 @@ class WorkspaceWarden:
             if (line := self._forget_line(workspace)) is not None:
                 line.close()
             if workspace.has_begun:
-                # Muster would take a thread and a promise for each.
+                # The groups are removed here, because each removal would cost Muster a thread and a promise.
                 removed = workspace.is_killed and remove_groups(sandbox, self._settings.cgroups)
                 self._orders.send({**build_end_message(sandbox, status, usage), "groups_removed": removed})
             else:

@@ -97,7 +97,7 @@ class DistantPolicy:
         self._ask(self._reset, 0)
 
     def act(self, observation: Any, /) -> Any:
-        """Returns an action. @raises ReportedFailure with a policy's exception, ValueError if the action does not fit; EnvironmentFault"""
+        """Returns an action. @raises ReportedFailure with the policy's error, ValueError if the action does not fit; EnvironmentFault"""
         if type(observation) is np.ndarray and observation.dtype == self._dtype and observation.shape == self._shape:
             self._numbers[...] = observation
             return self._read(self._ask(self._request, self._bytes))

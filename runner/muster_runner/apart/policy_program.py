@@ -181,7 +181,7 @@ class PolicyProgram:
 
     def _reset(self, fitted: Fitted, row: int, seed: int, block_seed: int) -> tuple[Answer, bytes]:
         if not fitted.is_rows:
-            # Only one policy is played here, so no other code draws from these generators.
+            # Episodes are played one by one, so no other code of this program draws from these generators.
             seed_global_generators(seed)
             fitted.policy.reset(seed)
             return Answer.DONE, b""

@@ -22,8 +22,8 @@ class Request(IntEnum):
     ACT = 4
     # Row numbers, then an observation for each. The answer is an action for each.
     ACT_ROWS = 5
-    # Row numbers, then the arrays of a vector environment: for each leaf of the space, the values of all rows. The answer is the same of
-    # actions.
+    # Row numbers, then the arrays of a vector environment: for each leaf of the space, the values of all rows. The answer has
+    # actions in the same form.
     ACT_BATCH = 6
 
 

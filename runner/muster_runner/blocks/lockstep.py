@@ -16,7 +16,7 @@ from muster_runner.policies.rows_policy import RowsPolicy
 from muster_runner.prints import EpisodePrints
 from muster_runner.refusal import EnvironmentRefusal
 
-# The number of unused environments that are kept: as many as rows, but at least these.
+# The number of unused environments that are kept: as many as rows, but at least this number.
 LEAST_KEPT = 64
 
 

@@ -11,8 +11,8 @@ class OverdueStep(BaseException):
 
 
 class StepWatch:
-    """Interrupts a step that takes too long, by the process's alarm. It looks twice in the time that a step may take, so steps cost
-    nothing.
+    """Interrupts a step that takes too long, by the process's alarm. It looks twice in the time that a step may take, so a step
+    itself does no extra work.
 
     Code that does not return to the interpreter cannot be interrupted, nor can code that sets another alarm. Then Muster ends the sandbox,
     and the whole block with it.

@@ -9,7 +9,7 @@ from muster_runner.policies.rows_policy import Rows, RowsPolicy
 
 
 class AskedRows:
-    """Runs the policy for all rows at first; when half of them have ended, only for the others. The other rows repeat their last action.
+    """Runs the policy for all rows at first; when half of them have ended, only for the others. Ended rows repeat their last action.
 
     The block alone decides which rows are active, as it decides all of its outcomes.
     """
@@ -23,7 +23,7 @@ class AskedRows:
     def act(self, observations: Any) -> Any:
         """Returns actions for the whole vector environment, in a new array. @raises whatever the policy raises."""
         rows = self._rows
-        # Only plain arrays are split. Dictionaries and tuples would need more than they save.
+        # Only plain arrays are split, and no dictionaries or tuples of arrays.
         if len(rows) < len(self._all) and isinstance(observations, np.ndarray) and isinstance(self._actions, np.ndarray):
             actions = self._actions.copy()
             actions[rows] = self._policy.act_batch(rows, observations[rows])

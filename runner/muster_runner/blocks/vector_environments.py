@@ -28,7 +28,7 @@ class VectorMaker:
     code: Path | None
 
     def make(self, width: int) -> VectorEnvironment:
-        """Makes a vector environment. @raises EnvironmentRefusal if it has not that width; whatever the environment's code raises."""
+        """Makes a vector environment. @raises EnvironmentRefusal if it is none of that width; whatever its code raises."""
         seed_global_generators(CONSTRUCTION_SEED)
         environment = self._make_innermost(width)
         for wrapper in self.task.wrappers:
@@ -42,7 +42,7 @@ class VectorMaker:
         return environment
 
     def make_first(self, width: int) -> VectorEnvironment:
-        """Makes the first one, and checks it. @raises EnvironmentRefusal"""
+        """Makes the first one. @raises EnvironmentRefusal, also for what the environment's code raises."""
         try:
             return self.make(width)
         except (CodeError, gymnasium.error.Error) as error:

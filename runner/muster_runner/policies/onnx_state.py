@@ -45,7 +45,7 @@ def parse_state(value: Object | None) -> Mapping[str, str]:
 def find_state_parts(session: Any, declared: Mapping[str, str]) -> tuple[StatePart, ...]:
     """Finds the parts of the state: those that the metadata declares or, by name, an input `…_in` with an output `…_out`, its next value.
 
-    @raises FieldError when the model has no such name, PolicyRefusal when shapes or types of the parts do not allow to keep them.
+    @raises FieldError when the model has no such name, PolicyRefusal when parts have shapes or types that cannot be kept.
     """
     inputs = {one.name: one for one in session.get_inputs()}
     outputs = {one.name for one in session.get_outputs()}

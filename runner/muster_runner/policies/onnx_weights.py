@@ -48,7 +48,7 @@ def map_weights(path: Path) -> bytes | None:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return _replace(data, Field(0, 0, 0, len(data)), GRAPH, lambda graph: _strip_weights(data, graph, path.name))
         except (NoModelError, ValueError):
-            # The file is empty.
+            # ValueError: the file is empty.
             return None
 
 

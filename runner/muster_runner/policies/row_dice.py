@@ -27,7 +27,7 @@ class RowDice:
     """Draws for each row the numbers that its own `Dice` would draw, in the same order, independent of other rows."""
 
     def __init__(self, rows: int, count: int, draw: Draw) -> None:
-        """@param count: the numbers that an action takes."""
+        """@param count: how many numbers an action takes."""
         self._ahead = max(1, min(AHEAD, MAX_NUMBERS // (rows * count)))
         self._numbers = np.empty((rows, self._ahead, count))
         self._used = np.full(rows, self._ahead)

@@ -50,14 +50,17 @@ def read_state_dict(path: Path) -> Checkpoint:
 
 
 def _begins_like_one(path: Path) -> bool:
-    """A zip archive; before PyTorch 1.6, a pickle, of protocol 2 and later."""
+    """Returns whether the file begins as a zip archive or, as before PyTorch 1.6, as a pickle of protocol 2 or later."""
     with path.open("rb") as opened:
         first = opened.read(2)
     return first == b"PK" or (first[:1] == b"\x80" and first[1:] in (b"\x02", b"\x03", b"\x04", b"\x05"))
 
 
 def find_pickled_class(path: Path) -> str | None:
-    """Returns the class of the saved object; None if it is a dictionary. It unpickles nothing, so it also works without PyTorch."""
+    """Returns the class of the saved object; None for a dictionary, a tensor or an unreadable file.
+
+    It unpickles nothing, so it also works without PyTorch.
+    """
     import pickletools
 
     try:
@@ -76,7 +79,7 @@ def find_pickled_class(path: Path) -> str | None:
 
 def _name_class(argument: object) -> str | None:
     module, _, name = str(argument).partition(" ")
-    # Dictionaries, and the tuples of single tensors, have no class of their own.
+    # An ordered dictionary, or a tensor by itself.
     return None if module in ("collections", "torch._utils") else f"{module}.{name}"
 
 
