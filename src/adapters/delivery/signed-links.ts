@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { parseDigest, type Digest } from '../../kernel/ids.ts';
 import { getDigestHex } from '../../policy-distribution/checkpoint.ts';
 
-/** Says what a link grants. */
+/** The file that a link grants. */
 export interface Linked {
   readonly digest: Digest;
   /** Name of the file, without directories: its suffix gives the format. */

@@ -30,7 +30,9 @@ export async function suggestNearest<Value>(path: string, work: () => Promise<Va
   }
 }
 
-/** Finds the path with the nearest name in place of the first that is not there; without what follows, when that is not there either. */
+/**
+ * Finds the path with the nearest name in place of the first one that does not exist. The rest of the path follows where it exists below that name.
+ */
 async function findNearestPath(path: string, below = ''): Promise<string | undefined> {
   const directory = dirname(path);
   if (directory === path) return undefined;

@@ -11,8 +11,8 @@ import { markLinkedWhiteouts } from './linked-whiteouts.ts';
 const GZIP = Buffer.from('1f8b', 'hex');
 const ZSTD = Buffer.from('28b52ffd', 'hex');
 
-/** The parts that were read of an archive, uncompressed. */
 export interface ReadArchive {
+  /** The digest of the whole archive, uncompressed. */
   readonly digest: Digest;
 }
 

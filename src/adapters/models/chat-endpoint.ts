@@ -13,7 +13,7 @@ import type { ModelServer } from './model-server.ts';
 
 const SHOWN = 100;
 
-/** The model of one agent in one evaluation, which must not change. */
+/** The model of one agent in one evaluation. It must stay the same model. */
 export class ChatEndpoint implements ModelEndpoint {
   readonly #agent: ServedModel;
   readonly #server: ModelServer;

@@ -1,7 +1,7 @@
 import { getMessage } from '../../../kernel/errors.ts';
 import { ObjectStoreError } from './object-store.ts';
 
-/** So many characters of the answer show what is wrong. Some answers are whole pages. */
+/** The number of characters that are kept of a message. They show what is wrong; some answers are whole pages. */
 const MESSAGE_SHOWN = 300;
 
 /**

@@ -113,7 +113,7 @@ class KubernetesProvider implements SandboxProvider {
     }
   }
 
-  /** Resolves the address and reads the authority, the parts that can be checked without a pod. */
+  /** Checks all that can be checked without a pod: the address, the certificates, and that Muster can listen. */
   async #assertReachable(settings: DialBackSettings): Promise<void> {
     const url = getAdvertisedUrl(settings);
     await Promise.all([resolveHostAliases(settings.provider, url), readAuthority(settings)]);
@@ -168,7 +168,7 @@ function describePodIsolation(template: SandboxTemplate, { runtimeClassName, net
     mechanism: runtimeClassName === undefined ? 'kubernetes' : `kubernetes (${runtimeClassName})`,
     limits: {
       memory: CONTAINER,
-      // The kubelet's setting (podPidsLimit) bounds the processes of a pod; no pod has one.
+      // The kubelet's setting (podPidsLimit) bounds the processes of a pod. A pod cannot set such a bound itself.
       processes: { scope: 'none', by: 'none' },
       cpu: CONTAINER,
       disk: { scope: 'tree', by: 'tmpfs' },

@@ -56,7 +56,7 @@ export async function openOwnerDirectory(stateDir: string, owner: OwnerId, cgrou
   }
 }
 
-/** Makes the file readable for programs in sandboxes, which may belong to another user, whatever the umask is. */
+/** Writes a file that programs in sandboxes, which may belong to another user, can read whatever the umask is. */
 async function writeReadable(file: string, text: string): Promise<void> {
   await writeFile(file, text);
   await chmod(file, 0o644);

@@ -23,7 +23,7 @@ const answerSchema = z.discriminatedUnion('kind', [
 /** The cost of an order: bytes over the network, how many files came as deltas, and how many from buckets. */
 export type Pulled = Omit<Extract<z.infer<typeof answerSchema>, { kind: 'done' }>, 'kind'>;
 
-/** Creates the program that fetches, beside the runner. It reads one order on its input and gives one answer. */
+/** Creates the command of the program that fetches, which is beside the runner. It reads one order on its input and gives one answer. */
 export function createPullCommand(python: string): readonly string[] {
   return [python, '-I', `${RUNNER_INSIDE}/pull.py`];
 }

@@ -136,7 +136,10 @@ function adoptTranscripts(key: number, arm: number, cacheKey: string, from: numb
     ON CONFLICT DO NOTHING`;
 }
 
-/** Searches only evaluations that have played something themselves: few of them exist, however often a question is repeated. */
+/**
+ * Makes the evaluation a donor of results, since it has played something itself. Only donors are searched: however often a question is repeated, few
+ * are.
+ */
 function planDonation({ key }: Ownership, { arm, cacheKey }: Leg): readonly Step[] {
   if (cacheKey === undefined) return [];
   return [toStep(sql`INSERT INTO cache_donors (cache_key, evaluation, arm) VALUES (${cacheKey}, ${key}, ${arm}) ON CONFLICT DO NOTHING`)];

@@ -19,11 +19,11 @@ export type Query = Extract<Request, { kind: 'query' }>;
 
 export type Order = Request | { readonly kind: 'close' };
 
-/** A message to the thread: in their order. */
+/** A message to the thread: orders, in the sequence in which they were given. */
 export type Orders = readonly Order[];
 
 export type Reply =
-  /** The answer to a query has its rows alone. */
+  /** `rows` has one list for each step of a transaction, and a single one for a query. */
   | { readonly kind: 'done'; readonly id: number; readonly rows: readonly (readonly Row[])[] }
   | { readonly kind: 'refused'; readonly id: number }
   | { readonly kind: 'failed'; readonly id: number; readonly message: string; /** SQLite's. */ readonly code: number | undefined };

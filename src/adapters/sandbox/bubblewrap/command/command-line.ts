@@ -21,7 +21,7 @@ const SITES = '/tmp/muster-sites';
  */
 const SEALS = ['--remount-ro', '/dev', '--remount-ro', '/'];
 
-/** Builds the host's system directories as mounts: links where the host has links. */
+/** Builds the mounts of the host's system directories, and links where the host has links. */
 export function buildSystemArguments({ mounts, links }: SystemView): readonly string[] {
   return [
     ...mounts.flatMap(({ source, target }) => bindWithDirectories(source, target)),
@@ -71,7 +71,7 @@ export function buildBubblewrapArguments(template: SandboxTemplate, view: Sandbo
   ];
 }
 
-/** Builds the arguments that unshare all namespaces but the network's. */
+/** Builds the arguments for namespaces, host name and privileges. The caller adds the network's namespace. */
 function buildIsolationArguments(setpriv: string | undefined): readonly string[] {
   return [
     ...(setpriv === undefined ? buildUserArguments(INSIDE_UID) : buildUserArguments(0, NAMESPACE_DESCRIPTOR)),

@@ -26,7 +26,7 @@ const pageSchema = z.object({
 
 const labelledSchema = z.object({ metadata: z.object({ labels: z.record(z.string(), z.string()).default({}) }) });
 
-/** Returns the metadata of any object in these collections. @throws ZodError for something else. */
+/** Returns the labels of any object in these collections. @throws ZodError for something else. */
 export function getLabels(object: unknown): Readonly<Record<string, string>> {
   return labelledSchema.parse(object).metadata.labels;
 }

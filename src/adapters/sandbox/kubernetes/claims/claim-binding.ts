@@ -7,7 +7,7 @@ import type { ClaimWait } from './claim-view.ts';
 
 export interface Patience {
   readonly seconds: number;
-  /** The time of the clock's `now`. */
+  /** The time at which the wait began, by the clock's `now`. */
   readonly since: number;
   readonly clock: Clock;
 }

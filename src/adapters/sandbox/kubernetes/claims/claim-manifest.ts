@@ -13,7 +13,7 @@ const API_VERSION = 'extensions.agents.x-k8s.io/v1beta1';
 const START_SECONDS = 600;
 /** How long an ended pod stays for its Muster to read. */
 const FINISHED_SECONDS = 60;
-/** So many characters of a digest distinguish the templates of one owner. */
+/** This many characters of a digest distinguish the templates of one owner. */
 const DIGEST_CHARACTERS = 12;
 
 export interface ClaimOptions {

@@ -41,7 +41,7 @@ export function createSharedPodLabels(template: SandboxTemplate): Record<string,
   return { [MANAGED_BY]: 'muster', [NETWORK]: buildNetworkLabel(template), [POOL]: template.name, [GENERATION]: MANIFEST_GENERATION };
 }
 
-/** Builds the label that selects a pod's NetworkPolicy. Pods that dial back can connect to Muster, if to nothing else. */
+/** Builds the label by which a NetworkPolicy selects a pod. Pods that dial back can connect to Muster, if to nothing else. */
 function buildNetworkLabel(template: SandboxTemplate): string {
   const pod = getPodPart(template);
   const network = pod?.network ?? 'none';

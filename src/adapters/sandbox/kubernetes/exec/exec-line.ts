@@ -44,7 +44,7 @@ export class ExecLine implements PodLine {
     return await this.execIn(this.#cluster.namespace, pod, container, undefined, signal);
   }
 
-  /** Runs a command in a pod of any namespace. */
+  /** Runs a command in a pod of any namespace. Without a command, it attaches to the container's first process. */
   async execIn(
     namespace: string,
     pod: string,

@@ -52,7 +52,7 @@ export function createPodManifest(owner: OwnerId, { id, template }: SandboxSpec,
   };
 }
 
-/** Builds the spec of a template whose pods Muster does not make itself. */
+/** Creates the spec of a pod, also for the template of pods that a controller makes. */
 export function createPodSpec(template: SandboxTemplate, pod: PodTemplate, hold = EXEC_HOLD): V1PodSpec {
   return {
     restartPolicy: 'Never',

@@ -157,7 +157,7 @@ export async function removeGroup(files: CgroupFiles, directory: string, clock: 
         throw new InfrastructureError('sandbox.cgroup', detail, { cause: error });
       }
     }
-    // Most of its processes are already ending, and are no longer listed.
+    // Usually all of its processes are already ending, and are no longer listed.
     if ((await files.read(path.join(directory, 'cgroup.procs'))) !== '') await killMembers(files, directory);
     await sleep(clock, pause);
   }

@@ -80,7 +80,8 @@ function buildPastCheck(condition: ArgumentCondition): readonly Instruction[] {
   if ('hasAny' in condition) return [[JUMP_IF_ANY_BIT, 0, 1, condition.hasAny]];
   const isOneOf = 'isOneOf' in condition;
   const values = isOneOf ? condition.isOneOf : condition.isNoneOf;
-  // A refused value jumps to the refusal. An allowed one, and the last refused one, jump past it.
+  // An argument that equals a refused value jumps to the refusal, and one that equals an allowed value jumps past it. If an argument equals no
+  // refused value, the last comparison jumps past the refusal.
   const jump = (i: number): number => values.length - 1 - i + (isOneOf ? 0 : 1);
   return values.map((value, i) => [JUMP_IF_EQUAL, jump(i), isOneOf && i === values.length - 1 ? 1 : 0, value]);
 }

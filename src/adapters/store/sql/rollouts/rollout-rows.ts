@@ -66,7 +66,7 @@ export function readRunningGroups(rows: readonly Row[]): readonly RunningGroup[]
   return [...groups.values()];
 }
 
-/** Reads groups with the results of each. @param now milliseconds since 1970: an expired lease counts as none. */
+/** Reads groups with their members, state and lease. @param now milliseconds since 1970: an expired lease counts as none. */
 export function readListedGroups(rows: readonly Row[], now: number): readonly ListedGroup[] {
   const first = new Map(rows.toReversed().map((row) => [readNumber(row, 'number'), row]));
   return readRunningGroups(rows).flatMap((group) => {
