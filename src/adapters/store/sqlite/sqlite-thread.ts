@@ -26,7 +26,9 @@ try {
       }
       if (requests.length >= MOST_AT_ONCE) break;
     }
-    for (const replies of connection.answer(requests)) say({ kind: 'replies', replies });
+    // One message may have more orders than one commit takes.
+    for (let at = 0; at < requests.length; at += MOST_AT_ONCE)
+      for (const replies of connection.answer(requests.slice(at, at + MOST_AT_ONCE))) say({ kind: 'replies', replies });
     if (!isLast) return;
     connection.close();
     port.close();
