@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { type Role, ROLES } from '../../evaluation-store/tokens.ts';
+import type { OpenTokenService } from '../../app/client/token-access.ts';
 import { getMessage, InputError } from '../../kernel/errors.ts';
 import { parseTokenId, type TokenId } from '../../kernel/ids.ts';
 import type { IssuedToken, ListedToken, TokenActions } from '../../service/access/token-service.ts';
@@ -10,16 +11,7 @@ import { formatNotice } from '../terminal/error-report.ts';
 import { print, formatJson } from '../terminal/output.ts';
 
 /** `muster token` gets this from the composition root. */
-export type OpenTokens = (flags: TokenFlags) => Promise<AsyncDisposable & OpenedTokens>;
-
-interface OpenedTokens {
-  readonly office: TokenActions;
-  /** Says where the tokens are kept, for people: `in the store /srv/muster.db`. */
-  readonly place: string;
-  /** A hint at another meaning that the person may have had in mind. */
-  readonly remark: string | undefined;
-  readonly now: () => Date;
-}
+export type OpenTokens = (flags: TokenFlags) => Promise<OpenTokenService>;
 
 interface TokenFlags {
   /** Path of the configuration file that says where the store is. */
@@ -91,7 +83,7 @@ function createRevokeCommand(openTokens: OpenTokens): Command {
   });
 }
 
-async function openAsMeant(openTokens: OpenTokens, flags: TokenFlags): Promise<Awaited<ReturnType<OpenTokens>>> {
+async function openAsMeant(openTokens: OpenTokens, flags: TokenFlags): Promise<OpenTokenService> {
   const opened = await openTokens(flags);
   if (opened.remark !== undefined) await print(process.stderr, formatNotice(opened.remark));
   return opened;
