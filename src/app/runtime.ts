@@ -45,7 +45,9 @@ export interface LoadedSuite {
   readonly agent: string | undefined;
 }
 
-/** Plays evaluations for the library and the server alike: has the checkpoint store, the pools and their closing. Part of the composition root. */
+/**
+ * The base on which the library and the server play evaluations: the checkpoint store, the pools and their closing. Part of the composition root.
+ */
 export class Runtime implements AsyncDisposable {
   readonly log: Log;
   readonly checkpoints: CheckpointStore;
@@ -91,7 +93,7 @@ export class Runtime implements AsyncDisposable {
     return this.#config;
   }
 
-  /** Counts what remote sandboxes have fetched from this process so far. */
+  /** The counts of what remote sandboxes have fetched from this process. The returned object keeps counting. */
   get delivered(): Readonly<Served> {
     return this.#origin?.served ?? NOTHING_SERVED;
   }

@@ -41,7 +41,7 @@ export interface CheckpointRights {
   /** Durable once it resolves. When a checkpoint is brought again, the latest kind and name count. */
   bring(brought: readonly Brought[]): Promise<void>;
 
-  /** Returns the digests that the principal has brought or was granted. */
+  /** Returns those of the digests that the principal has brought or was granted. */
   findUsable(principal: string, digests: readonly Digest[]): Promise<ReadonlyMap<Digest, Usable>>;
 
   /** The kind and name with which the checkpoint was first brought; undefined when it never was. */

@@ -21,7 +21,7 @@ export interface StoredEpisode {
 
 /** An episode as it is stored. */
 export interface NewEpisode extends StoredEpisode {
-  /** The agent's actions, as JSON. It may be large, so it is read separately. */
+  /** The agent's calls with their answers, and the verdict, as JSON. It may be large, so it is read separately. */
   readonly transcript?: object;
 }
 

@@ -44,7 +44,7 @@ export interface EvaluationCatalogue {
 
   find(id: EvaluationId): Promise<StoredEvaluation | undefined>;
 
-  /** Returns the evaluations that are over, or missing. */
+  /** Returns those of the evaluations that are over, or missing. */
   findOver(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]>;
 
   /**

@@ -11,7 +11,7 @@ export function raceWithAbort<Value>(promise: Promise<Value>, signal: AbortSigna
   return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', onAbort));
 }
 
-/** Creates the signal's reason as an error, whatever type the reason has. */
+/** Returns the signal's reason as an error, whatever type the reason has. */
 export function createAbortError(signal: AbortSignal): Error {
   return signal.reason instanceof Error ? signal.reason : new DOMException(String(signal.reason), 'AbortError');
 }

@@ -14,7 +14,7 @@ export interface LinkedFile {
   /** Bytes. */
   readonly size: number;
   readonly digest: Digest;
-  /** The URL at Muster. It is a secret, because it allows to read the file for a limited time. */
+  /** The URL at Muster. It is a secret: it grants reading the file for a limited time. */
   readonly url: string;
   /** The file's origin, from which it may be fetched without Muster. Also a secret. The file there may have changed or be gone. */
   readonly bucketUrl?: string | undefined;

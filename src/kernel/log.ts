@@ -3,7 +3,7 @@ export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
-  /** Writes what an operator has to know: it is written unless `log.level` says otherwise. */
+  /** Writes what an operator has to know. By default, `log.level` omits everything below it. */
   error(fields: object, message: string): void;
 }
 

@@ -117,7 +117,7 @@ function listPlayed({ baseline, baselineUri, baselineName, candidates }: Compari
 }
 
 interface CheckpointEpisodes extends FailedEpisodes {
-  /** The side in words. */
+  /** Names the episodes in words: `episodes of NAME`. */
   readonly whose: string;
 }
 

@@ -22,7 +22,7 @@ export interface PlayedEpisode {
   readonly sharesFailure?: true;
   /** Output of the environment and the policy, shortened. */
   readonly log?: string;
-  /** The agent's actions, as JSON for people. */
+  /** The agent's calls with their answers, and the verdict, as JSON for people. */
   readonly transcript?: object;
   /** The runner's remarks, for people. */
   readonly remarks?: readonly string[];

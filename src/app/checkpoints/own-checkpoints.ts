@@ -25,7 +25,7 @@ export function createSourceForOwner({ sources }: Pick<Config, 'sources'>, clock
   });
 }
 
-/** Returns a checkpoint as people write it on a command line. @throws InputError `checkpoint.path` for an empty one. */
+/** Returns the URI or absolute path of a checkpoint that a person wrote on a command line. @throws InputError `checkpoint.path` for an empty one. */
 export function toCheckpointUri(written: string): string {
   return isUri(written) ? written : resolve(assertPath(written));
 }

@@ -3,7 +3,7 @@ import { getMessage } from '../../kernel/errors.ts';
 import { toOkFinding, type HealthCheck } from '../../kernel/health-check.ts';
 import { openFirestore, readStoreVersion } from '../stores.ts';
 
-/** @param url `store.url` of a database on a server. A file is made by whoever needs it. */
+/** @param url `store.url` of a database on a server. A store in a file needs no check: it is made when it is needed. */
 export function createStoreCheck(url: string): HealthCheck {
   return {
     name: 'store',

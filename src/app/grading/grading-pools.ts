@@ -92,7 +92,7 @@ export class GradingPools implements AsyncDisposable {
     return await openPermitted(held, () => this.#trusted.open(key, () => this.#lease(task, template, signal)));
   }
 
-  /** Has one sandbox more made than are asked for, until it is disposed of. */
+  /** Keeps one more sandbox warm than the pool otherwise would, until the result is disposed. */
   #keepReady(task: OpenTask, template: GradingTemplate): Disposable {
     const opening = Promise.allSettled([this.#pool(task, template)]);
     const change = async (by: number): Promise<void> => {

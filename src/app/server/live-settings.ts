@@ -54,7 +54,7 @@ export function createLiveServiceConfig(inForce: InForce): ServiceConfig {
   };
 }
 
-/** When it is undefined, no webhooks are delivered. */
+/** Returns undefined when no webhooks are delivered. */
 export function getWebhookSecret({ config }: InForce): string | undefined {
   return config.server.webhookSecret === '' ? undefined : config.server.webhookSecret;
 }

@@ -33,7 +33,7 @@ import type { Runtime } from '../runtime.ts';
 import { OrderedContents } from './ordered-contents.ts';
 import { createTimedId } from './timed-id.ts';
 
-/** Composes the service of streams of groups on this server. */
+/** Creates the service for streams of groups on this server. Part of the composition root. */
 export function createRolloutService(
   runtime: Runtime,
   store: SqlStore,

@@ -60,7 +60,7 @@ export async function readSuite({ suite, stop, changes = {} }: SuiteInput): Prom
   return { parsed: parseSuite(layer), directory };
 }
 
-/** Returns an agent as people write it: a word for one that needs no file, otherwise a path. */
+/** Returns the URI or the absolute path of an agent that a person wrote: as a word if it needs no file, otherwise as a path. */
 export function toAgentUri(written: string, base: string = process.cwd()): string {
   if (BUILT_IN_AGENTS.has(written)) return formatBuiltInAgentUri(written);
   return isUri(written) ? written : resolve(base, written);

@@ -17,7 +17,7 @@ import { resolveBeside } from '../../kernel/package-root.ts';
 
 /** Figures of fewer values take some milliseconds: sending them would take longer. */
 const FEW_VALUES = 500;
-/** The limit holds for each checkpoint: a comparison may have many candidates. */
+/** The limit for candidate and baseline together. It is lower, as a comparison may have many candidates. */
 const FEW_PAIRED_VALUES = 100;
 /** A million values take a second or two of a processor; this allows for a busy machine. */
 const ANSWER_MILLISECONDS = 600_000;

@@ -34,7 +34,7 @@ interface WatchFlags extends ServerFlags, StopFlags, LogFlags {
   readonly every?: number;
   readonly once?: true;
   readonly webhook?: string;
-  /** When it is true, the directory is that of the checkpoints. */
+  /** Path of the file that names the best checkpoint. When it is true, the file is `best.json` beside the checkpoints. */
   readonly best?: string | true;
 }
 

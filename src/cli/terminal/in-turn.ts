@@ -1,4 +1,4 @@
-/** The knowledge that a task in a sequence has of those before it. */
+/** Tells a task in a sequence about those before it. */
 export interface Turn {
   /** Settles when it is the task's turn; until then the task may prepare. */
   readonly after: Promise<void>;

@@ -13,7 +13,7 @@ const WORTH_TELLING_BYTES = 2 ** 20;
  */
 const MOST_DELTA_BYTES = 256 * 2 ** 20;
 const MOST_OF_FILE = 0.75;
-/** This number includes the previous checkpoint of each of several runs that take turns. */
+/** So many files include those of the previous checkpoint of each of several runs that take turns. */
 const REMEMBERED = 16;
 
 /**

@@ -15,7 +15,7 @@ export function parseServerUrl(given: string, name = 'url'): string {
   );
 }
 
-/** Does not repeat the part that may have a password in it. */
+/** Does not repeat an address that may have a password in it. */
 function suggestScheme(given: string): string {
   if (/^[\w.-]+:\d+\/?$/.test(given)) return `, got ${given}; did you mean http://${given}?`;
   return /^[\w.:/-]+$/.test(given) ? `, got ${given}` : '';

@@ -26,7 +26,7 @@ export function createEndedCounter(registry: Registry): (state: FinalState) => v
 export interface Measured {
   readonly service: Pick<EvaluationService, 'playing'>;
   readonly pools: PoolService;
-  /** The bytes and files that sandboxes have fetched from this process so far. */
+  /** The bytes that sandboxes have fetched from this process. The object keeps counting. */
   readonly delivered: Delivered;
 }
 

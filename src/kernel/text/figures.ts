@@ -65,7 +65,7 @@ export function formatBytes(bytes: number): string {
   return `${power === 0 || amount >= 99.95 ? groupThousands(amount.toFixed(0)) : amount.toFixed(1)} ${BYTE_UNITS[power]}`;
 }
 
-/** Formats a limit and a size that exceeds it: `4194305 bytes (4.0 MiB)`, as a rounded size would hide by how little it does. */
+/** Formats a limit, or a size that exceeds one: `4194305 bytes (4.0 MiB)`. A rounded size alone would hide by how little it does. */
 export function formatExactBytes(bytes: number): string {
   return bytes < 1024 ? `${bytes} bytes` : `${bytes} bytes (${formatBytes(bytes)})`;
 }

@@ -9,7 +9,7 @@ export function escapeUnprintable(text: string): string {
   return text.replaceAll(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Escapes the text on one line. */
+/** Escapes the text and joins its lines to one. */
 export function escapeUnprintableLine(text: string): string {
   return escapeUnprintable(text.trim().replaceAll(/\s*\n\s*/g, ' '));
 }

@@ -25,7 +25,7 @@ export interface AgentStage {
 interface StagedEpisode {
   readonly outcome: Outcome;
   readonly log: string;
-  /** The agent's actions, as JSON for people. */
+  /** The agent's calls with their answers, and the verdict, as JSON for people. */
   readonly transcript: object | undefined;
 }
 

@@ -228,7 +228,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   }
 
   /**
-   * Plays for one worker's time with one sandbox.
+   * Has one worker play with one sandbox, until either is done.
    *
    * @throws InfrastructureError when it gave no result that an episode can be held responsible for.
    */

@@ -23,7 +23,7 @@ export interface EvaluateContext {
   readonly costPerSandboxHour?: number | undefined;
   /** Computes figures outside of the event loop; in it when left out. */
   readonly workOut?: WorkOut | undefined;
-  /** Works out the improvement of candidates of comparisons. */
+  /** Computes candidates' probability of improvement outside of the event loop; in it when left out. */
   readonly workOutImprovement?: WorkOutImprovement | undefined;
   /** It is set in a process that answers requests while it plays. */
   readonly turns?: Turns | undefined;

@@ -56,7 +56,7 @@ export interface SuiteDefinition {
 
 const KNOWN = new KnownSettings(suiteSchema);
 
-/** Creates the location in messages for a suite that was not read from a file. */
+/** Creates the layer of a suite that was not read from a file. Messages name `suite` as its location. */
 export function createInlineLayer(value: unknown): Layer {
   return { value, findOrigin: () => 'suite' };
 }
@@ -199,7 +199,7 @@ export function digestSuite({ tasks, seed, actions, bounds, failureScores, episo
 export type DrawTask = (index: number, draw: number) => number;
 
 /**
- * Creates the episode of an index: its seeds and a uniform draw come from the index alone, and the draw picks the task.
+ * Creates a function that plans the episode of an index: its seeds and a uniform draw come from the index alone, and the draw picks the task.
  *
  * By default tasks are picked in proportion to the weights, independently for each index, so that the returns are independent and identically
  * distributed with the suite's weighted mean as their expectation.

@@ -15,12 +15,12 @@ export interface Inbox {
 export interface DistributorOptions {
   /** The template's setting. */
   readonly delivery?: Delivery;
-  /** When it is undefined, sandboxes can fetch from nowhere. */
+  /** When it is undefined, sandboxes cannot fetch files. */
   readonly origin?: ContentOrigin | undefined;
   readonly log?: Log;
   /**
-   * True when not every sandbox may read the files. The caches of nodes are confidential in this sense: they are used only where the template names
-   * them.
+   * Whether not every sandbox may read the files. All sandboxes of a node can read its whole cache, so caches are then used only where the template
+   * names them.
    */
   readonly isConfidential?: boolean;
 }

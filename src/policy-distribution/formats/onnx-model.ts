@@ -15,7 +15,7 @@ export interface OnnxTensor {
   readonly name: string;
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** Bytes in the file; if the data is in another file, what the model says. */
+  /** Bytes of its data. If the data is in another file, the length that the model states; 0 when it states none. */
   readonly bytes: number;
 }
 
@@ -127,7 +127,7 @@ class ModelReader {
     return { name, dtype, shape, bytes };
   }
 
-  /** Reads an entry of `external_data`: `location`, `offset` or `length`. */
+  /** Returns the value of the entry `length` of `external_data`, and 0 for its other entries. */
   async #readLengthElsewhere(entry: Bytes): Promise<number> {
     const [key, value] = await this.#readEntry(entry);
     return key === 'length' && /^\d{1,15}$/.test(value) ? Number(value) : 0;

@@ -78,7 +78,7 @@ class Search {
   }
 }
 
-/** Leaves lists unformatted: one that contains itself would never end. */
+/** Formats other keys as `?`: a list that contains itself would never end. */
 function formatKey(key: unknown): string {
   return typeof key === 'string' || typeof key === 'number' || typeof key === 'boolean' ? String(key) : '?';
 }

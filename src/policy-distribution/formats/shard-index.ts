@@ -8,7 +8,7 @@ import type { ReadAt } from './read-at.ts';
 const INDEX = /\.(safetensors|bin)\.index\.json$/;
 /** The bounds allow some hundred thousand tensors: more than any model has. */
 const INDEX_BOUNDS: JsonBounds = { bytes: 32 * 2 ** 20, depth: 64, values: 1_000_000 };
-/** So many names show what is wrong. */
+/** This number of names is enough to show what is wrong. */
 const MISSING_SHOWN = 5;
 
 export function isShardIndex(path: string): boolean {

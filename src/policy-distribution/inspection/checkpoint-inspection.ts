@@ -10,7 +10,7 @@ import { untrustedFiles } from './untrusted-files.ts';
 
 /** The content of a checkpoint, without loading it. */
 export interface CheckpointInspection {
-  /** It is undefined when it was not read completely. */
+  /** It is undefined when the checkpoint was not read completely. */
   readonly digest?: Digest | undefined;
   readonly kind: CheckpointKind;
   /** The number of bytes over all files. */

@@ -11,7 +11,7 @@ export interface ManifestEntry {
 }
 
 const LINE = /^(?<hex>[0-9a-f]{64}) {2}(?<path>.+)$/;
-/** So many names show what is wrong. */
+/** This number of names is enough to show what is wrong. */
 const MISSING_SHOWN = 20;
 
 export interface ManifestOrder {

@@ -39,8 +39,8 @@ interface BlockPosition {
 }
 
 /**
- * Reads any stretch of a file that is stored as a delta, with memory for one block. Its base may be such a file, too. The delta and the base may be
- * damaged, so a reader of the whole file verifies it (`pieces`).
+ * Reads any stretch of a file that is stored as a delta, with memory for one block. Its base may be such a file, too. Neither the delta nor the
+ * base is trusted, so a reader of the whole file verifies it (`readPieces`).
  */
 export class DeltaFile implements Stretches {
   readonly index: DeltaIndex;

@@ -95,7 +95,7 @@ export class PackedFiles {
   }
 
   /**
-   * Reads a file as if it were there, read through as many deltas as it takes.
+   * Opens a file as if it were there as it is. It is read through as many deltas as necessary.
    *
    * @param plainPath of a file that is there as it is, undefined when it is not. @returns undefined when something that it takes is not there.
    * @throws InfrastructureError `store.damaged`, `store.unusable`

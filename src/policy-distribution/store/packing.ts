@@ -50,8 +50,8 @@ export function mayBePacked(digest: Digest, base: Digest, contents: ReadonlyMap<
 }
 
 /**
- * Finds a file, the base of its delta, the base of that, and so on; undefined when a base is missing. One that is there as it is may lose that when
- * it has a delta, too.
+ * Lists a file, the base of its delta, the base of that, and so on; undefined when a base is missing. A file that is stored both whole and as a delta
+ * counts as a delta, because its whole form may be removed.
  */
 function findWayDown(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): readonly Digest[] | undefined {
   const way: Digest[] = [];

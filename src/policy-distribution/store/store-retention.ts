@@ -125,7 +125,7 @@ export class StoreRetention {
     }
   }
 
-  /** Removes the delta otherwise: it is damaged, or another process has removed its base meanwhile. */
+  /** Whether the file can be rebuilt. If not, its delta is removed: it is damaged, or another process has removed its base meanwhile. */
   async #isRebuilt(digest: Digest): Promise<boolean> {
     const { packed, plain } = this.#parts;
     const findPlainPath = async (each: Digest): Promise<string | undefined> =>

@@ -2,7 +2,7 @@ import { QuotaError } from '../../../service/access/quota-error.ts';
 import { UploadOffsetError } from '../../../policy-distribution/uploads/uploads.ts';
 import { MethodNotAllowedError, TooManyRequestsError, UnauthenticatedError } from './refusals.ts';
 
-/** The time of a restart, in seconds. */
+/** About the time that a restart takes, in seconds. */
 const RETRY_UNAVAILABLE = '5';
 /** Received bytes of an upload. */
 export const UPLOAD_OFFSET = 'upload-offset';

@@ -52,7 +52,7 @@ export function limitBodyTime(app: FastifyInstance, clock: Clock, isStreamed: (r
     if (!hasBody || isStreamed(routeOptions.url ?? '')) return;
     const late = clock.after(BODY_MILLISECONDS, () => raw.destroy());
     raw.once('end', () => late[Symbol.dispose]());
-    // This also disposes of a body that was answered without being read, and never ends.
+    // This also stops the timer of a body that was not read before the answer, and so never ends.
     reply.raw.once('close', () => late[Symbol.dispose]());
   });
 }

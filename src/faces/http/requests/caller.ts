@@ -4,7 +4,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller; undefined for calls that need no name. */
     caller: Caller | undefined;
-    /** Whether the caller would be admitted now: a token expires, and may be revoked. Returns undefined for calls without authentication. */
+    /** Whether the caller would be admitted now: a token expires, and may be revoked. It is undefined for calls without authentication. */
     isStillKnown: (() => Promise<boolean>) | undefined;
   }
 }

@@ -6,7 +6,7 @@ import { assertPermitted, ForbiddenError, TooManyRequestsError } from '../proble
 
 export interface GuardOptions {
   readonly identify: Identify;
-  /** The requests of one principal, or of one address without a token; undefined for any number. */
+  /** The requests of one principal, or of one address whose callers are unknown; undefined for any number. */
   readonly requestsPerMinute: number | undefined;
 }
 

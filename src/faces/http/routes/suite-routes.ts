@@ -37,7 +37,7 @@ export function addSuiteRoutes(instance: FastifyInstance, library: Pick<Library,
   );
 }
 
-/** Throws the right error for an unknown suite: missing if it is the address of a resource, wrong if it is part of a request. */
+/** Throws `suite.not-found` for an unknown suite: here it is the address of a resource, not a wrong part of a request. */
 function assertFound(error: unknown): never {
   if (error instanceof InputError && error.code === 'suite.unknown')
     throw new InputError('suite.not-found', error.message, { cause: error });

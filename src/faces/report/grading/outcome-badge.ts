@@ -50,7 +50,7 @@ export function renderEqualityBadge(isEqual: boolean): Markup {
   return isEqual ? renderBadge('promote', 'equal') : renderBadge('regress', 'differs');
 }
 
-/** Formats how a process ended, in a few words. It is empty when the process ended normally. */
+/** Formats how a process ended, in a few words. */
 export function formatCommandEnding(ending: Ending): string {
   switch (ending.kind) {
     case 'exited':

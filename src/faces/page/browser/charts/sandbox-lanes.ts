@@ -65,7 +65,7 @@ export function renderSandboxes(timeline: SandboxTimelineDocument, isRest: boole
   </section>`;
 }
 
-/** Renders an evaluation that has begun, when this server does not have its timeline. */
+/** Renders a note for an evaluation that has begun, when this server does not have its timeline. */
 export function renderForgottenSandboxes(): TemplateResult {
   return html`<section class="card empty" aria-labelledby="sandboxes">
     <h2 id="sandboxes">Sandboxes</h2>

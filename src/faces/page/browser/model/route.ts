@@ -37,7 +37,7 @@ export interface Filter {
   readonly state: string;
 }
 
-/** The number that colours can distinguish. */
+/** The largest number of further curves that colours can distinguish. */
 export const MOST_BESIDE = 4;
 
 export const NO_FILTER: Filter = { run: '', suite: '', state: '' };

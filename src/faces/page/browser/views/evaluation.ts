@@ -57,7 +57,7 @@ function renderFound(detail: Detail, evaluation: EvaluationResource, state: Page
   </section>`;
 }
 
-/** Renders when each sandbox played, while the evaluation runs. */
+/** Renders when each sandbox played, also after the end. Renders nothing before the first figures. */
 function renderPlayed({ playing }: Detail, { running }: EvaluationResource): TemplateResult | typeof nothing {
   if (!playing || !running) return nothing;
   if (!playing.sandboxes) return renderForgottenSandboxes();
