@@ -6,7 +6,7 @@ export function countSharedSteps(origin: EpisodeOrigin | undefined): number {
   return origin?.lineage.at(-1)?.through ?? 0;
 }
 
-/** Returns the episode with which the tree of forks begins that an episode is in. */
+/** Returns the first episode of the tree of forks to which an episode belongs. */
 export function getTree({ id, origin }: Pick<NewAgentEpisode, 'id' | 'origin'>): AgentEpisodeId {
   return origin?.lineage[0]?.episode ?? id;
 }

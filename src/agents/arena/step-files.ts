@@ -41,7 +41,7 @@ export interface FileContents {
  */
 const INLINE = { file: 16 * 1024, all: 64 * 1024 } as const;
 
-/** Stores the delta of a step, once all contents are stored. */
+/** Stores the contents of a step's changed files, and then returns the delta of the step. */
 export async function keepDelta({ entries, removed }: WorkspaceDelta, contents: FileContents, tree: AgentEpisodeId): Promise<StepDelta> {
   const changed: StepEntry[] = [];
   const apart = new Map<Digest, Buffer>();

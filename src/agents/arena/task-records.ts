@@ -9,7 +9,7 @@ export interface TaskDefinition {
   readonly id: TaskId;
   readonly description: string;
   readonly keywords: readonly string[];
-  /** The digest that decides its verdicts: equal for tasks that differ only in their instruction. */
+  /** The digest of what decides its verdicts: equal for tasks that differ only in their instruction. */
   readonly verifier: Digest;
 }
 

@@ -48,9 +48,9 @@ export interface StoredAgentEpisode extends NewAgentEpisode {
   readonly touchedAt: Date;
   readonly steps: number;
   readonly spent: Spent;
-  /** It is undefined while it takes steps. */
+  /** Undefined while the episode takes steps. */
   readonly endedBy: EndCause | undefined;
-  /** It is undefined until it is closed. */
+  /** Undefined until the episode is closed. */
   readonly closed: ClosedEpisode | undefined;
 }
 

@@ -18,10 +18,10 @@ export interface WorkspaceDiff {
 /** Larger files are named only: comparing lines takes time that grows with their number. */
 const MOST_FILE_BYTES = 512 * 1024;
 const MOST_PATCH_CHARACTERS = 4 * 2 ** 20;
-/** The time of one comparison. A file that is changed throughout is shown as removed and added. */
+/** The longest time of one comparison. A file that is changed throughout is shown as removed and added. */
 const MOST_MILLISECONDS = 500;
 
-/** Compares how files have changed between two steps. A directory shows in the files in it. */
+/** Finds how files have changed between two steps. A directory shows in the files in it. */
 export async function compareWorkspaces(
   before: ReadonlyMap<string, FileAtStep>,
   after: ReadonlyMap<string, FileAtStep>,

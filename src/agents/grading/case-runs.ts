@@ -77,7 +77,7 @@ export async function* runOnCases(
   }
 }
 
-/** Together they are too large for the sandbox's memory. */
+/** Carries out runs that are too large for a series, each with requests of its own. */
 async function* runOneByOne(
   session: WorkspaceSession,
   { command, wiped, trusted, files, output, within }: CaseRuns,

@@ -55,7 +55,8 @@ export interface GradingSandboxes {
   openTrusted(template: GradingTemplate, signal: AbortSignal, next?: GradingTemplate): Promise<GradingSandbox>;
 
   /**
-   * Lists the files of a root file system below a directory, with their paths inside: a writable directory hides them. The host's root has none.
+   * Lists the files of a root file system below a directory, with their paths inside: a writable directory hides them. It lists none of the host's
+   * root.
    *
    * @throws InputError when the root is not available, for links among them, and for more of them than a workdir may have.
    */

@@ -64,8 +64,8 @@ export function describeCandidateTemplate(
 }
 
 /**
- * Lists files in the workdir before an agent begins: those of the image, and over them those of environment/, unless a Dockerfile has copied the ones
- * it needs.
+ * Lists the files in the workdir before an agent begins: those of the image, and over them those of environment/, unless a Dockerfile has copied the
+ * ones it needs.
  */
 export async function listWorkdirFiles(
   { files, workspace: { root, workdir } }: Task,

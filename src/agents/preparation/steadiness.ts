@@ -24,7 +24,7 @@ type WaveringCause = (typeof WAVERING_CAUSES)[number];
 export interface Wavering {
   readonly id: string;
   readonly cause: WaveringCause;
-  /** Shown to people: how many runs failed, of how many. */
+  /** Says to people in how many of the runs it failed or differed, or that its name changes. */
   readonly figure: string;
   readonly failures: number;
   readonly runs: number;

@@ -5,7 +5,7 @@ import type { Outcomes, PinnedTests } from './derivation.ts';
 import { type SourceFile, type SourceFiles, readText } from './source/source-files.ts';
 
 const MOST_TRIPWIRES = 4;
-/** The literals are all tried in one run. Many of them cannot be used, because the test passes with any value. */
+/** All drafts are tried in one run. Many of them are no tripwires, because the test passes with any literal. */
 const [MOST_TRIED_OF_FILE, MOST_TRIED] = [8, 16];
 const PACKAGE = 'package/';
 

@@ -16,7 +16,7 @@ export interface TaskDirectory {
 export const TASK_BOUNDS = {
   files: 100_000,
   bytes: 4 * 1024 ** 3,
-  /** The size of a file that is read whole. */
+  /** The largest size of a file that is read whole. */
   readBytes: 4 * 1024 * 1024,
   depth: 32,
 } as const;

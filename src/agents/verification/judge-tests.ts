@@ -43,7 +43,7 @@ function judgeOutcome(results: readonly TestResult[] | undefined): Outcome {
   return first.status === 'error' ? 'failed' : first.status;
 }
 
-/** Returns the outcome that all of several runs have, or the first other one. */
+/** Returns the outcome that all runs have. When they differ, it is `doubled` if any run has that, and otherwise says that they differ. */
 function findWorst(outcomes: readonly Outcome[]): Outcome | 'different from run to run' {
   const [first = 'missing'] = outcomes;
   if (outcomes.every((outcome) => outcome === first)) return first;

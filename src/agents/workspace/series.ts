@@ -47,7 +47,7 @@ export interface SeriesResult {
 export interface SeriesResults {
   /** The runs that were carried out, in order. */
   readonly runs: readonly SeriesResult[];
-  /** The file of all runs that could not be placed. Then nothing was run. */
+  /** Why one of the files that each run finds could not be placed. Then nothing was run. */
   readonly unlaid: FileRefusal | undefined;
 }
 

@@ -50,7 +50,7 @@ export class WorkspaceSession implements Occupant {
   #progressedAt = -Infinity;
   #turn = Promise.resolve();
   #exit: SandboxExit | undefined;
-  /** Why it is closed. An error is made where one is thrown only: each workspace closes, and most have nothing open then. */
+  /** Why it is closed. The error is made only where it is thrown: every workspace closes, and most have no open request then. */
   #closed: string | undefined;
 
   /** Resolves with the reason once the session is closed; never rejects. */
@@ -191,7 +191,7 @@ export class WorkspaceSession implements Occupant {
     return this.#closed === undefined && this.#pending.isEmpty;
   }
 
-  /** Says how its sandbox ended. It is undefined while it has not. */
+  /** Says how its sandbox ended; undefined while it has not. */
   get exit(): SandboxExit | undefined {
     return this.#exit;
   }

@@ -15,7 +15,7 @@ export interface SimulatedReturns {
 const LARGEST_WORLD = 10_000;
 
 /**
- * Draws the returns that one simulated evaluation draws from. Recorded returns are a sample: each evaluation resamples them first (the bootstrap,
+ * Chooses the returns that one simulated evaluation draws from. Recorded returns are a sample: each evaluation resamples them first (the bootstrap,
  * Efron 1979), so that the spread over evaluations includes the randomness of the record. Assumed returns are drawn as they are.
  */
 export function drawReturnsOfOneRun(returns: SimulatedReturns, random: Random): () => number {

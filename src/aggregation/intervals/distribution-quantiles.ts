@@ -21,7 +21,7 @@ export function computeStudentQuantile(p: number, degreesOfFreedom: number): num
   return checkFinite(stdtri(checkPositive(degreesOfFreedom), checkProbability(p)), p);
 }
 
-/** Computes the beta distribution with shapes `alpha` and `beta` > 0. @throws RangeError unless 0 < p < 1. */
+/** Computes the quantile of the beta distribution with shapes `alpha` and `beta` > 0. @throws RangeError unless 0 < p < 1. */
 export function computeBetaQuantile(p: number, alpha: number, beta: number): number {
   return checkFinite(incbi(checkPositive(alpha), checkPositive(beta), checkProbability(p)), p);
 }

@@ -92,7 +92,7 @@ function computeWholeBins(lowest: number, highest: number, most: number): number
   return Array.from({ length: Math.ceil((highest - lowest + 1) / width) + 1 }, (_, bin) => lowest - 0.5 + bin * width);
 }
 
-/** The comparison has a tolerance for halves. */
+/** Whether a value is whole, and so small that floating point also holds the halves beside it. */
 function isWhole(value: number): boolean {
   return Number.isSafeInteger(value) && Number.isSafeInteger(2 * value);
 }

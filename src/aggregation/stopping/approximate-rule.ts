@@ -52,7 +52,7 @@ export class ApproximateRule implements StoppingRule {
     this.#satisfied = this.#sample.episodes === this.#nextLook && this.#look();
   }
 
-  /** It can become true only at a look. */
+  /** It is true only at a look. */
   isSatisfied(): boolean {
     return this.#satisfied;
   }

@@ -42,8 +42,8 @@ export class AsymptoticRule implements StoppingRule {
   }
 
   /**
-   * The overshoot that the coverage study shows for normal returns. An interval that is narrower than requested shows that something other than the
-   * spread delayed the stop.
+   * The price that the coverage study shows for normal returns. It is undefined when the interval is narrower than requested: then something other
+   * than the spread delayed the stop.
    */
   get priceOfSpread(): number | undefined {
     const interval = this.interval();
@@ -90,7 +90,7 @@ export class AsymptoticRule implements StoppingRule {
     return this.#sample.moments.count >= FEWEST_VALUES && this.#offMode.count >= FEWEST_OFF_MODE;
   }
 
-  /** Estimates the number at the rate so far. */
+  /** Estimates the episodes until enough returns differ from the most frequent one, at the rate so far. */
   #countUntilOffMode(): number {
     const { count } = this.#offMode;
     return Math.ceil((Math.max(0, FEWEST_OFF_MODE - count) * this.#sample.episodes) / Math.max(1, count));

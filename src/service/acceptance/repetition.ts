@@ -39,8 +39,8 @@ export async function acceptRepeated(
 }
 
 /**
- * Returns the answer for another caller with the same question; undefined when that needs episodes to be played, or is too large to be copied at
- * once.
+ * Returns the question whose later callers get this answer; undefined when the order plays all episodes itself, or when the answer is partial or too
+ * large to be copied at once.
  */
 export function getAnsweredQuestion(
   player: Pick<Player, 'buildQuestion'>,

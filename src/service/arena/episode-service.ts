@@ -176,7 +176,7 @@ export class EpisodeService {
     return episode;
   }
 
-  /** Lists the caller's own; for an operator, all. */
+  /** Lists the caller's own episodes; for an operator, all. */
   list(filter: Omit<EpisodeFilter, 'principal'>, page: PageRequest, { principal, role }: Caller): Promise<Page<StoredAgentEpisode>> {
     return this.#options.trajectories.list({ ...filter, principal: role === 'operator' ? undefined : principal }, page);
   }

@@ -114,7 +114,7 @@ export class OpenEpisode {
     await this.#runInTurn(true, (held) => this.#closeBy(held, 'cancel', 'it was given up'));
   }
 
-  /** Ends the episode when it has had no request for too long. */
+  /** Gives it up, as `cancel` does, when it has had no request for too long. */
   async lookAtTime(): Promise<void> {
     await this.#runInTurn(false, (held) => this.#closeBy(held, 'time-passed', 'nothing was asked of it for too long'));
   }

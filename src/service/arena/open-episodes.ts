@@ -27,7 +27,7 @@ export class OpenEpisodes {
     this.#open.clear();
   }
 
-  /** Opens the episode, opened when this process does not have it. */
+  /** Returns the episode, and opens it when this process does not have it. */
   open(id: AgentEpisodeId): OpenEpisode {
     const episode = this.#open.get(id) ?? this.create(id);
     this.#open.set(id, episode);
@@ -44,7 +44,7 @@ export class OpenEpisodes {
     }
   }
 
-  /** The episode is not remembered: it only answers for a closed episode. */
+  /** Creates an episode that is not remembered, because it only answers for a closed one. */
   create(id: AgentEpisodeId): OpenEpisode {
     return new OpenEpisode(id, this.#parts);
   }

@@ -52,7 +52,7 @@ export class EpisodeBounds {
   }
 }
 
-/** Creates bounds for principals that have none. */
+/** Creates bounds that limit no principal. */
 export function createUnbounded(): EpisodeBounds {
   return new EpisodeBounds(() => ({ concurrentEpisodes: undefined }));
 }

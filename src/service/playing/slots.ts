@@ -61,7 +61,7 @@ export class Slots implements Disposable {
   readonly #members = new Set<Member>();
   /** Milliseconds that principals have held slots for, halved with every turn. */
   readonly #had = new Map<string, number>();
-  /** What each was served when the turn began: within a turn no contender overtakes another. */
+  /** The same milliseconds when the turn began: within a turn no contender overtakes another. */
   readonly #served = new Map<string, number>();
   readonly #bounds: EpisodeBounds;
   readonly #onRoom = (): void => this.#share();

@@ -111,7 +111,7 @@ export class RolloutService {
     return stream;
   }
 
-  /** Lists the caller's own, latest first; for an operator, all. */
+  /** Lists the caller's own streams, latest first; for an operator, all. */
   list(limit: number, { principal, role }: Caller): Promise<readonly StoredStream[]> {
     return this.#options.streams.list(role === 'operator' ? undefined : principal, limit);
   }

@@ -14,7 +14,7 @@ export interface StreamBoard {
 }
 
 export interface StreamCapacity {
-  /** Trajectories of groups that run which have not ended: they act, are graded, or begin as soon as others have acted. */
+  /** Trajectories of running groups that have not ended: they act, are graded, or begin as soon as others have acted. */
   readonly trajectories: number;
   /** The largest number of trajectories whose agents act at a time. */
   readonly mostTrajectories: number;

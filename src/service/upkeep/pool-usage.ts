@@ -61,7 +61,7 @@ export class PoolUsageMeter {
     };
   }
 
-  /** Computes the usage of sandboxes that were made since then belongs to this period, too. */
+  /** Computes the processors in use since the measurement before. Sandboxes that were made since then count from their start. */
   #computeProcessors(usages: ReadonlyMap<string, SandboxUsage>, at: number): number | undefined {
     const before = this.#before;
     if (!before || at <= before.at) return undefined;

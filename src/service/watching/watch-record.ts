@@ -65,7 +65,7 @@ export function buildScore(name: string, { official, checkpoint }: Summary): Sco
   return { name, uri: checkpoint.uri, digest: official.checkpoint.digest, episodes, mean, interval };
 }
 
-/** Keeps one version of each name: the name's earlier content is dropped. */
+/** Adds the outcome of a checkpoint. The outcome of earlier content with the same name is dropped. */
 export function addSettled(record: WatchRecord, { name, fingerprint }: FoundCheckpoint, outcome: Outcome): WatchRecord {
   const others = record.settled.filter((entry) => entry.name !== name);
   return { ...record, settled: [...others, { name, fingerprint, outcome }] };

@@ -21,7 +21,11 @@ const BASH: readonly Tool[] = ACTION_TOOLS.flatMap(({ name, description, paramet
   name === 'run' ? [{ name: 'bash', description, parameters }] : name === 'submit' ? [{ name, description, parameters }] : [],
 );
 
-/** Lists the tools of an agent: where the task has none, the same list each time, of which the JSON is written once. @param own tools of the task. */
+/**
+ * Lists the tools of an agent. Where the task has none of its own, the list is the same object each time, so that its JSON is written once.
+ *
+ * @param own tools of the task.
+ */
 export function listTools({ tools }: Pick<ModelAgent, 'tools'>, own: readonly OwnTool[]): readonly Tool[] {
   const actions = tools === 'actions' ? ACTION_TOOLS : BASH;
   return own.length === 0 ? actions : [...actions, ...own.map(describeOwnTool)];

@@ -8,7 +8,7 @@ const SYMBOL_TABLES: ReadonlySet<number> = new Set([2, 11]);
 const MOST_SECTIONS = 65_535;
 
 /**
- * Reads names of the symbols that a program or library defines or needs, from both of its tables, without versions.
+ * Reads the names of the symbols that a program or library defines or needs, from both of its tables, without versions.
  *
  * @returns undefined for another kind of file, and for one whose tables are missing or outside of it: its symbols are then unknown.
  */

@@ -16,7 +16,7 @@ const IMPORTS: readonly { readonly suffix: RegExp; readonly patterns: readonly R
   { suffix: /\.rs$/, patterns: [/\b(?:use|extern[ \t]+crate)[ \t]+([\w:]+)/g] },
 ];
 
-/** Returns the forbidden modules that are imported, directly or by a module below them. It does not find imports by a computed name. */
+/** Returns the forbidden modules that are imported, or of which a module below is. Imports by a name that is computed at run time are not found. */
 export function findForbiddenImports(forbidden: readonly string[], files: readonly WorkspaceFile[]): readonly string[] {
   const imported = new Set<string>();
   for (const { path, content } of files) {

@@ -16,7 +16,7 @@ export interface SuiteRun {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Says where Python finds modules. `root` is the machine's own, so pytest has to be mounted. */
+/** Says where Python finds modules. With `isHostRoot`, the root is the machine's own, so pytest has to be mounted. */
 export interface PythonSettings {
   readonly isHostRoot: boolean;
   /** The task's own PYTHONPATH and PYTEST_ADDOPTS. */

@@ -133,7 +133,7 @@ function draftPythonTripwires(path: string, text: string, ids: readonly string[]
   });
 }
 
-/** Reads lines of a function without empty ones at its end. */
+/** Reads the lines of a function without empty ones at its end. */
 function readBody(lines: readonly string[], start: number, indent: string): readonly string[] {
   const rest = lines.slice(start + 1);
   const end = rest.findIndex((line) => line.trim() !== '' && !(line.startsWith(indent) && /^\s/.test(line.slice(indent.length))));

@@ -74,7 +74,7 @@ export class SlimeFormat {
   }
 }
 
-/** Formats rows of SkyRL's step-wise generator output, one for each segment: those of a trajectory are adjacent, and the last one has the reward. */
+/** Formats the rows of SkyRL's step-wise generator output, one for each segment: those of a trajectory are adjacent, and the last has the reward. */
 export function formatSkyrl(trajectory: Trajectory): readonly object[] {
   const { segments, reward, task, rep, stopReason } = trajectory;
   return segments.map(cutSegment).map(({ promptIds, responseIds, mask, logprobs }, i) => {

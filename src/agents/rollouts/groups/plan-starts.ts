@@ -17,7 +17,7 @@ export interface StreamTerms {
 export interface StreamCounts {
   /** Groups that run. */
   readonly running: number;
-  /** Trajectories of these whose agents have not ended, or wait until they may begin. */
+  /** Trajectories of these whose agents have not ended. Some of them may wait until they may begin. */
   readonly trajectories: number;
   /** Groups that were finished and kept, delivered or not; without filtered and cancelled ones. */
   readonly accepted: number;
@@ -35,7 +35,7 @@ export interface StreamCounts {
 export function planStarts({ running, trajectories, accepted, waiting, version }: StreamCounts, terms: StreamTerms): number {
   const { groupSize, concurrency, batch, maxStaleness, mostWaiting, total } = terms;
   const begun = accepted + running;
-  // The last one may have more members than may act now: each begins as soon as another agent ends, so that none waits for a whole group.
+  // The last group may have more members than may act now: each begins as soon as another agent ends, so that none waits for a whole group.
   const free = Math.ceil((concurrency - trajectories) / groupSize);
   const fresh = (maxStaleness + version + 1) * batch - begun;
   const room = mostWaiting - (waiting + running);

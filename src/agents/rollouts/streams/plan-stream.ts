@@ -117,7 +117,7 @@ function settle(group: RunningGroup, reported: StreamView['reported'], terms: Gr
   return { kind: 'accept', group: { number, advantages, size, mean, oldest: findOldest(group, reported) } };
 }
 
-/** Lists members in the order of their positions. */
+/** Lists the members in the order of their positions. */
 function listMembers(ended: RunningGroup['ended']): readonly MemberResult[] {
   return [...ended].sort(([one], [other]) => one - other).map(([, result]) => result);
 }
