@@ -4,7 +4,7 @@ import { withTimeout } from '../../../kernel/deadline.ts';
 import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import type { Database, Dialect, Row, Step } from '../sql/schema/database.ts';
 import { renderSql, type Sql } from '../sql/schema/statement.ts';
-import type { Message, Order, Orders, Rendered, RenderedStep, Reply } from './sqlite-messages.ts';
+import type { Message, Order, Rendered, RenderedStep, Reply } from './sqlite-messages.ts';
 import { createFullDiskError, createNotOpenedError, isFull } from './unusable-file.ts';
 import { resolveBeside } from '../../../kernel/package-root.ts';
 import { Thread } from '../../../kernel/thread.ts';
@@ -47,8 +47,6 @@ export class SqliteDatabase implements Database {
   /** Rendered queries by the program's texts, which are the same objects each time. */
   readonly #rendered = new WeakMap<Sql['texts'], string>();
   readonly #waiting = new Map<number, Waiting>();
-  /** Orders that have not been sent yet. */
-  #orders: Order[] = [];
   #lastId = 0;
   #ended: Error | undefined;
 
@@ -98,7 +96,6 @@ export class SqliteDatabase implements Database {
     if (this.#ended) return;
     const exit = once(this.#thread, 'exit');
     this.#post({ kind: 'close' });
-    this.#send();
     await exit;
   }
 
@@ -117,17 +114,8 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  /** Orders of one turn of the event loop go in one message: copying it and waking the thread costs more than what it says. */
   #post(order: Order): void {
-    if (this.#orders.length === 0) setImmediate(() => this.#send());
-    this.#orders.push(order);
-  }
-
-  #send(): void {
-    const orders: Orders = this.#orders;
-    if (orders.length === 0) return;
-    this.#orders = [];
-    this.#thread.postMessage(orders);
+    this.#thread.postMessage(order);
   }
 
   #take(message: Message): void {

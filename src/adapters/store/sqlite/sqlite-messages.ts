@@ -17,10 +17,8 @@ export type Request =
 export type Transaction = Extract<Request, { kind: 'transact' }>;
 export type Query = Extract<Request, { kind: 'query' }>;
 
+/** Messages to the thread. */
 export type Order = Request | { readonly kind: 'close' };
-
-/** A message to the thread: orders, in the sequence in which they were given. */
-export type Orders = readonly Order[];
 
 export type Reply =
   /** `rows` has one list for each step of a transaction, and a single one for a query. */

@@ -2,7 +2,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { getMessage } from '../../../kernel/errors.ts';
 import type { ThreadData } from '../../../kernel/thread.ts';
 import { getSqliteCode, SqliteConnection } from './sqlite-connection.ts';
-import type { Message, Orders, Request } from './sqlite-messages.ts';
+import type { Message, Order, Request } from './sqlite-messages.ts';
 
 /** A thread for one file: takes the waiting requests, carries them out in one commit, and answers. */
 
@@ -16,19 +16,15 @@ const say = (message: Message): void => port.postMessage(message);
 const { data: path }: ThreadData<string> = workerData;
 try {
   const connection = new SqliteConnection(path);
-  port.on('message', (first: Orders) => {
+  port.on('message', (order: Order) => {
     const requests: Request[] = [];
     let isLast = false;
-    for (let orders: Orders | undefined = first; orders !== undefined; orders = receiveOrders()) {
-      for (const order of orders) {
-        if (order.kind === 'close') isLast = true;
-        else requests.push(order);
-      }
-      if (requests.length >= MOST_AT_ONCE) break;
+    for (let next: Order | undefined = order; next !== undefined; next = receiveOrder()) {
+      if (next.kind === 'close') isLast = true;
+      else requests.push(next);
+      if (requests.length === MOST_AT_ONCE) break;
     }
-    // One message may have more orders than one commit takes.
-    for (let at = 0; at < requests.length; at += MOST_AT_ONCE)
-      for (const replies of connection.answer(requests.slice(at, at + MOST_AT_ONCE))) say({ kind: 'replies', replies });
+    for (const replies of connection.answer(requests)) say({ kind: 'replies', replies });
     if (!isLast) return;
     connection.close();
     port.close();
@@ -39,6 +35,6 @@ try {
   port.close();
 }
 
-function receiveOrders(): Orders | undefined {
+function receiveOrder(): Order | undefined {
   return port === null ? undefined : receiveMessageOnPort(port)?.message;
 }
