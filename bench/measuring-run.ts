@@ -37,7 +37,7 @@ export class MeasuringRun {
   readonly #kept: ReadonlyMap<string, RecordedMeasurements>;
   readonly #known: KnownSeconds;
   readonly #made: number[] = [];
-  /** Of the measurement that is being made. */
+  /** Reports that the present measurement is still running. */
   #beats: Disposable | undefined;
 
   private constructor(options: RunOptions, kept: ReadonlyMap<string, RecordedMeasurements>, known: KnownSeconds) {

@@ -23,7 +23,7 @@ export interface Size {
 }
 
 export interface Acted extends Size {
-  /** For all. By Muster with their grading: what is graded when the model gives its last answer is more or less by chance. */
+  /** For all trajectories. Muster's includes their grading, because chance decides how many are graded when the model gives its last answer. */
   readonly seconds: number;
   /** From one request of a trajectory to its next. */
   readonly secondsOfTurn: number;

@@ -15,7 +15,7 @@ import { type Spread, spreadOf } from './spread.ts';
 
 export const CASES = 10;
 export const AT_A_TIME = 2;
-/** Muster's verdicts for each with a bubblewrap for each process: so a round of one takes no longer than twice that of the other. */
+/** Verdicts that Muster takes for each one with a bubblewrap for every process, so that neither is timed for more than twice as long as the other. */
 const PER_PLAIN = 3;
 const PYTHON = '/usr/bin/python3';
 
@@ -120,7 +120,7 @@ interface PlainProcess {
   readonly input: string;
 }
 
-/** The processes of one verdict: inputs are drawn, and what the golden model prints is compared with what the candidate does, one case of them twice. */
+/** Runs the processes of one verdict: it draws inputs, and compares the candidate's output with the golden model's. One case runs twice. */
 async function oneByOne(run: (process: PlainProcess) => Promise<string>): Promise<void> {
   const drawn = await run({ script: '/tests/draw.py', input: '' });
   const inputs = drawn.trim().split('\n').map(readInput);

@@ -52,7 +52,7 @@ const DEFAULTS = 'config/default.yaml';
 /** In the default configuration, the providers' lines begin after this one, and end before the next top-level key. */
 const PROVIDERS_BEGIN = /(?<=\n    # The settings of each provider\.[^\n]*\n).*?(?=\n\S)/s;
 
-/** Writes the settings of each provider into the default configuration, with the comments of its folder. */
+/** Returns the default configuration with the settings of each provider, and the comments of its folder. */
 function defaults(): string {
   const sections = PROVIDERS.map(({ name }) => join(PACKAGE_ROOT, 'src/adapters/sandbox', name, 'defaults.yaml')).filter(existsSync);
   const lines = sections.flatMap((path) => readFileSync(path, 'utf8').trimEnd().split('\n'));

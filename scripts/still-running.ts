@@ -2,7 +2,7 @@ import { systemClock, type Clock } from '../src/kernel/clock.ts';
 
 const BEAT_SECONDS = 15;
 
-/** Tells again and again, until it is disposed of, for how long something has been going on. A program that is silent for longer looks as if it hung. */
+/** Calls `tell` every 15 seconds with the seconds since the start, until it is disposed of. A program that is silent for longer seems to hang. */
 export function tellStillRunning(tell: (seconds: number) => void, clock: Clock = systemClock): Disposable {
   const start = clock.now();
   const wait = (): Disposable =>

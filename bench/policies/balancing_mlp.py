@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-# Weights of position, speed, angle and angular speed. To lean to the side to which the pole falls keeps it up.
+# Weights of position, speed, angle and angular speed. A push to the side to which the pole falls keeps it up.
 RULE = (0.1, 0.5, 1.0, 1.0)
 
 

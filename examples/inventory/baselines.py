@@ -30,7 +30,7 @@ def base_stock(observation: NDArray[np.float32], days: float) -> NDArray[np.floa
 
 def joint_reorder(observation: NDArray[np.float32], reorder_days: float, target_days: float, row: int) -> NDArray[np.float32]:
     """Orders all products up to the target once any of them falls to the given days of forecast demand (Balintfy's can-order rule of 1964,
-    with the can-order level at the target). The forecast is an average of past demand, in this `row`.
+    with the can-order level at the target). The forecast is an average of past demand: `row` selects which.
     """
     rows = _rows(observation)
     forecast = np.maximum(rows[row], 0.05 * CUSTOMERS)

@@ -26,7 +26,7 @@ const OPTIONS = {
 endOnClosedOutput(process);
 answerOptions('npm run images -- [--node-image NAME] [--python-image NAME] [--python VERSION] [--cloud-build]\n', OPTIONS);
 const { values: options } = parseArgs({ options: OPTIONS });
-/** glibc versions up to that of Debian 12. */
+/** Platforms of wheels that run on the C library of Debian 12, and on others of its age. */
 const PLATFORMS = ['manylinux_2_28_x86_64', 'manylinux_2_27_x86_64', 'manylinux_2_17_x86_64', 'manylinux2014_x86_64'];
 const OF_SERVER = ['package.json', 'package-lock.json', 'config', 'src'];
 
@@ -75,7 +75,7 @@ function build(file: string, stage: string, name: string, base: string, network 
   process.stdout.write(`${name}\n`);
 }
 
-/** Finds the program that builds images. @throws when there is none; the message says what to install. */
+/** Finds the program that builds images. Ends the process when there is none, with a message that says what to install. */
 function findBuilder(): 'docker' | 'buildah' {
   if (spawnSync('docker', ['version'], { stdio: 'ignore' }).status === 0) return 'docker';
   if (spawnSync('buildah', ['--version'], { stdio: 'ignore' }).status === 0) return 'buildah';

@@ -39,7 +39,7 @@ async function copySinks(): Promise<void> {
     await cp(join(ROOT, source, part), join(target, source, part), { recursive: true, filter: (path) => basename(path) !== '__pycache__' });
 }
 
-/** A module that an old Node can read, which loads the one with the code: an old Node would call that one a syntax error. */
+/** Writes modules that an old Node can parse. Each imports the module with the code, in which an old Node would report a syntax error. */
 async function writeEntries(): Promise<void> {
   await mkdir(join(target, 'entries'));
   for (const file of Object.values(EXPORTS)) {

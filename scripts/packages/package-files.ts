@@ -17,7 +17,7 @@ const manifestSchema = z.object({
 
 export type Manifest = z.infer<typeof manifestSchema>;
 
-/** The version of all packages. */
+/** Reads package.json, the one source of the version of all packages. */
 export async function manifest(): Promise<Manifest> {
   return manifestSchema.parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
 }
@@ -25,7 +25,7 @@ export async function manifest(): Promise<Manifest> {
 /** Files of the runner that are left out: those of its checks, and compiled files. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['__pycache__', 'pyproject.toml', '.mypy_cache', '.ruff_cache', '.pytest_cache']);
 
-/** The programs that run tasks' tests (app/grading/tool-mount.ts). They are left out, because their commands name this machine's Python. */
+/** The packages that run tasks' tests (app/grading/tool-mount.ts). Their commands in `bin` are left out, because these name this machine's Python. */
 const PYTEST = '.tools/pytest';
 const OF_INSTALLATION: ReadonlySet<string> = new Set(['__pycache__', 'bin', '.setup-stamp']);
 

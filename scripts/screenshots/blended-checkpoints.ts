@@ -20,7 +20,7 @@ function findTensors(file: Buffer): number {
   return 8 + Number(file.readBigUInt64LE(0));
 }
 
-/** Writes the checkpoints of an imagined training: `count` of them, from the first of the given ones to the last. @returns their paths. */
+/** Writes the checkpoints of an imagined training: `versions` of them, from the first of the given ones to the last. @returns their paths. */
 export async function writeRun(name: string, given: readonly string[], versions: number, directory: string): Promise<readonly string[]> {
   return await Promise.all(
     Array.from({ length: versions }, async (_, version) => {

@@ -122,7 +122,7 @@ def rollouts(client: Client, agent: Path, count: int) -> Iterator[RolloutTraject
 
 
 def assert_acting_goes_on_while_groups_are_graded(groups: list[RolloutGroup]) -> None:
-    """As many act at a time as a group has. A group whose grading kept the next one from acting would end before that begins."""
+    """As many members act at a time as a group has. A group whose grading kept the next group from acting would end before that begins."""
     progress = Progress()
     spans = []
     for group in groups:

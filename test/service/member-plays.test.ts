@@ -45,7 +45,7 @@ it('members begin as other agents end or fail, and no more act at a time than th
   const broken = new Error('the task is broken');
   begun[0]?.fail(broken);
   expect(await listBegun()).toEqual([0, 1, 2, 3]);
-  // That one is graded frees no second place when its grading ends.
+  // A member that has acted frees one place, and no second one when its grading ends.
   begun[1]?.fail(broken);
   plays.begin(0, 4, 5);
   expect(await listBegun()).toEqual([0, 1, 2, 3]);

@@ -41,7 +41,7 @@ const WALLS = {
 } as const;
 /** More than any honest run uses. */
 const GENEROUS_SECONDS = 20;
-/** Of processor time that the bound of a calibrated attack leaves. On a busy machine a run uses up to twice as much as on an idle one. */
+/** Honest runs whose processor time is the bound of a calibrated attack. On a busy machine a run uses up to twice as much as on an idle one. */
 const HONEST_RUNS = 4;
 const soon = (): AbortSignal => AbortSignal.timeout(120_000);
 
@@ -67,7 +67,7 @@ export class AttackFixture implements AsyncDisposable {
     return new AttackFixture(await WorkspaceFixture.open(provider), start, grading, opened);
   }
 
-  /** With bounds of processor time that suit this machine, this wall and the present load. */
+  /** Returns the attack with bounds of processor time that suit this machine, this wall and the present load. */
   async calibrated(attack: Attack): Promise<Attack> {
     if (!attack.isCalibrated) return attack;
     const { evidence } = await this.verdict(await this.task(withBound(attack, GENEROUS_SECONDS)), attack.twin);

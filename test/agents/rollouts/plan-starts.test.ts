@@ -86,7 +86,7 @@ describe('which groups of a stream begin', () => {
         const played = new Played(given);
         for (let step = 0; step < 400; step += 1) {
           played.begin();
-          // No group begins while as many as may act at a time have not ended: of the last one, some members wait for others to end.
+          // No group begins while as many trajectories as may act at a time have not ended. Some members of the last group wait for others to end.
           expect(played.trajectories).toBeLessThan(given.concurrency + given.groupSize);
           expect(played.waiting.length + played.running.length).toBeLessThanOrEqual(given.mostWaiting);
           // There is always something to wait for: a trajectory that runs.

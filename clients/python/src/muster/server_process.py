@@ -91,7 +91,7 @@ class ServerProcess:
             self._directory.remove()
 
     def leave_to_parent(self) -> None:
-        """Closes this process's copies of the pipes after a fork, because the parent owns the server."""
+        """Closes this process's copies of the pipes and the lock after a fork, because the parent owns the server."""
         self._is_own = False
         # The streams have no unflushed output, and this process must not wait for the parent's child.
         _close(self._process.stdin, self._process.stdout)

@@ -76,7 +76,7 @@ class _Conversation:
         self._ids = await self._loop.ct_build_initial_tokens(self._messages, tools=self._tools)
 
     async def sample(self) -> list[tuple[str, str]]:
-        """Samples a turn. Returns the calls of tools, with their arguments as the model wrote them; None when the model is done, or at a
+        """Samples a turn. Returns the calls of tools, with their arguments as the model wrote them; none when the model is done, or at a
         limit.
         """
         with simple_timer("generate_sequences", self.metrics):

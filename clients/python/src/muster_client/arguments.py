@@ -57,7 +57,7 @@ def suggests_keywords(function: Callable[Given, Result]) -> Callable[Given, Resu
 
 
 def suggests_keywords_of_methods(entrance: Entrance) -> Entrance:
-    """The same for all that a class is called by."""
+    """Applies `suggests_keywords` to `__init__`, `__call__` and the public methods of a class."""
     for name, member in list(vars(entrance).items()):
         if inspect.isfunction(member) and (name in ("__init__", "__call__") or not name.startswith("_")):
             setattr(entrance, name, suggests_keywords(member))

@@ -69,7 +69,7 @@ class Conflict(ServerAnswer):
 
 
 class QuotaExceeded(ServerAnswer):
-    """Too many requests at a time, or in one day."""
+    """A request beyond a quota or a rate limit: too much at a time, or for one day."""
 
     def __init__(
         self, status: int, code: str, detail: str, errors: tuple[FieldProblem, ...] = (), *, retry_after: float | None = None
@@ -80,7 +80,7 @@ class QuotaExceeded(ServerAnswer):
 
 
 class ServerError(MusterError):
-    """An answer that Muster does not send: a defect, or the address of another program."""
+    """An answer that the server should not have given, such as 500: a defect, or the address of another program."""
 
 
 class ServerUnavailable(MusterError):

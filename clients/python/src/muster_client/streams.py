@@ -1,6 +1,7 @@
 """Splits bytes into server-sent events and lines as they arrive.
 
-Only line feeds and carriage returns end lines. Python's own splitting also ends a line at U+2028, which JSON strings may contain.
+Only a line feed ends a line; a carriage return before it is removed. Python's own splitting also ends a line at U+2028, which JSON strings
+may contain.
 """
 
 from muster_client.errors import ServerError

@@ -15,8 +15,8 @@ from muster_client.sent_before import difference
 from muster_client.settings import Settings
 
 PART_BYTES = 16 * 2**20
-"""The bytes of a part, which is in memory while it is sent. Smaller parts would wait for more answers; larger ones would repeat more after
-a broken connection.
+"""The size of a part in bytes. It is in memory while it is sent. Smaller parts would wait for more answers; larger ones would repeat more
+after a broken connection.
 """
 
 OFFSET = "upload-offset"

@@ -47,7 +47,7 @@ export interface E2bRunOptions extends SimulatorOptions {
   readonly episodes?: number;
   readonly pool?: Partial<PoolConfig>;
   readonly evaluation?: Partial<EvaluationRunConfig>;
-  /** Whether it begins only when all sandboxes are ready. */
+  /** Called when all sandboxes are ready, before the evaluation begins. */
   readonly whenReady?: () => void;
   /** Muster's clock. The simulator has its own. */
   readonly musterClock?: Clock;

@@ -74,7 +74,7 @@ def _resolve_environment(given: Environment | None, model: Any) -> Any:
 
 
 def _make_environment_like(model: Any) -> Any:
-    """Makes a new environment like the model's, which is not used."""
+    """Makes a new environment like the model's, and leaves that one alone."""
     import gymnasium
 
     remedy = 'give environment="CartPole-v1", a gymnasium.Env or a function that makes one, wrapped as in the suite'

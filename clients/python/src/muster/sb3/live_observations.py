@@ -30,8 +30,8 @@ class SeenObservations:
         self._batches: deque[Any] = deque(maxlen=self.steps)
 
     def look(self, observations: Any) -> None:
-        """Keeps a step's observations. @param observations: the policy's next input, which stands in for the observations before
-        VecNormalize.
+        """Keeps a step's observations. @param observations: the policy's next input. Under VecNormalize, the observations before it are
+        kept instead.
         """
         self._batches.append(observations if self._normalise is None else self._normalise.get_original_obs())
 

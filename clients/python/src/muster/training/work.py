@@ -86,7 +86,7 @@ class Work:
         """Writes a checkpoint and makes it durable. Returns None, after a warning, when it was refused."""
         path = self._checkpoints / f"step-{taken.step}{taken.written.suffix}"
         if path.exists():
-            # The server may still be reading an earlier checkpoint of this step.
+            # An earlier checkpoint of this step may still be waiting for its upload.
             path = path.with_stem(f"{path.stem}-{uuid.uuid4().hex[:8]}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
