@@ -21,3 +21,13 @@ export class Once<Value> {
     return await this.#done?.catch(() => undefined);
   }
 }
+
+/** Returns a function that computes once for each object, and keeps the result as long as the object exists. What it throws is not kept. */
+export function computeOnce<Key extends object, Value>(compute: (key: Key) => Value): (key: Key) => Value {
+  const known = new WeakMap<Key, { readonly value: Value }>();
+  return (key) => {
+    const { value } = known.get(key) ?? { value: compute(key) };
+    known.set(key, { value });
+    return value;
+  };
+}

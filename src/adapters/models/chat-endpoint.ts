@@ -8,6 +8,7 @@ import type {
   ChatMessage,
 } from '../../agents/acting/model/model-endpoint.ts';
 import { InfrastructureError, InputError } from '../../kernel/errors.ts';
+import { computeOnce } from '../../kernel/once.ts';
 import { readChatAnswer } from './chat-answer.ts';
 import type { ModelServer } from './model-server.ts';
 
@@ -51,25 +52,22 @@ function format(model: string): string {
   return JSON.stringify(model.slice(0, SHOWN));
 }
 
-/** The JSON of messages and tools. Each recurs in all later requests of its conversation, and is formatted once. */
-const texts = new WeakMap<object, string>();
-
 /** Formats the body of a request for a chat completion, as OpenAI, vLLM and SGLang take it. */
 function formatChatRequest(request: CompletionRequest | RelayedRequest, { model, sampling, tokenIds, extra }: ServedModel): string {
   const { temperature, topP, maxTokens, stop } = sampling;
   const set = Object.entries({ temperature, top_p: topP, max_tokens: maxTokens, stop }).filter(([, value]) => value !== undefined);
   const fields = { model, seed: request.seed, ...Object.fromEntries(set), ...buildTokenFields(tokenIds), ...extra };
   if ('body' in request) return JSON.stringify({ ...request.body, ...fields });
-  const messages = request.messages.map((message) => formatOnce(message, writeMessage));
-  const tools = formatOnce(request.tools, (all) => all.map((tool) => ({ type: 'function', function: tool })));
+  const messages = request.messages.map((message) => formatMessage(message));
+  const tools = formatTools(request.tools);
   return `{"messages":[${messages.join(',')}],"tools":${tools},${JSON.stringify(fields).slice(1)}`;
 }
 
-function formatOnce<Value extends object>(value: Value, write: (value: Value) => unknown): string {
-  const text = texts.get(value) ?? JSON.stringify(write(value));
-  texts.set(value, text);
-  return text;
-}
+// Messages and tools recur in all later requests of their conversation.
+const formatMessage = computeOnce((message: ChatMessage) => JSON.stringify(writeMessage(message)));
+const formatTools = computeOnce((tools: CompletionRequest['tools']) =>
+  JSON.stringify(tools.map((tool) => ({ type: 'function', function: tool }))),
+);
 
 function writeMessage(message: ChatMessage): Readonly<Record<string, unknown>> {
   switch (message.role) {

@@ -1,4 +1,5 @@
 import { TRAJECTORY_FORMAT, type StopReason, type Trajectory, type TrajectoryStatus, type Usage } from '../rollouts/record/trajectory.ts';
+import { computeOnce } from '../../kernel/once.ts';
 import type { Segment } from '../rollouts/record/sampled-tokens.ts';
 import type { Verdict } from '../verification/verdict.ts';
 import type { Acted } from './acted/acted.ts';
@@ -86,13 +87,7 @@ function formatList({ ids, lossMask, logprobs, versions }: Segment): Trajectory[
 type JsonObject = Trajectory['tools'][number]['parameters'];
 
 /** Trajectories of one agent have the same tools, mostly. */
-const converted = new WeakMap<object, JsonObject>();
-
-function toJsonObject(value: Readonly<Record<string, unknown>>): JsonObject {
-  const object: JsonObject = converted.get(value) ?? JSON.parse(JSON.stringify(value));
-  converted.set(value, object);
-  return object;
-}
+const toJsonObject = computeOnce((value: Readonly<Record<string, unknown>>): JsonObject => JSON.parse(JSON.stringify(value)));
 
 function addUsage(one: Usage, other: Usage): Usage {
   return {

@@ -34,7 +34,7 @@ export interface PlayContext extends GradingContext {
   readonly offers: EpisodeOffers | undefined;
   /** Whether to make a transcript, with what each action changes. */
   readonly isShown: boolean;
-  /** Called when the agent has ended a step and the step's grading begins. */
+  /** Called when the agent has ended the last step and its grading begins. */
   readonly onActed?: (() => void) | undefined;
 }
 
@@ -125,7 +125,7 @@ function createStepsTerms(episode: TaskEpisode, context: PlayContext, graded: Ma
       }
     },
     judge: async (step, submission, signal) => {
-      context.onActed?.();
+      if (step === task.steps.at(-1)) context.onActed?.();
       const began = context.clock.now();
       const verdict = await takeVerdict({ task, step, content, submission, seed: deriveVerdictSeed(environmentSeed) }, context, signal);
       graded.set(step.name, (context.clock.now() - began) / 1000);

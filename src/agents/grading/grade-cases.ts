@@ -1,4 +1,5 @@
 import { formatCanonicalJson, digestBytes } from '../../kernel/canonical-json.ts';
+import { computeOnce } from '../../kernel/once.ts';
 import type { CasesStage } from '../tasks/muster-schema.ts';
 import type { TestCase } from '../tasks/test-case.ts';
 import type { CasesEvidence, CompareEvidence } from '../verification/evidence.ts';
@@ -82,12 +83,6 @@ function withFirstOutputs(comparisons: readonly Compared[]): readonly Compared[]
 }
 
 /** The trajectories of a group have the same cases. */
-const digests = new WeakMap<TestCase, string>();
-
-function digestInput(test: TestCase): string {
-  const { arguments: words, stdin, files } = test;
-  const described = (): string => formatCanonicalJson({ arguments: words, stdin: Buffer.from(stdin).toString('base64'), files });
-  const digest = digests.get(test) ?? digestBytes(Buffer.from(described()));
-  digests.set(test, digest);
-  return digest;
-}
+const digestInput = computeOnce(({ arguments: words, stdin, files }: TestCase) =>
+  digestBytes(Buffer.from(formatCanonicalJson({ arguments: words, stdin: Buffer.from(stdin).toString('base64'), files }))),
+);

@@ -43,8 +43,6 @@ export class StreamRun {
   #looked: { readonly stream: StoredStream | undefined; readonly until: number } | undefined;
   /** The store has changed since, or may have. */
   #isOutdated = true;
-  /** What was noted of the model's server. */
-  #noted: string | undefined;
   #held: { readonly hold: StreamHold; readonly renewAt: number } | undefined;
   /** Resolves when this process has stopped playing it. Never rejects. */
   readonly done: Promise<void>;
@@ -100,7 +98,7 @@ export class StreamRun {
       if (this.#failure) throw this.#failure.error;
       const stream = await this.#look(hold);
       if (stream === undefined) break;
-      await this.#noteProblem(hold, rollout);
+      await this.#noteProblem(hold, stream, rollout);
       const actions = planStream(this.#buildView(stream, plays), stream.terms);
       for (const action of actions) await this.#apply(action, hold, rollout, plays);
       if (actions.some(({ kind }) => kind === 'accept' || kind === 'complete')) changes.notify(id);
@@ -111,10 +109,9 @@ export class StreamRun {
   }
 
   /** Turns may wait for the model's server for a long time: the stream and the log say why nothing goes on. */
-  async #noteProblem(hold: StreamHold, { problem }: OpenRollout): Promise<void> {
-    if (problem === this.#noted) return;
-    this.#noted = problem;
-    if (problem !== undefined) this.#parts.log.error({ stream: this.#stream.id, error: problem }, 'a stream of rollouts waits');
+  async #noteProblem(hold: StreamHold, stream: StoredStream, { problem }: OpenRollout): Promise<void> {
+    if (problem === stream.problem) return;
+    if (problem !== undefined) this.#parts.log.error({ stream: stream.id, error: problem }, 'a stream of rollouts waits');
     await this.#parts.streams.note(hold, problem);
     this.#isOutdated = true;
   }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Agent } from '../../../src/agents/acting/agent.ts';
 import { playTask, type PlayedTask } from '../../../src/agents/acting/play-task.ts';
 import { combineRewards } from '../../../src/agents/tasks/task-reward.ts';
@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture[Symbol.asyncDispose]());
 
-async function play(agent: Agent, task = open): Promise<PlayedTask> {
+async function play(agent: Agent, task = open, onActed?: () => void): Promise<PlayedTask> {
   const identity = { trajectory: 'one', group: null, rep: 0 };
   const episode = { ...task, agent, agentDigest: 'sha256:0', identity, policySeed: 1, environmentSeed: 1 };
   return await playTask(
@@ -53,6 +53,7 @@ async function play(agent: Agent, task = open): Promise<PlayedTask> {
       gateway: undefined,
       offers: undefined,
       isShown: true,
+      onActed,
     },
     soon(),
   );
@@ -82,9 +83,13 @@ describe('a task of several steps', () => {
   it('gives an agent the mean of its steps, or the reward of the last one; an unreached step counts as 0', async () => {
     const one = [{ action: 'write_file', file: 'one.txt', content: 'first' }] as const;
     const two = [{ action: 'write_file', file: 'two.txt', content: 'wrong' }, { action: 'submit' }] as const;
-    const half = await play({ agent: 'scripted', actions: [], tasks: { 'task/one': [...one], 'test/task/two': [...two] } });
+    const onActed = vi.fn<() => void>();
+    const half = await play({ agent: 'scripted', actions: [], tasks: { 'task/one': [...one], 'test/task/two': [...two] } }, open, onActed);
     expect(half.outcome).toMatchObject({ kind: 'completed', return: 0.5, length: 3, metrics: { gate: 1 } });
-    const stopped = await play({ agent: 'scripted', actions: [...two], tasks: {} });
+    // Between steps the agent still acts.
+    expect(onActed).toHaveBeenCalledTimes(1);
+    const stopped = await play({ agent: 'scripted', actions: [...two], tasks: {} }, open, onActed);
+    expect(onActed).toHaveBeenCalledTimes(1);
     expect(stopped.outcome).toMatchObject({ kind: 'completed', return: 0, length: 2 });
     const last = await fixture.task({ ...IN_STEPS, 'task.toml': `multi_step_reward_strategy = "final"\n${IN_STEPS['task.toml']}` });
     expect((await play({ agent: 'oracle' }, last)).outcome).toMatchObject({ return: 1 });

@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
+import { computeOnce } from '../../../kernel/once.ts';
 import type { ChatMessage, CompletionRequest, RelayedRequest } from './model-endpoint.ts';
 
 /** SHA-256 of the JSON of a conversation's requests. Each request repeats the one before it, so only new messages are written and hashed. */
@@ -22,13 +23,7 @@ export class ConversationDigest {
 }
 
 /** The JSON of tools. All requests of an agent share them. */
-const texts = new WeakMap<CompletionRequest['tools'], string>();
-
-function writeTools(tools: CompletionRequest['tools']): string {
-  const text = texts.get(tools) ?? JSON.stringify(tools);
-  texts.set(tools, text);
-  return text;
-}
+const writeTools = computeOnce((tools: CompletionRequest['tools']) => JSON.stringify(tools));
 
 function begin(): Hash {
   return createHash('sha256').update('{"messages":[');

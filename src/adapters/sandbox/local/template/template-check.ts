@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { InputError } from '../../../../kernel/errors.ts';
+import { computeOnce } from '../../../../kernel/once.ts';
 import type { SandboxLimits, SandboxTemplate, WorkspaceFileSystem } from '../../../../pool/ports/template.ts';
 import { DISK_MIN_BYTES } from './writable-space.ts';
 
@@ -8,17 +9,12 @@ const MEMORY_MIN_BYTES = 4 * 2 ** 20;
 /** Mounting over these would undo what isolates the sandbox, or hide the inbox. */
 const RESERVED = ['/', '/proc', '/dev', '/muster/inbox', '/sys'];
 
-/** Every sandbox is made of a template, and all of a pool of the same one. */
-const checked = new WeakSet<SandboxTemplate>();
-
-/** @throws InputError `template.invalid` for what no sandbox can be made of. */
-export function checkTemplate(template: SandboxTemplate): void {
-  if (checked.has(template)) return;
-  checkParts(template);
-  checked.add(template);
-}
-
-function checkParts(template: SandboxTemplate): void {
+/**
+ * Checks a template once, since all sandboxes of a pool are made of the same one.
+ *
+ * @throws InputError `template.invalid` for what no sandbox can be made of.
+ */
+export const checkTemplate = computeOnce((template: SandboxTemplate): void => {
   if (template.workspace) checkWorkspace(template.name, template.workspace);
   checkLimits(template.name, template.limits);
   if (template.command.length === 0) reject(template.name, 'command', 'is empty', 'the program and its arguments');
@@ -33,7 +29,7 @@ function checkParts(template: SandboxTemplate): void {
       reject(template.name, 'mounts', `has the target "${target}"`, `a normalised absolute path, not in ${RESERVED.join(', ')}`);
     }
   }
-}
+});
 
 function checkWorkspace(name: string, { root, writable }: WorkspaceFileSystem): void {
   if (root !== undefined && !path.isAbsolute(root)) reject(name, 'workspace.root', `is "${root}"`, 'an absolute path');
