@@ -171,7 +171,7 @@ export class Runtime implements AsyncDisposable {
   /**
    * Builds everything that playing needs; the caller disposes `players`.
    *
-   * @param principal for whom it is played. @throws InputError as `choosePolicyPlacement` does.
+   * @param principal the owner of the evaluation. @throws InputError as `choosePolicyPlacement` does.
    */
   async buildContext(played: Played, principal: string, signal: AbortSignal): Promise<EvaluateContext> {
     const { template } = played.suite;

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { formatWaiting } from '../../kernel/text/figures.ts';
 import { z } from 'zod';
 import type { Filter } from '../../faces/client/list-filter.ts';
 import { EVALUATION_STATES } from '../../evaluation-store/evaluation-record.ts';
@@ -134,5 +135,5 @@ async function printPools(pools: readonly Pool[], { json }: ServerFlags): Promis
 function formatPool({ name, min, max, warm, draining, sandboxes, waiting }: Pool): string {
   const { leased, idle, creating, warming } = sandboxes;
   const how = draining ? 'draining' : `min ${min} max ${max} warm ${warm}`;
-  return `${name}  ${how}  ${leased} playing, ${idle} idle, ${creating + warming} starting, ${waiting === 1 ? '1 request waits' : `${waiting} requests wait`}`;
+  return `${name}  ${how}  ${leased} playing, ${idle} idle, ${creating + warming} starting, ${formatWaiting(waiting)}`;
 }

@@ -2,7 +2,7 @@ import { stripVTControlCharacters, styleText } from 'node:util';
 import { compareLatestFirst, isOpen, type LiveBoard } from '../../faces/client/live-board.ts';
 import type { EvaluationItem } from '../../faces/http/schemas/evaluation-schemas.ts';
 import type { Pool } from '../../faces/http/schemas/pool-schemas.ts';
-import { formatCount, formatDuration, formatRate } from '../../kernel/text/figures.ts';
+import { formatCount, formatDuration, formatRate, formatWaiting } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { formatAnswer } from '../progress/remote-progress.ts';
 import { fitColumns } from './columns.ts';
@@ -69,7 +69,7 @@ function compareByState(a: EvaluationItem, b: EvaluationItem): number {
 function formatPool({ name, phase, draining, max, sandboxes, waiting, obstacles, lost, lastErrors }: Pool): readonly string[] {
   const known = POOL_STATES.filter((state) => sandboxes[state] > 0).map((state) => `${formatCount(sandboxes[state])} ${WORDS[state]}`);
   const counts = known.length === 0 ? 'none' : known.join(', ');
-  const waits = waiting > 0 ? ` · ${formatCount(waiting)} requests wait` : '';
+  const waits = waiting > 0 ? ` · ${formatWaiting(waiting)}` : '';
   const line = `pool ${escapeUnprintableLine(name)}  ${draining ? 'draining' : phase}  ${drawPool(sandboxes, max)} ${counts} of ${formatCount(max)}${waits}`;
   const errors = Object.entries(lastErrors).filter(([, text]) => text !== null);
   const troubles = [

@@ -23,6 +23,11 @@ export function formatCount(value: number): string {
   return groupThousands(String(Math.round(value)));
 }
 
+/** Says how many requests wait: `1 request waits`, `1,200 requests wait`. */
+export function formatWaiting(requests: number): string {
+  return `${formatCount(requests)} ${requests === 1 ? 'request waits' : 'requests wait'}`;
+}
+
 /** `1,250`, `41.4`, `0.035` */
 export function formatRate(perSecond: number): string {
   if (perSecond < 0.95) return String(Number(perSecond.toPrecision(2)));

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { formatCount, formatDuration, formatExactBytes, formatFigure, formatRate } from '../../../src/kernel/text/figures.ts';
+import {
+  formatCount,
+  formatDuration,
+  formatExactBytes,
+  formatFigure,
+  formatRate,
+  formatWaiting,
+} from '../../../src/kernel/text/figures.ts';
 
 describe('a figure', () => {
   it.each([
@@ -30,6 +37,7 @@ describe('a count', () => {
   it('is grouped by thousands', () => {
     expect(formatCount(1_000_000)).toBe('1,000,000');
     expect(formatCount(999)).toBe('999');
+    expect([formatWaiting(1), formatWaiting(1200)]).toEqual(['1 request waits', '1,200 requests wait']);
   });
 });
 

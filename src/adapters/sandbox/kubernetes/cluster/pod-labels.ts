@@ -3,7 +3,7 @@ import { formatCanonicalJson, digestBytes } from '../../../../kernel/canonical-j
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 import { getPodPart } from '../settings/pod-template.ts';
 
-/** Labels that say to whom a pod belongs. Every pod has them from its creation. */
+/** Labels that name the owner of a pod. Every pod has them from its creation. */
 export const MANAGED_BY = 'app.kubernetes.io/managed-by';
 export const OWNER = 'muster.dev/owner';
 export const SANDBOX = 'muster.dev/sandbox';

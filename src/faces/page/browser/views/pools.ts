@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import { formatBytes, formatCount } from '../../../../kernel/text/figures.ts';
+import { formatBytes, formatCount, formatWaiting } from '../../../../kernel/text/figures.ts';
 import type { Pool } from '../../../http/schemas/pool-schemas.ts';
 import type { Actions } from '../model/actions.ts';
 import type { PageState } from '../model/state.ts';
@@ -26,7 +26,7 @@ export function renderPoolSummary(pools: readonly Pool[]): TemplateResult {
   const max = pools.reduce((sum, pool) => sum + pool.max, 0);
   const waiting = pools.reduce((sum, pool) => sum + pool.waiting, 0);
   return html`<p class="muted">
-    ${formatCount(busy)} of ${formatCount(max)} sandboxes busy${waiting > 0 ? html` · ${formatCount(waiting)} requests wait` : nothing}
+    ${formatCount(busy)} of ${formatCount(max)} sandboxes busy${waiting > 0 ? html` · ${formatWaiting(waiting)}` : nothing}
   </p>`;
 }
 
@@ -50,7 +50,7 @@ function renderPoolCard(pool: Pool, { mayChange, now }: Looker, actions: Actions
     <div class="head">
       <h2><bdi>${name}</bdi></h2>
       <span class="state ${draining ? 'waiting' : phase}">${draining ? 'draining' : phase}</span>
-      <p class="muted">${provider} · at least ${min}, at most ${max}, ${warm} kept warm · ${waiting} requests wait</p>
+      <p class="muted">${provider} · at least ${min}, at most ${max}, ${warm} kept warm · ${formatWaiting(waiting)}</p>
       ${mayChange ? renderPoolControls(pool, actions) : nothing}
     </div>
     ${renderCells(pool)}
