@@ -130,7 +130,7 @@ export class PrefixFold {
     return this.#ended;
   }
 
-  /** Figures of the prefix so far. Takes microseconds: meant for a progress display. */
+  /** Returns figures of the prefix so far. Takes microseconds: meant for a progress display. */
   running(): RunningStatistics {
     const interval = this.#rule.interval();
     return {
@@ -148,14 +148,14 @@ export class PrefixFold {
     return this.#tally.returns();
   }
 
-  /** Figures of the prefix so far; final once the fold has ended. Sorts and resamples the stored values: up to a second or two. */
+  /** Computes the figures of the prefix so far; final once the fold has ended. Sorts and resamples the stored values: up to a second or two. */
   official(): OfficialStatistics {
     return this.#tally.official(this.#ended ?? null, computeDistributionFigures(this.#tally.question()));
   }
 
   /**
-   * The same with the slow figures computed by `workOut`. Call it only after the end: an episode that is folded meanwhile would be in one half of the
-   * figures.
+   * Does the same as `official`, with the slow figures computed by `workOut`. Call it only after the end: an episode that is folded meanwhile would
+   * be in one half of the figures.
    */
   async officialBy(workOut: WorkOut): Promise<OfficialStatistics> {
     return this.#tally.official(this.#ended ?? null, await workOut(this.#tally.question()));

@@ -87,7 +87,7 @@ export class Tally {
     this.#course.note(this.episodes, () => this.#point());
   }
 
-  /** The slow part of `official`: the figures of the returns' distribution are the answer. */
+  /** Returns the slow part of `official` as a question, whose answer is the figures of the returns' distribution. */
   question(): DistributionQuestion {
     return this.#distribution.question(this.#rule.confidence, this.#hasBca, this.#weights);
   }
@@ -130,7 +130,7 @@ export class Tally {
     };
   }
 
-  /** Quick figures of the returns, while episodes are added. */
+  /** Returns quick figures of the returns, while episodes are added. */
   returns(): RunningReturns {
     const { min, max, count } = this.#returns;
     return {
@@ -173,7 +173,7 @@ export class Tally {
     this.#metrics.add(outcome.metrics);
   }
 
-  /** The course's point as of now. */
+  /** Returns the course's point as of now, computed only when the returned function is called. */
   #point(): () => CoursePoint {
     const { episodes, mean } = this;
     const intervalThen = this.#rule.intervalLater();

@@ -223,7 +223,7 @@ export class Muster implements AsyncDisposable {
     return this.#runtime.loadSuite(input, signal);
   }
 
-  /** The configuration and the suite's modules, for the record. */
+  /** Returns the configuration and the suite's modules, for the record. */
   #getFacts(files: StoredCheckpoint | undefined): { readonly config: Config; readonly modules: Checkpoint['files'] | undefined } {
     return { config: redactConfig(this.#runtime.config), modules: files && toIdentity(files).files };
   }

@@ -104,7 +104,7 @@ export class Pools implements AsyncDisposable {
     return first && others.reduce(mergeStates, first);
   }
 
-  /** Usage of each of its sandboxes that is measured. */
+  /** Reads the usage of each of its sandboxes that is measured. */
   async readUsage(template: string): Promise<ReadonlyMap<string, SandboxUsage>> {
     const read = await Promise.all(this.#getOpenPools(template).map((pool) => pool.readUsage()));
     return new Map(read.flatMap((usages) => Array.from(usages)));
@@ -229,7 +229,7 @@ export class Pools implements AsyncDisposable {
     return { ...pool, ...this.#getEffectiveSize(template), creationsPerSecond, restSeconds: allowance.restSeconds };
   }
 
-  /** One of each kind; after a failed opening the next caller tries again. */
+  /** Opens one of each kind; after a failed opening the next caller tries again. */
   #getProvider(name: string): Promise<SandboxProvider> {
     let opening = this.#providers.get(name);
     if (!opening) {

@@ -48,7 +48,7 @@ export interface RunWatchHooks {
   onEvaluated(event: Extract<WatchEvent, { event: 'evaluated' }>, summary: Summary, count: number): Promise<void>;
   /** Runs the evaluation of one checkpoint, so that its progress can be shown. */
   during<Value>(name: string, evaluation: (onProgress: (progress: Progress) => void) => Promise<Value>): Promise<Value>;
-  /** A webhook could not be delivered. */
+  /** Called when a webhook could not be delivered. */
   onUnreported(error: unknown): void;
 }
 
@@ -115,7 +115,7 @@ function checkWatchable(run: string): string {
   throw new InputError('watch.uri', `watch: ${run} cannot be watched; expected a directory, gs://bucket/prefix or s3://bucket/prefix`);
 }
 
-/** Evaluated checkpoints are remembered by run and suite: another stopping rule makes it another suite. */
+/** Returns the path of the record of evaluated checkpoints, one for each run, suite and stopping rule. */
 function recordPath({ stateDir }: Config, uri: string, { definition }: LoadedSuite): string {
   const name = digestBytes(formatCanonicalJson({ uri, suite: definition.digest, stop: definition.stop })).replace('sha256:', '');
   return join(stateDir, 'watches', `${name}.json`);
@@ -123,7 +123,7 @@ function recordPath({ stateDir }: Config, uri: string, { definition }: LoadedSui
 
 type Post = (event: WatchEvent, signal: AbortSignal) => Promise<void>;
 
-/** Signed like a server's webhooks, if there is a secret. */
+/** Signs like a server's webhooks, if there is a secret. */
 function createWebhookPost(url: string, { server: { webhookSecret } }: Config, { run, suite }: { run: string; suite: LoadedSuite }): Post {
   const egress = new Egress(EVERYWHERE, 'webhooks');
   assertWebhookUrl(egress, url);

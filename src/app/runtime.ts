@@ -105,7 +105,7 @@ export class Runtime implements AsyncDisposable {
     this.#logger.level = config.log.level;
   }
 
-  /** Aborted with the caller's signal, and when the runtime is closed. */
+  /** Returns a signal that is aborted with the caller's, and when the runtime is closed. */
   joinSignals(signal: AbortSignal | undefined): AbortSignal {
     return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
   }

@@ -81,7 +81,7 @@ export async function createMusterProgram(args: readonly string[] = []): Promise
 
 const HELP_FLAGS: ReadonlySet<string> = new Set(['--help', '-h']);
 
-/** `help A B` as `A B --help`. */
+/** Turns `help A B` into `A B --help`. */
 function moveHelpLast(args: readonly string[]): readonly string[] {
   return args[0] === 'help' ? [...args.slice(1), '--help'] : args;
 }

@@ -16,8 +16,8 @@ const EXPECTED_VARIABLE = 'config/default.yaml has all settings, and MUSTER_POOL
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * One layer for each variable that begins with `MUSTER_`: `MUSTER_POOL__CREATION_CONCURRENCY=8` sets
- * `pool.creationConcurrency`. Values are read as YAML, so numbers and lists are possible, unless the setting takes text only.
+ * Reads one layer for each variable that begins with `MUSTER_`: `MUSTER_POOL__CREATION_CONCURRENCY=8` sets `pool.creationConcurrency`. Values are
+ * read as YAML, so numbers and lists are possible, unless the setting takes text only.
  */
 export function readEnvironmentLayers(environment: Environment, known: KnownSettings): readonly Layer[] {
   return listSettingVariables(environment)

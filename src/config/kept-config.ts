@@ -3,8 +3,8 @@ import type { Config } from './config.ts';
 const NOT_KEPT = '(not kept)';
 
 /**
- * The configuration for the record, without settings that may hold keys and passwords: templates' environment variables, the addresses of
- * the stores, and the secret that signs webhooks.
+ * Returns the configuration for the record, without settings that may hold keys and passwords: templates' environment variables, the addresses of the
+ * stores, and the secret that signs webhooks.
  */
 export function redactConfig(config: Config): Config {
   const templates = Object.entries(config.templates).map(([name, template]) => {

@@ -44,14 +44,14 @@ function withChanges(inForce: Config, wanted: Config): Config {
   };
 }
 
-/** The settings in force, with the named ones taken from the wanted settings. */
+/** Returns the settings in force, with the named ones taken from the wanted settings. */
 function takeSettings<Settings extends object>(inForce: Settings, wanted: Settings, names: readonly (keyof Settings)[]): Settings {
   const changed = { ...inForce };
   for (const name of names) changed[name] = wanted[name];
   return changed;
 }
 
-/** Paths at which two values differ. Descends into mappings only. */
+/** Lists the paths at which two values differ. Descends into mappings only. */
 function listDifferences(a: unknown, b: unknown, path: SettingPath = []): readonly string[] {
   if (isDeepStrictEqual(a, b)) return [];
   if (!isMapping(a) || !isMapping(b)) return [formatPath(path)];

@@ -25,7 +25,7 @@ export interface RepeatedAnswer {
 
 /** Answers to earlier questions. */
 export interface AnswerCache {
-  /** The latest answer to the question, while it is stored. */
+  /** Finds the latest answer to the question, while it is stored. */
   findAnswer(question: Question): Promise<GivenAnswer | undefined>;
 
   /**

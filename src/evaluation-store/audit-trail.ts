@@ -20,6 +20,6 @@ export interface StoredAuditEntry extends Omit<AuditEntry, 'details'> {
 export interface AuditTrail {
   record(entry: AuditEntry): Promise<void>;
 
-  /** Latest first. @throws InputError `cursor.invalid`. */
+  /** Lists the latest first. @throws InputError `cursor.invalid`. */
   list(page: PageRequest): Promise<Page<StoredAuditEntry>>;
 }

@@ -20,7 +20,7 @@ export function buildCacheKey({ checkpoint, suite, template, draw, runs }: Cache
   return digestBytes(formatCanonicalJson({ checkpoint, suite, template, draw, partition: choosePartition(runs, principal) }));
 }
 
-/** The partition whose evaluations share results. Results that were stored before partitions existed belong to none. */
+/** Chooses the partition whose evaluations share results. Results that were stored before partitions existed belong to none. */
 export function choosePartition(runs: CacheKeyParts['runs'], principal: string): object {
   switch (runs) {
     case 'data':

@@ -44,7 +44,7 @@ export interface CheckpointRights {
   /** Returns those of the digests that the principal has brought or was granted. */
   findUsable(principal: string, digests: readonly Digest[]): Promise<ReadonlyMap<Digest, Usable>>;
 
-  /** The kind and name with which the checkpoint was first brought; undefined when it never was. */
+  /** Finds the kind and name with which the checkpoint was first brought; undefined when it never was. */
   findFirstBrought(digest: Digest): Promise<Usable | undefined>;
 
   hasBrought(principal: string, digest: Digest): Promise<boolean>;

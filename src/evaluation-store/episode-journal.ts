@@ -16,6 +16,6 @@ export interface EpisodeJournal {
    */
   append(episodes: readonly NewEpisode[]): Promise<void>;
 
-  /** The stored episodes with indices from `from` up to, not including, `to`. @throws as `append` does. */
+  /** Reads the stored episodes with indices from `from` up to, not including, `to`. @throws as `append` does. */
   readKnown(from: number, to: number): Promise<KnownEpisodes>;
 }

@@ -51,10 +51,10 @@ export interface EpisodeLog {
    */
   append(ownership: Ownership, leg: Leg, episodes: readonly NewEpisode[]): Promise<void>;
 
-  /** Episodes from an index on, in order of index, at most `limit`. */
+  /** Reads episodes from an index on, in order of index, at most `limit`. */
   page(evaluation: EvaluationId, arm: number, from: number, limit: number): Promise<readonly StoredEpisode[]>;
 
-  /** The episodes of a ranking from a position on, in its order, ties by index. The baseline has no discordant episodes. */
+  /** Reads the episodes of a ranking from a position on, in its order, ties by index. The baseline has no discordant episodes. */
   rank(
     evaluation: EvaluationId,
     arm: number,
@@ -62,7 +62,7 @@ export interface EpisodeLog {
     page: { readonly from: number; readonly limit: number },
   ): Promise<readonly StoredEpisode[]>;
 
-  /** The transcript of one episode, as JSON text. @returns undefined when the episode has none. */
+  /** Reads the transcript of one episode, as JSON text. @returns undefined when the episode has none. */
   readTranscript(evaluation: EvaluationId, arm: number, index: number): Promise<string | undefined>;
 }
 

@@ -39,7 +39,7 @@ export interface EvaluationCatalogue {
   /** Durable once it resolves. Of two requests with the same key, one is accepted. */
   accept(evaluation: NewEvaluation, idempotency?: Idempotency): Promise<Acceptance>;
 
-  /** The result that `accept` would give for this key, without accepting anything; undefined when it would accept. */
+  /** Finds the result that `accept` would give for this key, without accepting anything; undefined when it would accept. */
   findEarlier(principal: string, idempotency: Idempotency): Promise<EarlierAcceptance | undefined>;
 
   find(id: EvaluationId): Promise<StoredEvaluation | undefined>;
@@ -48,7 +48,7 @@ export interface EvaluationCatalogue {
   findOver(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]>;
 
   /**
-   * Latest first. Evaluations that are accepted meanwhile neither repeat an item on a later page nor hide one.
+   * Lists the latest first. Evaluations that are accepted meanwhile neither repeat an item on a later page nor hide one.
    *
    * @throws InputError `cursor.invalid`.
    */

@@ -58,7 +58,7 @@ export class StoredJournal implements EpisodeJournal {
   }
 }
 
-/** A journal whose callers resume one by one after an append, since many wait for the same one. */
+/** Lets the callers of a journal resume one by one after an append, since many wait for the same one. */
 export function takeTurns(journal: EpisodeJournal, turns: Turns): EpisodeJournal {
   return {
     readKnown: (from, to) => journal.readKnown(from, to),

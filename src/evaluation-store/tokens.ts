@@ -30,7 +30,7 @@ export interface Tokens {
 
   find(id: TokenId): Promise<StoredToken | undefined>;
 
-  /** Latest first. @throws InputError `cursor.invalid`. */
+  /** Lists the latest first. @throws InputError `cursor.invalid`. */
   list(page: PageRequest): Promise<Page<StoredToken>>;
 
   /**

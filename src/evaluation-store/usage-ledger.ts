@@ -6,12 +6,12 @@ export interface UsageLedger {
   countWaiting(principal: string): Promise<number>;
 
   /**
-   * Episodes that were stored for the principal since the beginning of the hour of `since`. Excludes episodes that were adopted from others
-   * and those of forgotten evaluations; an episode that was appended twice counts twice.
+   * Counts the episodes that were stored for the principal since the beginning of the hour of `since`. Excludes episodes that were adopted from
+   * others and those of forgotten evaluations; an episode that was appended twice counts twice.
    */
   countEpisodesSince(principal: string, since: Date): Promise<number>;
 
-  /** Bytes of the checkpoints that are charged to the principal. */
+  /** Sums the bytes of the checkpoints that are charged to the principal. */
   sumCheckpointBytes(principal: string): Promise<number>;
 
   /** Charges a checkpoint to a principal. Repeating the charge has no effect. */

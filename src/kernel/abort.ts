@@ -1,4 +1,4 @@
-/** The promise's result, or the signal's reason as soon as it is aborted. Leaves no listener behind. */
+/** Resolves as the promise does, or rejects with the signal's reason as soon as it is aborted. Leaves no listener behind. */
 export function raceWithAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   if (signal.aborted) {
     // The promise is no longer awaited; this avoids an unhandled rejection.

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { parseDigest, type Digest } from './ids.ts';
 
-/** JSON with sorted keys and no white space: equal values have equal texts. Undefined members are left out. */
+/** Writes JSON with sorted keys and no white space: equal values have equal texts. Undefined members are left out. */
 export function formatCanonicalJson(value: unknown): string {
   return JSON.stringify(sortKeys(value));
 }
@@ -10,7 +10,7 @@ export function digestBytes(bytes: string | Uint8Array): Digest {
   return parseDigest(`sha256:${createHash('sha256').update(bytes).digest('hex')}`);
 }
 
-/** A copy: to sort in a replacer of JSON.stringify takes more than twice as long. */
+/** Returns a copy: to sort in a replacer of JSON.stringify takes more than twice as long. */
 function sortKeys(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || ('toJSON' in value && typeof value.toJSON === 'function')) return value;
   if (Array.isArray(value)) return value.map(sortKeys);

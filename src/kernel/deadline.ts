@@ -19,14 +19,14 @@ export class Deadline implements Disposable {
 }
 
 /**
- * The promise's outcome, or a rejection when it takes longer than `delayMs` or the signal aborts. Leaves neither timer nor listener behind.
- * Every step of an agent uses it, and `Deadline` costs more than all of this, as it creates a signal.
+ * Settles as the promise does, or rejects when it takes longer than `delayMs` or the signal aborts. Leaves neither timer nor listener behind. Every
+ * step of an agent uses it, and `Deadline` costs more than all of this, as it creates a signal.
  */
 export function withTimeout<T>(clock: Clock, delayMs: number, promise: Promise<T>, late: () => Error, outer?: AbortSignal): Promise<T> {
   return withStallTimeout(clock, delayMs, () => -Infinity, promise, late, outer);
 }
 
-/** The same, but only time without progress counts. @param progressedAt when there was some last, by the clock. */
+/** Does the same, but counts only time without progress. @param progressedAt returns when there was some last, by the clock. */
 export function withStallTimeout<T>(
   clock: Clock,
   delayMs: number,

@@ -102,7 +102,7 @@ export function isWithin(bytes: Uint8Array, bounds: JsonBounds): boolean {
   }
 }
 
-/** The text of a JSON document that is within the bounds. @throws JsonProblem */
+/** Decodes a JSON document that is within the bounds. @throws JsonProblem */
 export function decodeBounded(bytes: Uint8Array, bounds: JsonBounds): string {
   new JsonScan(bounds).push(bytes);
   return decodeUtf8(bytes);

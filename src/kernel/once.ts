@@ -7,7 +7,7 @@ export class Once<Value> {
     this.#work = work;
   }
 
-  /** The result of the run that is under way or has succeeded, otherwise of a new one. @throws what the work throws. */
+  /** Returns the result of the run that is under way or has succeeded, otherwise of a new one. @throws what the work throws. */
   run(): Promise<Value> {
     this.#done ??= this.#work().catch((error: unknown) => {
       this.#done = undefined;
@@ -16,7 +16,7 @@ export class Once<Value> {
     return this.#done;
   }
 
-  /** The result of a run that has begun; undefined when none has, and when it fails. Never rejects. */
+  /** Returns the result of a run that has begun; undefined when none has, and when it fails. Never rejects. */
   async result(): Promise<Value | undefined> {
     return await this.#done?.catch(() => undefined);
   }

@@ -14,7 +14,7 @@ const manifestSchema = z.object({ version: z.string().min(1) });
 export const PACKAGE_VERSION: string = manifestSchema.parse(JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'))).version;
 
 /**
- * URL of a worker thread's module, which is in the same directory as the module that starts it and has the same suffix: `.ts` in a
+ * Returns the URL of a worker thread's module, which is in the same directory as the module that starts it and has the same suffix: `.ts` in a
  * checkout, `.js` in a package.
  *
  * @param starter its `import.meta.url`.

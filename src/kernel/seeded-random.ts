@@ -15,7 +15,7 @@ export function createSeededRandom(purpose: string, seed: number): Random {
   return () => ((generator.next() >>> 5) * 2 ** 26 + (generator.next() >>> 6)) / 2 ** 53;
 }
 
-/** Uniform in 0 … count − 1. */
+/** Draws a number, uniform in 0 … count − 1. */
 export function drawIndex(random: Random, count: number): number {
   return Math.floor(random() * count);
 }

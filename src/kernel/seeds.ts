@@ -16,7 +16,7 @@ export interface EpisodeSeeds {
 
 export interface SeedStreams {
   seeds(index: number): EpisodeSeeds;
-  /** Uniform in [0, 1): decides the episode's task. Independent of the seeds. */
+  /** Draws a number, uniform in [0, 1), that decides the episode's task. Independent of the seeds. */
   drawTask(index: number): number;
 }
 

@@ -10,13 +10,13 @@ import type { CheckpointKind } from './checkpoint.ts';
  * `InfrastructureError` (`checkpoint.read`) when the disk or service failed. Each names the file.
  */
 export interface CheckpointSource {
-  /** The files behind `uri`, in any order. An empty listing is valid; the caller decides whether that is an error. */
+  /** Lists the files behind `uri`, in any order. An empty listing is valid; the caller decides whether that is an error. */
   list(uri: string, options: ListOptions): Promise<CheckpointListing>;
   /**
-   * The bytes of a listed file from the first to the last, read on demand. Leaving the iteration early releases its resources.
+   * Reads the bytes of a listed file from the first to the last, on demand. Leaving the iteration early releases its resources.
    *
-   * @param buffer that the bytes may be read into repeatedly: each piece is valid until the next one is requested. @throws
-   * CheckpointChangedError when the file is no longer the listed one, also when it changes during the read.
+   * @param buffer that the bytes may be read into repeatedly: each piece is valid until the next one is requested. @throws CheckpointChangedError
+   * when the file is no longer the listed one, also when it changes during the read.
    */
   read(file: ListedFile, signal: AbortSignal, buffer?: Uint8Array<ArrayBuffer>): AsyncIterable<Uint8Array>;
   /**

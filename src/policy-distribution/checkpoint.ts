@@ -81,7 +81,7 @@ export function formatManifest(files: readonly Pick<CheckpointFile, 'path' | 'di
     .join('');
 }
 
-/** Byte order of the UTF-8 form, which differs from the order of JavaScript strings beyond U+FFFF. */
+/** Sorts by the byte order of the UTF-8 form, which differs from the order of JavaScript strings beyond U+FFFF. */
 export function sortByPath<Item extends { readonly path: string }>(items: readonly Item[]): readonly Item[] {
   return items
     .map((item) => ({ item, bytes: Buffer.from(item.path) }))

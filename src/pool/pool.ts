@@ -32,7 +32,7 @@ export interface PoolOptions<Resident extends Occupant> {
   readonly warmUp: (sandbox: Sandbox, signal: AbortSignal) => Promise<Resident>;
   /** Called with the first of several failures in a row to create a sandbox. The pool tries again, and refuses those who wait in the end. */
   readonly onFailing?: (error: unknown) => void;
-  /** A new name each time. */
+  /** Returns a new name each time. */
   readonly newSandboxId: () => SandboxId;
 }
 

@@ -27,7 +27,7 @@ export class Asks {
     return answer !== undefined;
   }
 
-  /** The question was never sent. */
+  /** Removes a question that was never sent. */
   withdraw(key: string): void {
     this.#owed.delete(key);
   }

@@ -17,7 +17,7 @@ const STDERR_KEPT = 8 * 1024;
 
 export interface ChannelListener {
   onFrame(frame: RunnerFrame | MalformedFrame): void;
-  /** The last event: all that the runner wrote before its end has been read. */
+  /** Called last: all that the runner wrote before its end has been read. */
   onExit(exit: SandboxExit): void;
 }
 

@@ -18,9 +18,9 @@ export interface PlayTerms {
 
 export interface PlayingListener {
   onPlayed(episode: PlayedEpisode): void;
-  /** A time limit passed. @param outcome of the present episode; undefined when nothing had begun. */
+  /** Called when a time limit has passed. @param outcome of the present episode; undefined when nothing had begun. */
   onLate(reason: string, outcome: Outcome | undefined): void;
-  /** The text that was printed since the last call. */
+  /** Returns the text that was printed since the last call. */
   takeStderr(): string;
 }
 
@@ -101,11 +101,10 @@ export class Playing {
   }
 
   /**
-   * No further frames will come.
+   * Called when no further frames will come.
    *
-   * @param outcome of the present block, if it is known; otherwise it counts as unplayed. Which episode of a block caused a failure is
-   * unknown, so all without an outcome fail. A lost block is played again whole and reported by its due episode. @returns all that was not
-   * played.
+   * @param outcome of the present block, if it is known; otherwise it counts as unplayed. Which episode of a block caused a failure is unknown, so
+   * all without an outcome fail. A lost block is played again whole and reported by its due episode. @returns all that was not played.
    */
   end(outcome: Outcome | undefined, killed: Killed): readonly PlannedEpisode[] {
     this.#watchdog.stop();

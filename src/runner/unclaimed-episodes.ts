@@ -18,7 +18,7 @@ export class UnclaimedEpisodes {
     this.#news.resolve();
   }
 
-  /** No more episodes will come: ends every wait. */
+  /** Ends every wait: no more episodes will come. */
   end(): void {
     this.#hasEnded = true;
     this.#heeded?.removeEventListener('abort', this.#onAbort);

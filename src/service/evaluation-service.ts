@@ -40,7 +40,7 @@ export interface ServiceOptions extends Omit<SchedulerOptions, 'news' | 'config'
   /** @throws InputError when none is sent there. */
   readonly assertWebhookUrl: (url: string) => void;
   readonly config: ServiceConfig;
-  /** A new one each time; later ones sort after earlier ones. */
+  /** Returns a new id each time; later ones sort after earlier ones. */
   readonly newId: () => EvaluationId;
 }
 
@@ -79,7 +79,7 @@ export class EvaluationService {
     return this.#scheduler.playing;
   }
 
-  /** How an evaluation is played by this process, or was until a while ago. */
+  /** Returns how an evaluation is played by this process, or was until a while ago. */
   lookAt(id: EvaluationId): RunLook | undefined {
     return this.#scheduler.lookAt(id);
   }
@@ -141,7 +141,7 @@ export class EvaluationService {
     return this.#options.store.evaluations.list(...request);
   }
 
-  /** A waiting evaluation is over at once; of a running one, the folded part is kept. Returns undefined when there is none. */
+  /** Cancels an evaluation. A waiting one is over at once; of a running one, the folded part is kept. Returns undefined when there is none. */
   async cancel(id: EvaluationId): Promise<StoredEvaluation | undefined> {
     const { store } = this.#options;
     const asked = await store.evaluations.requestCancel(id);
@@ -182,7 +182,7 @@ export class EvaluationService {
   }
 
   /**
-   * The evaluation when it is over, or its present state when the time has passed, the signal is aborted or the service ends.
+   * Returns the evaluation when it is over, or its present state when the time has passed, the signal is aborted or the service ends.
    *
    * @param known as the caller has just received it; it is looked up when left out.
    */

@@ -26,7 +26,8 @@ const CHUNK_BYTES = 256 * 1024;
 export const filesystemSource: CheckpointSource = getSource();
 
 /**
- * The same for untrusted callers: nothing outside of the roots is read, through whatever links, and errors do not reveal whether it exists.
+ * Creates the source for untrusted callers: it reads nothing outside of the roots, also not through links, and its errors do not reveal what exists
+ * there.
  *
  * @param roots absolute paths of directories. @throws InputError `checkpoint.outside` also, from both methods of the source.
  */

@@ -78,8 +78,8 @@ export type RequestedRange =
 const ONE_RANGE = /^bytes=(?<first>\d{0,16})-(?<last>\d{0,16})$/;
 
 /**
- * The range in the header `Range` (RFC 9110, section 14.2). A request for several parts, or for an invalid range, gets the whole file, as the RFC
- * allows.
+ * Reads the range in the header `Range` (RFC 9110, section 14.2). A request for several parts, or for an invalid range, gets the whole file, as the
+ * RFC allows.
  *
  * @param size of the whole, in bytes.
  */

@@ -24,9 +24,9 @@ export interface OriginOptions {
   readonly transfers: number;
   readonly clock: Clock;
   readonly log: Log;
-  /** The file with this digest, when it is here. */
+  /** Finds the file with this digest, when it is here. */
   find(digest: Digest): Promise<StoredObject | undefined>;
-  /** The file as a delta from one that the receiver has, where that is much smaller. */
+  /** Encodes the file as a delta from one that the receiver has, where that is much smaller. */
   encode?(linked: Linked, bases: readonly Digest[]): Promise<DeltaEncodedContent | undefined>;
 }
 

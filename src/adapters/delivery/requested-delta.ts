@@ -20,7 +20,7 @@ export function parseRequestedDelta(headers: IncomingHttpHeaders): RequestedDelt
   return { bases: bases.filter(isDigest), isOnly: taken.some((each) => /^\s*identity\s*;\s*q=0(\.0*)?\s*$/.test(each)) };
 }
 
-/** The tags of a header, without their quotes: digests, in hexadecimal digits. */
+/** Reads the tags of a header, without their quotes: digests, in hexadecimal digits. */
 export function parseTags(header: string | undefined): readonly string[] {
   return (header ?? '').split(',').flatMap((tag) => /^\s*"([0-9a-f]{64})"\s*$/.exec(tag)?.[1] ?? []);
 }

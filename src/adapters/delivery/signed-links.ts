@@ -33,7 +33,7 @@ export class SignedLinks {
     this.#seconds = seconds;
   }
 
-  /** Path and query. */
+  /** Returns the path and query of a link. */
   sign({ digest, name }: Linked): string {
     const path = `/v1/content/${getDigestHex(digest)}/${encodeURIComponent(name)}`;
     const until = String(Math.ceil(this.#clock.date().getTime() / 1000 + this.#seconds));

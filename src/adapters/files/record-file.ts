@@ -9,8 +9,8 @@ import { ignoreMissing } from '../../kernel/errno.ts';
 import { tryParseJson } from '../../kernel/json-bounds.ts';
 
 /**
- * A watch's record in a file of its own, replaced in one step. The watching process has a file beside it with its own name, so that the claim ends
- * with the process, however that ends.
+ * Keeps a watch's record in a file of its own, replaced in one step. The watching process has a file beside it with its own name, so that its claim
+ * ends with it, however it ends.
  */
 export function recordFile(path: string, clock: Clock): WatchMemory {
   return {
@@ -28,7 +28,7 @@ export function recordFile(path: string, clock: Clock): WatchMemory {
   };
 }
 
-/** A reader of the file sees all of the old text, or all of the new. */
+/** Replaces the file in one step: a reader sees all of the old text, or all of the new. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const incoming = `${path}.${process.pid}.new`;
   try {

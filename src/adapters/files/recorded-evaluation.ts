@@ -11,7 +11,7 @@ export interface RecordedEvaluation {
   readonly summaryFile: string;
   readonly summary: unknown;
   readonly episodesFile: string;
-  /** Line by line. @throws InputError when there is no such file, or for a line that is not JSON; InfrastructureError when reading fails. */
+  /** Yields line by line. @throws InputError when there is no such file, or for a line that is not JSON; InfrastructureError when reading fails. */
   episodes(): AsyncIterable<RecordedLine>;
 }
 

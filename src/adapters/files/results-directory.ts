@@ -212,7 +212,7 @@ async function holdDirectory(path: string, clock: Clock): Promise<AsyncDisposabl
   }
 }
 
-/** The directory and its parents, up to the outermost one; as far as they are otherwise empty. */
+/** Removes the directory and its parents, up to the outermost one, as far as they are otherwise empty. */
 async function removeEmpty(directory: string, outermost: string): Promise<void> {
   try {
     await rmdir(directory);

@@ -39,7 +39,7 @@ function describeUnusable(stateDir: string, error: unknown): MusterError {
 /** With less free space, the next checkpoint or batch of episodes may not fit. */
 const LEAST_FREE_BYTES = 32 * 2 ** 20;
 
-/** Why nothing new should be stored there; undefined when there is room. @throws the operating system's error. */
+/** Returns why nothing new should be stored there; undefined when there is room. @throws the operating system's error. */
 export async function findLackOfSpace(stateDir: string): Promise<string | undefined> {
   const { bavail, bsize, files, ffree } = await statfs(stateDir);
   const free = bavail * bsize;

@@ -17,7 +17,8 @@ export class TrajectoryDirectory {
   }
 
   /**
-   * The first of one id counts, as for outcomes: an episode may be played twice at the same time. Files of an earlier process are replaced.
+   * Writes a trajectory. The first of one id counts, as for outcomes: an episode may be played twice at the same time. Files of an earlier process
+   * are replaced.
    *
    * @throws InfrastructureError `out.write`
    */
@@ -75,7 +76,7 @@ export async function readTrajectory(path: string): Promise<Trajectory> {
   }
 }
 
-/** "a-2" before "a-10". */
+/** Orders "a-2" before "a-10". */
 function compareNumbered(one: string, other: string): number {
   return one.localeCompare(other, 'en', { numeric: true });
 }

@@ -11,7 +11,7 @@ export async function appendWholeLines(from: string, to: string): Promise<void> 
   await pipeline(source, createWriteStream(to, { flags: 'a', flush: true }));
 }
 
-/** Bytes up to the last line feed. A line has at most some hundred kilobytes, so the end of the file is searched piece by piece. */
+/** Counts the bytes up to the last line feed. A line has at most some hundred kilobytes, so the end of the file is searched piece by piece. */
 async function measureWholeLines(path: string): Promise<number> {
   await using file = await open(path).catch(ignoreMissing);
   if (file === undefined) return 0;

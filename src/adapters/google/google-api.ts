@@ -38,7 +38,7 @@ export class GoogleApi {
     this.#client = new Once(() => createClient(isSigned));
   }
 
-  /** The answer's document. @throws GoogleApiError */
+  /** Returns the answer's document. @throws GoogleApiError */
   async send({ method, url, body }: GoogleRequest, signal: AbortSignal): Promise<unknown> {
     try {
       const client = await this.#client.run();

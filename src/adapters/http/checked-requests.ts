@@ -55,7 +55,7 @@ export class CheckedRequests {
   }
 
   /**
-   * The first answer that is not a redirection. Redirections are followed for GET only.
+   * Returns the first answer that is not a redirection. Follows redirections for GET only.
    *
    * @param signal ends the answer's body, too. @throws InputError `egress.…`, as `Egress` does and `egress.redirections`; InfrastructureError
    * `egress.failed` when there is no answer, or not in time.

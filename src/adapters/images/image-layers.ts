@@ -28,7 +28,7 @@ export interface ImageSettings {
 export interface ImageLayer {
   /** Digest of the uncompressed archive: the layer's name in every image that has it. */
   readonly digest: Digest;
-  /** The archive as it is stored: uncompressed, or by gzip or zstd. */
+  /** Opens the archive as it is stored: uncompressed, or by gzip or zstd. */
   open(): Readable;
 }
 

@@ -124,7 +124,7 @@ class Unpacking {
     this.#kinds.set(path, 'file');
   }
 
-  /** Wherever it points to: links are followed by programs in a sandbox only, whose root is the root file system. */
+  /** Makes any link, wherever it points to: only programs in a sandbox follow it, whose root is the root file system. */
   async #link({ path: written, linkpath = '' }: ReadEntry, path: string): Promise<void> {
     if (linkpath === '' || linkpath.includes('\0') || Buffer.byteLength(linkpath) > this.#bounds.link)
       throw this.#createRefusal(written, 'is a link without a target, or with one that is too long');

@@ -68,7 +68,7 @@ export class GitRepository implements AsyncDisposable {
     }
   }
 
-  /** The latest first. @param most how many. */
+  /** Lists the latest first. @param most how many. */
   async listCommits(most: number, signal: AbortSignal): Promise<readonly Commit[]> {
     const text = await this.#git(['log', '--first-parent', '-z', `--max-count=${most}`, '--format=%H%x1f%P%x1f%ct%x1f%B', 'HEAD'], signal);
     return text
@@ -187,7 +187,7 @@ export class GitRepository implements AsyncDisposable {
   }
 }
 
-/** `MODE blob OBJECT SIZE\tPATH`, each ended by a zero byte. */
+/** Reads `MODE blob OBJECT SIZE\tPATH`, each ended by a zero byte. */
 function readTree(output: Buffer): readonly TreeEntry[] {
   const entries: TreeEntry[] = [];
   let bytes = 0;
@@ -211,7 +211,7 @@ function readTree(output: Buffer): readonly TreeEntry[] {
   return entries;
 }
 
-/** Output of `cat-file --batch`: `OBJECT blob SIZE\n`, the content, a line feed. */
+/** Reads the output of `cat-file --batch`: `OBJECT blob SIZE\n`, the content, a line feed. */
 function* readBatch(output: Buffer): Generator<readonly [string, Buffer]> {
   for (let at = 0; at < output.length;) {
     const end = output.indexOf(10, at);

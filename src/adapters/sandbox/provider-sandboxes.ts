@@ -35,7 +35,7 @@ export class ProviderSandboxes {
     return sandbox;
   }
 
-  /** No creation begins from now on, and those under way are given up. Resolves when none is under way any more. */
+  /** Begins no more creations, and gives up those under way. Resolves when none is under way any more. */
   async stopCreating(): Promise<void> {
     this.#closing.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
     await Promise.allSettled(this.#beingMade);

@@ -52,8 +52,8 @@ export interface PlayedTask {
 }
 
 /**
- * The agent acts in a workspace, what it leaves behind is exported and judged; step by step where the task has several. What the agent causes is an
- * outcome; what the machine causes is `lost`.
+ * Plays a task: the agent acts in a workspace, and what it leaves behind is exported and graded; step by step where the task has several. What the
+ * agent causes is an outcome; what the machine causes is `lost`.
  *
  * @throws InputError when the task cannot be played as it is declared, or its verifier is broken, naming the task; the signal's reason.
  */

@@ -149,7 +149,7 @@ export class ActionExecutor {
     return { data: { kind: 'patched', files }, bytesWritten: bytes, delta: changed.result };
   }
 
-  /** A file as the parts of the patch before have left it. */
+  /** Reads a file as the earlier parts of the patch have left it. */
   async #readBefore(file: string, texts: ReadonlyMap<string, string | null>, signal: AbortSignal): Promise<TextOfFile> {
     const known = texts.get(file);
     if (known === undefined) return await this.#readText(file, signal);

@@ -18,7 +18,7 @@ export function formatExcerpt({ head, tail, total }: PrintedOutput): Excerpt {
   };
 }
 
-/** The text of a file with its middle left out where it is long. */
+/** Leaves out the middle of a file's text where it is long. */
 export function shortenText(text: string): { readonly content: string; readonly omitted: number } {
   if (text.length <= SHOWN_CHARACTERS) return { content: text, omitted: 0 };
   const half = SHOWN_CHARACTERS / 2;

@@ -62,7 +62,7 @@ export function readToolCall(given: unknown, tools: readonly OwnTool[]): ReadToo
   return { kind: 'misfit', misfit: { reason: 'malformed', detail: `${tool.name}: ${problems.join('; ')}`.slice(0, 2000) } };
 }
 
-/** The form in which agents receive it. */
+/** Describes the tool as agents receive it. */
 export function describeOwnTool(tool: OwnTool): Tool {
   const { properties = {}, required = [] } = z.toJSONSchema(getSchema(tool), { io: 'input', unrepresentable: 'any' });
   const parameters = { type: 'object', properties, required, additionalProperties: false };

@@ -20,7 +20,7 @@ const REASONS: Readonly<Record<string, RefusalReason>> = {
   full: 'full',
 };
 
-/** A refusal of a workspace, for the agent. */
+/** Translates a workspace's refusal of a file for the agent. */
 export function refuseFile({ kind, path, detail }: FileRefusal): ObservationData {
   return refuse(REASONS[kind] ?? 'unreadable', `${path}: ${detail}`);
 }

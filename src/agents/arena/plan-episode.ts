@@ -16,7 +16,7 @@ export function createEpisodeState(now: number): EpisodeState {
 }
 
 /**
- * The next state after an event. An event that cannot happen in a state is a defect of the caller.
+ * Computes the next state after an event. An event that cannot happen in a state is a defect of the caller.
  *
  * @param now milliseconds. @throws RangeError for such an event.
  */

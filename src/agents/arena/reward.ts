@@ -21,9 +21,9 @@ export type RewardComponents = z.infer<typeof rewardComponentsSchema>;
 const SHARE_OF_STEP = 1 / 7;
 
 /**
- * `clamp(gate · base · core + [core = 1] · (style − time) − errors, 0, base)`. Shaping never outweighs a test: each kind is at most a seventh of the
- * smallest difference between two values of `base · core`, whatever its weight. Doing nothing has the reward 0, the task's own solution `base`; of
- * two trajectories that differ in the core alone, the one with the higher core has at least the other's reward.
+ * Computes `clamp(gate · base · core + [core = 1] · (style − time) − errors, 0, base)`. Shaping never outweighs a test: each kind is at most a
+ * seventh of the smallest difference between two values of `base · core`, whatever its weight. Doing nothing has the reward 0, the task's own
+ * solution `base`; of two trajectories that differ in the core alone, the one with the higher core has at least the other's reward.
  */
 export function shapeReward(components: RewardComponents, terms: RewardTerms): number {
   const { gate, core, coreStep } = components;

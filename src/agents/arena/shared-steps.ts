@@ -1,7 +1,7 @@
 import type { AgentEpisodeId } from './episode-ids.ts';
 import type { EpisodeOrigin, NewAgentEpisode, SharedSteps, StoredStep, Trajectories } from './trajectories.ts';
 
-/** Steps that a fork has when it begins. */
+/** Counts the steps that a fork has when it begins. */
 export function countSharedSteps(origin: EpisodeOrigin | undefined): number {
   return origin?.lineage.at(-1)?.through ?? 0;
 }
@@ -18,7 +18,7 @@ export function buildLineage({ id, origin }: Pick<NewAgentEpisode, 'id' | 'origi
   return through > countSharedSteps(origin) || cut.length === 0 ? [...cut, { episode: id, through }] : cut;
 }
 
-/** Steps with higher numbers than `after`, in order, including those that the episode shares with the ones it was forked from. */
+/** Reads the steps with higher numbers than `after`, in order, including those that the episode shares with the ones it was forked from. */
 export async function readSteps(
   trajectories: Pick<Trajectories, 'steps'>,
   { id, origin }: Pick<NewAgentEpisode, 'id' | 'origin'>,

@@ -116,13 +116,13 @@ export interface Trajectories {
 
   find(id: AgentEpisodeId): Promise<StoredAgentEpisode | undefined>;
 
-  /** Latest first. @throws InputError `cursor.invalid`. */
+  /** Lists the latest first. @throws InputError `cursor.invalid`. */
   list(filter: EpisodeFilter, page: PageRequest): Promise<Page<StoredAgentEpisode>>;
 
-  /** Episodes of a principal that take steps. */
+  /** Counts the episodes of a principal that take steps. */
   countOpen(principal: string): Promise<number>;
 
-  /** Episodes that are not closed: ended ones first, and then by age of their last change. */
+  /** Lists the episodes that are not closed: ended ones first, and then by age of their last change. */
   listUnclosed(limit: number): Promise<readonly StoredAgentEpisode[]>;
 
   /**
@@ -135,7 +135,7 @@ export interface Trajectories {
   /** Appends the next step. @throws HoldLostError when another holds the episode, or the step is not the next. */
   append(hold: Hold, step: NewStep): Promise<void>;
 
-  /** The episode takes no more steps. @throws HoldLostError */
+  /** Ends the episode: it takes no more steps. @throws HoldLostError */
   end(hold: Hold, cause: EndCause): Promise<void>;
 
   /** Takes effect once; closing it again changes nothing. @throws HoldLostError */
@@ -147,6 +147,6 @@ export interface Trajectories {
   /** Removes every episode of such a tree, and its steps; nothing when one of them was not closed that long ago. */
   forgetTree(tree: AgentEpisodeId, milliseconds: number): Promise<void>;
 
-  /** Its own steps with higher numbers, in order: see `shared-steps.ts` for those that a fork shares with others. */
+  /** Returns its own steps with higher numbers, in order: see `shared-steps.ts` for those that a fork shares with others. */
   steps(id: AgentEpisodeId, after: number, limit: number): Promise<readonly StoredStep[]>;
 }

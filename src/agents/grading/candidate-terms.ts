@@ -9,7 +9,7 @@ export interface CandidateTerms {
   readonly context: GradingContext;
   /** The files that the candidate's processes see, by their paths inside. */
   readonly files: readonly WorkspaceFile[];
-  /** The time that something may take, within that of the whole verdict. */
+  /** Limits a number of seconds to what is left of the verdict's time. */
   readonly within: (seconds: number) => number;
   /** Waits for what is no part of this verdict: it costs no time of it. */
   readonly leaveOut: <Value>(wait: () => Promise<Value>) => Promise<Value>;

@@ -20,11 +20,11 @@ export interface CaseRuns {
   readonly output: Series['taken'];
   /** Whether the command is the task's own. */
   readonly trustsCommand: boolean;
-  /** The time for what is still to be run. */
+  /** Limits a number of seconds to what is left of the verdict's time. */
   readonly within: (seconds: number) => number;
 }
 
-/** Measured runs have a command with a time limit of its own. */
+/** Sets no limit: measured runs have a command with one of its own. */
 export const leaveUnbounded = (seconds: number): number => seconds;
 /** Longer than any verdict takes. */
 const MOST_SECONDS = 1_000_000;

@@ -14,8 +14,8 @@ export const BASE_ENVIRONMENT: Readonly<Record<string, string>> = {
 const REFERENCE = /\$\{(?<name>[A-Za-z_]\w*)(:-(?<otherwise>[^}]*))?\}/g;
 
 /**
- * The task's variables, which override those. `${NAME:-default}` is a variable of the host in Harbor; a verdict must not depend on that, so it is the
- * default here, or empty.
+ * Joins variables; a later layer overrides an earlier one. `${NAME:-default}` is a variable of the host in Harbor; a verdict must not depend on that,
+ * so it is the default here, or empty.
  */
 export function cleanEnvironment(...layers: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, string>> {
   const written: Readonly<Record<string, string>> = Object.assign({}, ...layers);

@@ -67,7 +67,7 @@ export async function gradeScript(
   };
 }
 
-/** Null where there is no such file, or no regular file. */
+/** Returns null where there is no such file, or no regular file. */
 async function readRewardFile(session: WorkspaceSession, name: string, signal: AbortSignal): Promise<string | null> {
   const collected = await session.collect([`${REWARDS}/${name}`], { files: 1, bytes: REWARD_BYTES }, signal);
   if (collected.kind === 'refused') return null;

@@ -87,7 +87,7 @@ function isText({ content }: WorkspaceFile): boolean {
   return content.length <= MOST_FILE_BYTES && isUtf8(content);
 }
 
-/** Its output; null when it did not end by itself. */
+/** Returns the output; null when the command did not end by itself. */
 async function lint(
   session: WorkspaceSession,
   { task: { workspace } }: Pick<Grading, 'task'>,

@@ -12,7 +12,7 @@ export function drawOrderOfRuns(cases: number, repeated: number, seed: string): 
   return shuffle([...all, ...twice], random);
 }
 
-/** Chance that a verdict's seed decides. */
+/** Returns random numbers that a verdict's seed decides. */
 export function seedRandom(purpose: string, seed: string): Random {
   return createSeededRandom(purpose, createHash('sha256').update(seed).digest().readUIntBE(0, 6));
 }

@@ -40,7 +40,7 @@ export async function buildCaseCommand(
   };
 }
 
-/** The file that a run leaves as its output; undefined where it prints it. */
+/** Returns the file that a run leaves as its output; undefined where it prints it. */
 export function locateOutput({ output, outputBytes }: CasesStage, workdir: string): Series['taken'] {
   return output === 'stdout' ? undefined : { path: `${workdir}/${output}`, bytes: outputBytes };
 }

@@ -27,19 +27,22 @@ export const soundnessSchema = z.strictObject({
 export type Trial = z.infer<typeof trialSchema>;
 export type Soundness = z.infer<typeof soundnessSchema>;
 
-/** The rewards of one submission. */
+/** Judges the rewards of one submission. */
 export function judgeTrial(expected: 0 | 1, rewards: readonly (number | null)[]): Trial['finding'] {
   if (rewards.length === 0 || rewards.includes(null)) return 'unknown';
   if (new Set(rewards).size > 1) return 'flaky';
   return rewards[0] === expected ? 'as-expected' : 'wrong';
 }
 
-/** A submission that scored what it must not, or not the same each time; undefined where there is none. What is unknown is not held against a task. */
+/**
+ * Finds a submission that scored what it must not, or not the same each time; undefined where there is none. Unknown rewards do not count against a
+ * task.
+ */
 export function findUnsound({ trials }: Soundness): Trial | undefined {
   return trials.find(({ finding }) => finding === 'wrong' || finding === 'flaky');
 }
 
-/** Why a verdict is not the expected one: what failed, or what accepted a submission that should have failed. */
+/** Explains why a verdict is not the expected one: what failed, or what accepted a submission that should have failed. */
 export function explainVerdict({ problem, stages, evidence }: Verdict, expected: 0 | 1): string {
   if (problem !== null) return problem.detail;
   if (expected === 0) return evidence.flatMap(describeLetThrough).at(-1) ?? 'nothing was judged';

@@ -22,7 +22,7 @@ export interface WholeDirectory {
 
 const HISTORY = /\/\.git\//;
 
-/** The task's files without those that the agent has removed. A repository's history stays: a program that needs all of it cuts it back. */
+/** Returns the task's files without those that the agent has removed. A repository's history stays: a program that needs all of it cuts it back. */
 export function dropRemoved(laid: readonly WorkspaceFile[], submission: Submission | undefined): readonly WorkspaceFile[] {
   const { files = [], whole = [] } = submission ?? {};
   if (whole.length === 0) return laid;

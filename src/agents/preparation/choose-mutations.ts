@@ -3,7 +3,7 @@ import type { Candidate, Mutation } from './candidate.ts';
 
 const MOST_OF_FUNCTION = 2;
 
-/** Up to this many mutations, spread over the functions; the code alone decides which. */
+/** Chooses up to this many mutations, spread over the functions; the code alone decides which. */
 export function chooseMutations(found: readonly Mutation[], most: number): readonly Extract<Candidate, { readonly kind: 'mutation' }>[] {
   const ranked = found
     .map((mutation) => ({ mutation, rank: digestBytes(`${mutation.path} ${mutation.line} ${mutation.kind} ${mutation.text}`) }))

@@ -45,7 +45,7 @@ export interface TaskParts {
   readonly measuredSeconds: number;
 }
 
-/** The task's directory: Harbor's format, and muster.toml. */
+/** Writes the task's directory: Harbor's format, and muster.toml. */
 export function emitTask(parts: TaskParts): WrittenTask {
   const { states, hidden, dependencies, wired, pinned, suite } = parts;
   const found = [...states.before].filter(([path]) => !hidden.includes(path) && !BUILD_FILES.has(path));

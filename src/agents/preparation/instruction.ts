@@ -86,7 +86,7 @@ function writeMutationInstruction({
   };
 }
 
-/** A line of code without what formatters change. */
+/** Removes from a line of code what formatters change. */
 export function normaliseLine(line: string): string {
   return line.trim().replaceAll(/\s+/g, ' ');
 }

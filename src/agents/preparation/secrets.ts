@@ -22,7 +22,7 @@ export function findSecret(text: string): string | undefined {
   return random ? 'a random text that is assigned to a secret' : undefined;
 }
 
-/** Shannon's entropy of the characters of a text, in bits. */
+/** Computes Shannon's entropy of the characters of a text, in bits. */
 function measureBits(text: string): number {
   const counts = new Map<string, number>();
   for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);

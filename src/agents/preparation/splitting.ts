@@ -40,7 +40,7 @@ function readInlineTests(text: string): string {
   return text.slice(Math.max(0, text.search(INLINE_TESTS)));
 }
 
-/** The states of a mutation: its tests are the existing ones. */
+/** Returns the states of a mutation, whose tests are the existing ones. */
 export function mutateStates(head: SourceFiles, path: string, text: string): CodeStates {
   const { executable = false } = head.get(path) ?? {};
   const before = replaceFiles(head, new Map([[path, { content: Buffer.from(text), executable }]]));

@@ -63,8 +63,7 @@ interface Replacement {
 }
 
 /**
- * Small ways to break the functions of a file: an operator, a constant, a removed branch or call. Whether the result can be built is found out by
- * building it.
+ * Yields small ways to break the functions of a file: an operator, a constant, a removed branch or call. The results may not be buildable.
  *
  * @param root of a tree of the text, whose offsets count in UTF-16.
  */

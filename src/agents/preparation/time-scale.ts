@@ -3,7 +3,7 @@ const ROOM = 20;
 const SCALE = [60, 300, 1200, 3600] as const;
 
 /**
- * The time limit of a run of tests, in seconds. It is one of few values, so that slightly different measurements give the same task in every
+ * Chooses the time limit of a run of tests, in seconds. It is one of few values, so that slightly different measurements give the same task in every
  * preparation.
  *
  * @param measured seconds.

@@ -32,7 +32,7 @@ export function draftTripwires(
   return once.slice(0, MOST_TRIED);
 }
 
-/** Test files with the drafts. @param withRestored whether each is also added with its literal restored, to be tried. */
+/** Returns the test files with the drafts. @param withRestored whether each is also added with its literal restored, to be tried. */
 export function wireTests(files: SourceFiles, drafts: readonly TripwireDraft[], withRestored: boolean): ReadonlyMap<string, SourceFile> {
   const blocks = drafts.flatMap(({ wire, restored }) => (withRestored ? [restored, wire] : [wire]));
   const wired = new Map<string, SourceFile>();

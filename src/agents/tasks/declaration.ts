@@ -63,7 +63,7 @@ function listVersionNotices(layer: Layer, { schema_version, version }: HarborTas
   return [`${where}: ${path[0]}: ${given} is later than 1.${KNOWN_MINORS}; what it adds is kept and has no effect`];
 }
 
-/** Paths of keys that are misplaced or misspelt. */
+/** Yields the paths of keys that are misplaced or misspelt. */
 function* findUnknownKeys(value: unknown, path: SettingPath): Generator<SettingPath> {
   if (Array.isArray(value)) {
     for (const [at, item] of value.entries()) yield* findUnknownKeys(item, [...path, at]);

@@ -4,8 +4,8 @@ import { parseTaskDigest, type TaskDigest } from './task-ids.ts';
 import type { Task, TaskFile, TaskStep } from './task.ts';
 
 /**
- * The name of a task's canonical form: what was read of it, defaults filled in, and every file by its digest. The order of keys and tables,
- * comments and white space of the TOML files do not matter to the first part and do to the second, so that any change of a file is another task.
+ * Digests a task's canonical form: what was read of it, with defaults filled in, and every file by its digest. So any change of a file makes it
+ * another task, also of a comment in its TOML files.
  */
 export function digestTask(task: Omit<Task, 'digest' | 'notices' | 'arena'>): TaskDigest {
   const { id, description, keywords, files, workspace, limits, steps, strategy, oracle, cheats, twins } = task;

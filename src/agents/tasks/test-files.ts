@@ -4,6 +4,6 @@ export interface TestFiles {
   hasDirectory(path: string): boolean;
   /** Returns undefined for a file that is not read whole. */
   bytes(path: string): Uint8Array | undefined;
-  /** Its name in messages. */
+  /** Returns the file's name in messages. */
   name(path: string): string;
 }

@@ -14,7 +14,7 @@ export interface WrittenFile {
   readonly isExecutable: boolean;
 }
 
-/** A file; one whose name ends in `.sh` is executable. */
+/** Makes a file; one whose name ends in `.sh` is executable. */
 export function toWrittenFile(path: string, text: string): WrittenFile {
   return { path, text, isExecutable: path.endsWith('.sh') };
 }

@@ -27,8 +27,8 @@ const NOT_FINITE: ReadonlyMap<string, number> = new Map([
 ]);
 
 /**
- * Number by number: `|got − expected| ≤ absolute + relative · |expected|`. NaN equals nothing, −0 equals 0, an infinity equals itself. Whole numbers
- * without a tolerance are compared exactly, also beyond 2⁵³.
+ * Compares number by number: `|got − expected| ≤ absolute + relative · |expected|`. NaN equals nothing, −0 equals 0, an infinity equals itself. Whole
+ * numbers without a tolerance are compared exactly, also beyond 2⁵³.
  *
  * @throws RangeError when the golden model's output does not have the declared form.
  */

@@ -70,7 +70,10 @@ function parseGoldenJson(expected: Uint8Array): unknown {
   }
 }
 
-/** lines: without white space at their ends and empty ones at the text's end; sorted-lines: in any order; tokens: separated by any white space. */
+/**
+ * Compares lines without white space at their ends and without empty ones at the text's end; sorted-lines in any order; tokens, which any white space
+ * separates.
+ */
 function compareParts(form: 'lines' | 'sorted-lines' | 'tokens', expected: Uint8Array, got: Uint8Array): Comparison {
   const [want, have] = [splitParts(form, expected), splitParts(form, got)];
   const length = Math.max(want.length, have.length);

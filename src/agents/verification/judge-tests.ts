@@ -11,8 +11,8 @@ export interface TestJudgement {
 type Pinned = Pick<SuiteStage, 'failToPass' | 'passToPass' | 'tripwires'>;
 
 /**
- * Exactly the pinned tests have run, once each, in every run; the tripwires among them have failed and all others have passed. Skipped, xfailed,
- * missing, doubled and unknown count as failed. The exit status decides nothing.
+ * Passes when exactly the pinned tests have run, once each, in every run, the tripwires among them have failed and all others have passed. Skipped,
+ * xfailed, missing, doubled and unknown count as failed. The exit status decides nothing.
  */
 export function judgeTests({ failToPass, passToPass, tripwires }: Pinned, runs: SuiteEvidence['runs']): TestJudgement {
   const wires = new Set(tripwires.map(({ id }) => id));

@@ -24,7 +24,7 @@ export type StageRequest =
 export type Plan = { readonly kind: 'next'; readonly request: StageRequest } | { readonly kind: 'verdict'; readonly verdict: Verdict };
 
 /**
- * The next stage, or the verdict as soon as nothing further could change it. Pure: the same evidence always gives the same answer.
+ * Returns the next stage, or the verdict as soon as nothing further could change it. Pure: the same evidence always gives the same answer.
  *
  * Stages run from cheap to expensive. A failed stage ends the rest, unless only some cases failed and partial answers count. Figures that shape the
  * reward are measured only if everything else has passed.

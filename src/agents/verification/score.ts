@@ -13,7 +13,7 @@ export interface Scores extends MeasuredScores {
 }
 
 /**
- * `clamp(log(ratio / r₀) / log(r₁ / r₀))`, in [0, 1].
+ * Computes `clamp(log(ratio / r₀) / log(r₁ / r₀))`, in [0, 1].
  *
  * @param ratio golden ÷ candidate: above 1 the candidate is better.
  */

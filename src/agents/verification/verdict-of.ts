@@ -8,7 +8,7 @@ import type { StageOutcome, Verdict } from './verdict.ts';
 
 const SCRIPT_WEIGHTS: ScoreTerms['weights'] = { correctness: 1, speed: 0, efficiency: 0 };
 
-/** The verdict that follows from the evidence; a stage without evidence has not run. */
+/** Computes the verdict that follows from the evidence; a stage without evidence has not run. */
 export function reachVerdict(verifier: Verifier, evidence: readonly Evidence[], verifierDigest: Digest): Verdict {
   const { stages, correctness, speed, efficiency, problem } = judgeStages(verifier, evidence);
   const weights = verifier.kind === 'script' ? SCRIPT_WEIGHTS : verifier.score.weights;

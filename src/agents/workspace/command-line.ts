@@ -18,7 +18,7 @@ export class CommandLine {
       this.#send({ type: 'line', data: data.toString('base64', at, Math.min(at + DATA_BYTES, data.length)) });
   }
 
-  /** The command reads an end. @param seconds after which it is ended itself. */
+  /** Ends the command's input. @param seconds after which the command itself is ended. */
   hangUp(seconds?: number): void {
     this.#send({ type: 'hangup', seconds: seconds ?? null });
   }

@@ -30,7 +30,7 @@ export class WorkspaceFiles {
     return this.#session.request(new ListAnswer(), { type: 'list', path, depth, most }, signal);
   }
 
-  /** Lines that hold a text, letter for letter. @param most lines in the answer. */
+  /** Finds the lines that hold a text, letter for letter. @param most lines in the answer. */
   search(
     path: string,
     { text, ignoresCase }: { readonly text: string; readonly ignoresCase: boolean },

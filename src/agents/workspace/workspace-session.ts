@@ -211,7 +211,7 @@ export class WorkspaceSession implements Occupant {
     );
   }
 
-  /** The frames of different requests are not interleaved. */
+  /** Sends after the frames of earlier requests, so that frames of different requests are not interleaved. */
   #sendInTurn(send: () => Promise<void>): Promise<void> {
     const sent = this.#turn.then(send);
     this.#turn = sent.catch(() => undefined);

@@ -62,7 +62,7 @@ export async function runAndReadChanges(
   return { result, changes: session.exit === undefined ? await looked : undefined };
 }
 
-/** Two consecutive changes as one. */
+/** Joins two consecutive changes into one. */
 export function joinDeltas(first: WorkspaceDelta, second: WorkspaceDelta): WorkspaceDelta {
   const later = new Set([...second.removed, ...second.entries.map(({ path }) => path)]);
   return {

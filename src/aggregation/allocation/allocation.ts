@@ -66,7 +66,7 @@ export class Allocation {
   }
 
   /**
-   * Position of the task of an index.
+   * Returns the position of the task of an index.
    *
    * @param index not yet folded, and before `decidedUpTo`. @param draw uniform in [0, 1), belonging to the index alone. @throws RangeError when the
    * index is not decided yet or is before the fold's block, or the draw is out of its range.
@@ -124,8 +124,8 @@ export class Allocation {
 }
 
 /**
- * The allocated score of an episode, for tasks that are not drawn in proportion to their weights: y = m + (wₖ/pₖ)·(x − mₖ) for the return x of task
- * k, where m = Σ wₖ·mₖ.
+ * Computes the allocated score of an episode, for tasks that are not drawn in proportion to their weights: y = m + (wₖ/pₖ)·(x − mₖ) for the return x
+ * of task k, where m = Σ wₖ·mₖ.
  *
  * For any probabilities pₖ and centres mₖ that were fixed before the episode, the expectation of y is the suite's mean Σ wₖ·μₖ, because Σ
  * pₖ·(wₖ/pₖ)·(μₖ − mₖ) is the suite's mean less m. With mₖ near the means μₖ its variance is near Σ (wₖ²/pₖ)·σₖ²: differences between the tasks no

@@ -36,9 +36,9 @@ export function designProportionally(weights: readonly number[], bounds: Bounds 
 }
 
 /**
- * The design that likely needs the fewest episodes. Candidates mix the weights with Neyman's allocation pₖ ∝ wₖ·σₖ (1934), which has the least
- * variance. A small probability causes a wide range of allocated scores, and so small bets of `certified`: the smaller the half-width, the larger the
- * useful part of Neyman's allocation.
+ * Chooses the design that likely needs the fewest episodes. Candidates mix the weights with Neyman's allocation pₖ ∝ wₖ·σₖ (1934), which has the
+ * least variance. A small probability causes a wide range of allocated scores, and so small bets of `certified`: the smaller the half-width, the
+ * larger the useful part of Neyman's allocation.
  *
  * @param halfWidth of `certified`, in units of the return; undefined with other rules, for which the variance alone decides.
  */
@@ -66,7 +66,7 @@ export function chooseDesign(
   return best;
 }
 
-/** Position of the task that a number in [0, 1) draws; the last one when rounding left the sum short of 1. */
+/** Returns the position of the task that a number in [0, 1) draws; the last one when rounding left the sum short of 1. */
 export function drawTask({ upTo }: Pick<SamplingDesign, 'upTo'>, draw: number): number {
   let low = 0;
   let high = upTo.length - 1;
@@ -101,8 +101,8 @@ function createDesign(tasks: readonly DesignedTask[], centre: number, bounds: Bo
 }
 
 /**
- * Episodes that the betting confidence sequence likely needs, up to a constant factor. An episode raises the logarithm of the capital, against a mean
- * at distance h, by λh − λ²V/2 with λ = min(h/V, cap); the result is the inverse, from below and from above.
+ * Estimates the episodes that the betting confidence sequence likely needs, up to a constant factor. An episode raises the logarithm of the capital,
+ * against a mean at distance h, by λh − λ²V/2 with λ = min(h/V, cap); the result is the inverse, from below and from above.
  */
 function estimateBettingEffort(variance: number, range: Bounds, mean: number, halfWidth: number): number {
   const inverseGrowth = (atStake: number): number => {

@@ -88,8 +88,8 @@ interface TaskMean {
 }
 
 /**
- * Empirical Bayes (Efron and Morris 1973): a mean keeps the share τ²/(τ² + its error) of its distance from `centre`, where τ² is the variance between
- * tasks that their errors do not explain. Tasks that are alike all get `centre`.
+ * Shrinks by empirical Bayes (Efron and Morris 1973): a mean keeps the share τ²/(τ² + its error) of its distance from `centre`, where τ² is the
+ * variance between tasks that their errors do not explain. Tasks that are alike all get `centre`.
  */
 function shrink(means: readonly TaskMean[], centre: number): number[] {
   const between = sum(means, ({ weight, mean, error }) => (mean === undefined ? 0 : weight * ((mean - centre) ** 2 - error)));

@@ -123,8 +123,8 @@ export class CandidateComparison {
   }
 
   /**
-   * The same with the slow figures computed by `workOut`. Call it only once no more pairs are folded: a later pair would be in one half of the
-   * figures.
+   * Does the same as `official`, with the slow figures computed by `workOut`. Call it only once no more pairs are folded: a later pair would be in
+   * one half of the figures.
    */
   async officialBy(workOut: WorkOutImprovement, seed: number, failed = 0): Promise<CandidateFigures> {
     return this.#computeOfficial(await workOut(this.#askImprovement(seed)), failed);
@@ -182,7 +182,7 @@ export class CandidateComparison {
     return this.#sample.unresolved / this.pairs > MOST_UNRESOLVED;
   }
 
-  /** A difference as a share of the range, kept within [−1, 1] despite rounding. */
+  /** Returns a difference as a share of the range, kept within [−1, 1] despite rounding. */
   #share(difference: number): number {
     return Math.min(1, Math.max(-1, difference / this.#terms.range));
   }

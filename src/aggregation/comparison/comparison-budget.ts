@@ -52,7 +52,7 @@ export class ComparisonBudget {
     return this.#indices >= this.#recorded;
   }
 
-  /** Further indices if this many arms take part in all of them; Infinity without a limit. */
+  /** Counts the further indices if this many arms take part in all of them; Infinity without a limit. */
   countIndicesLeft(arms: number): number {
     return Math.max(0, Math.min(Math.floor((this.#budget - this.#episodes) / arms), this.#recorded - this.#indices));
   }

@@ -56,7 +56,7 @@ export class DifferenceSequence {
     return this.#contradicted;
   }
 
-  /** Values in total until it is likely within the margin, if all have this mean and variance; Infinity when that cannot be expected. */
+  /** Estimates the values in total until it is within the margin, if all have this mean and variance; Infinity when that cannot be expected. */
   estimateWithinMargin(mean: number, variance: number): number {
     return this.#equivalence?.estimateRemaining(mean, variance) ?? Infinity;
   }

@@ -61,7 +61,7 @@ export class EquivalenceEvidence {
     return this.#isAbove && this.#isBelow;
   }
 
-  /** Values in total until it is likely within the margin, if all have this mean and variance; Infinity when that cannot be expected. */
+  /** Estimates the values in total until it is within the margin, if all have this mean and variance; Infinity when that cannot be expected. */
   estimateRemaining(mean: number, variance: number): number {
     const bet = Math.min(this.#halfWidth / variance, BET_CAP);
     const growth = bet * (this.#margin - Math.abs(mean)) - (bet * bet * variance) / 2;
@@ -72,7 +72,7 @@ export class EquivalenceEvidence {
     return SHARE_OF_MARGIN * this.#margin;
   }
 
-  /** σ̂² with one pseudo-value of 1 */
+  /** Computes σ̂², with one pseudo-value of 1. */
   #computeVariance(): number {
     return (1 + this.#squares) / (this.#resolved + 1);
   }

@@ -129,7 +129,7 @@ function getPosition(mean: number): number {
   return mean > 0 ? mean / (1 + mean) : mean;
 }
 
-/** Inverse of the position of a mean. */
+/** Computes the mean at a position. */
 function computeMeanAt(position: number): number {
   return position > 0 ? position / (1 - position) : position;
 }

@@ -55,7 +55,7 @@ export class Evidence {
     return this.#logScale + Math.log(sum / START);
   }
 
-  /** Logarithm of the share of gambler k in E, from 0 to below `GAMBLERS`; −Infinity when there is none left. */
+  /** Returns the logarithm of the share of gambler k in E, from 0 to below `GAMBLERS`; −Infinity when there is none left. */
   logCapital(k: number): number {
     return this.#logScale + Math.log((this.#capitals[k] ?? 0) / START);
   }
@@ -81,8 +81,8 @@ export class Evidence {
   }
 
   /**
-   * Values until log E likely reaches `limit`, if they continue with a mean at this distance above m and this variance; Infinity when no capital
-   * would grow.
+   * Estimates the values until log E likely reaches `limit`, if they continue with a mean at this distance above m and this variance; Infinity when
+   * no capital would grow.
    */
   estimateUntil(limit: number, excess: number, variance: number): number {
     let fastest = 0;
@@ -141,7 +141,8 @@ export class PairedEvidence {
   }
 
   /**
-   * The bias of the mean difference after stopping by `promote`, upwards, or by `regress`, downwards. @param mean and variance of the differences.
+   * Computes the bias of the mean difference after stopping by `promote`, upwards, or by `regress`, downwards. @param mean and variance of the
+   * differences.
    */
   computeBias(decision: 'promote' | 'regress', mean: number, variance: number): number {
     if (decision === 'promote') return variance * this.#promote.estimateOvershoot(mean - this.#margin);

@@ -112,7 +112,7 @@ export class PairedFold {
     return this.#baseline.next;
   }
 
-  /** Episodes of one arm that are part of the result: those of its indices below this. @throws RangeError when there is no such arm. */
+  /** Counts the episodes of one arm that are part of the result: those of its indices below this. @throws RangeError when there is no such arm. */
   countFolded(arm: number): number {
     return this.#getBuffer(arm).next;
   }
@@ -146,7 +146,7 @@ export class PairedFold {
     return this.#live.reduce((most, { comparison }) => Math.max(most, this.#forecastRemaining(comparison)), 0);
   }
 
-  /** Figures of the prefix so far. Takes microseconds: meant for a progress display. */
+  /** Returns figures of the prefix so far. Takes microseconds: meant for a progress display. */
   running(): RunningComparison {
     const ofCandidates = this.#live.reduce((sum, { comparison }) => sum + this.#forecastRemaining(comparison), 0);
     return {
@@ -157,7 +157,7 @@ export class PairedFold {
     };
   }
 
-  /** Figures of the prefix so far; final once the comparison has ended. Takes as long as bootstraps over the stored returns. */
+  /** Computes the figures of the prefix so far; final once the comparison has ended. Takes as long as bootstraps over the stored returns. */
   official(): OfficialComparison {
     return this.#computeOfficial(
       this.#contenders.map(({ comparison, failures }) => ({
@@ -168,8 +168,8 @@ export class PairedFold {
   }
 
   /**
-   * The same with the slow figures computed by `workOut`. Call it only after the end: an index that is folded meanwhile would be in one half of the
-   * figures.
+   * Does the same as `official`, with the slow figures computed by `workOut`. Call it only after the end: an index that is folded meanwhile would be
+   * in one half of the figures.
    */
   async officialBy(workOut: WorkOutImprovement): Promise<OfficialComparison> {
     const candidates = this.#contenders.map(async ({ comparison, failures }) => ({
@@ -192,7 +192,7 @@ export class PairedFold {
     };
   }
 
-  /** Episodes that the next index takes. */
+  /** Counts the episodes that the next index takes. */
   #countArmsAtOnce(): number {
     return 1 + this.#live.length;
   }

@@ -27,8 +27,8 @@ export function assertFailureScores({ timeout, crash }: FailureScores, bounds: B
 }
 
 /**
- * The outcome as it counts: a return that is not finite, or outside of the declared bounds, is a failure with that cause. It is never clipped,
- * because that would hide that the bounds are wrong.
+ * Returns the outcome as it counts: a return that is not finite, or outside of the declared bounds, is a failure with that cause. It is never
+ * clipped, because that would hide that the bounds are wrong.
  */
 export function judge(outcome: Outcome, bounds: Bounds | undefined): Outcome {
   if (outcome.kind !== 'completed') return outcome;
@@ -39,7 +39,7 @@ export function judge(outcome: Outcome, bounds: Bounds | undefined): Outcome {
   return outcome;
 }
 
-/** Score of a judged outcome. A lost one could have had any value within the bounds, or any value at all without them. */
+/** Returns the score of a judged outcome. A lost one could have had any value within the bounds, or any value at all without them. */
 export function computeScore(outcome: Outcome, failureScores: FailureScores, bounds: Bounds | undefined): Score {
   switch (outcome.kind) {
     case 'completed':

@@ -83,7 +83,7 @@ export class SerialDependence {
   }
 }
 
-/** A warning for people when neighbours are more alike than chance explains. @param what is correlated: "returns" or "differences". */
+/** Returns a warning for people when neighbours are more alike than chance explains. @param what is correlated: "returns" or "differences". */
 export function warnOfDependence({ correlation, isBeyondChance }: SerialDependence, what: string): string[] {
   if (correlation === undefined || !isBeyondChance) return [];
   const factor = Math.sqrt((1 + correlation) / (1 - correlation));

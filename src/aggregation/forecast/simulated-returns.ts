@@ -24,7 +24,7 @@ export function drawReturnsOfOneRun(returns: SimulatedReturns, random: Random): 
   return () => world[drawIndex(random, world.length)] ?? 0;
 }
 
-/** Two returns, the higher one with a probability of `shareHigh`. Equal ones make a constant. */
+/** Creates two returns, the higher one with a probability of `shareHigh`. Equal ones make a constant. */
 export function createTwoValuedReturns(low: number, high: number, shareHigh: number, observed?: number): SimulatedReturns {
   return {
     mean: low + shareHigh * (high - low),
@@ -45,8 +45,8 @@ export interface RecordedMoments {
 }
 
 /**
- * Two returns with the recorded mean and variance. One is the recorded extreme nearer to the mean, because returns accumulate there; the other is
- * then within the extremes as well (Bhatia and Davis 2000, "A better bound on the variance").
+ * Creates two returns with the recorded mean and variance. One is the recorded extreme nearer to the mean, because returns accumulate there; the
+ * other is then within the extremes as well (Bhatia and Davis 2000, "A better bound on the variance").
  */
 export function matchReturns({ count, mean, variance, min, max }: RecordedMoments): SimulatedReturns {
   const spread = (variance * (count - 1)) / count;
@@ -105,7 +105,7 @@ interface Part {
   readonly variance: number;
 }
 
-/** Combined part by part, so that equal parts give exactly their mean and no variance. */
+/** Combines them part by part, so that equal parts give exactly their mean and no variance. */
 function mixMoments(parts: readonly Part[]): { readonly mean: number; readonly variance: number } {
   let [total, mean, squares] = [0, 0, 0];
   for (const part of parts) {

@@ -38,12 +38,12 @@ function createInvalidError(message: string): InputError {
   return new InputError('bounds.invalid', `reward.bounds: ${message}`);
 }
 
-/** Position of a return between the bounds, kept in [0, 1] despite rounding. */
+/** Returns the position of a return between the bounds, kept in [0, 1] despite rounding. */
 export function toUnit(value: number, bounds: Bounds): number {
   return clampToUnit((value - bounds.low) / (bounds.high - bounds.low));
 }
 
-/** Inverse of `toUnit`; 0 and 1 give the bounds themselves. */
+/** Inverts `toUnit`; 0 and 1 give the bounds themselves. */
 export function scaleFromUnit(unit: number, bounds: Bounds): number {
   if (unit <= 0) return bounds.low;
   if (unit >= 1) return bounds.high;

@@ -5,8 +5,8 @@ export interface Cluster {
 }
 
 /**
- * Standard error of the mean of all values when only the G clusters are independent: √(G/(G−1) · Σ_g (Σ_{i∈g} (xᵢ − x̄))²)/n (Liang and Zeger 1986,
- * with the correction for few clusters). Returns undefined for fewer than two clusters.
+ * Computes the standard error of the mean of all values when only the G clusters are independent: √(G/(G−1) · Σ_g (Σ_{i∈g} (xᵢ − x̄))²)/n (Liang and
+ * Zeger 1986, with the correction for few clusters). Returns undefined for fewer than two clusters.
  */
 export function computeClusteredError(clusters: readonly Cluster[]): number | undefined {
   if (clusters.length < 2) return undefined;

@@ -12,7 +12,7 @@ export function computeNormalQuantile(p: number): number {
 }
 
 /**
- * Student's t with `degreesOfFreedom`, a positive integer, to within 1e-9.
+ * Computes a quantile of Student's t with `degreesOfFreedom`, a positive integer, to within 1e-9.
  *
  * @throws RangeError unless 0 < p < 1.
  */
@@ -26,7 +26,7 @@ export function computeBetaQuantile(p: number, alpha: number, beta: number): num
   return checkFinite(incbi(checkPositive(alpha), checkPositive(beta), checkProbability(p)), p);
 }
 
-/** Abramowitz and Stegun, 26.7.5, from the normal deviate of the same probability. */
+/** Expands after Abramowitz and Stegun, 26.7.5, from the normal deviate of the same probability. */
 function expandStudentQuantile(z: number, degreesOfFreedom: number): number {
   const first = (z ** 3 + z) / 4;
   const second = (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96;

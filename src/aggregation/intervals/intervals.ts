@@ -49,7 +49,7 @@ export function createInterval(method: IntervalMethod, low: number, high: number
   return { low, high, confidence, method, guarantee: GUARANTEES[method] };
 }
 
-/** x̄ ± t₍n−1₎·s/√n. Returns undefined for fewer than two values, or when their spread is beyond floating point. */
+/** Computes x̄ ± t₍n−1₎·s/√n. Returns undefined for fewer than two values, or when their spread is beyond floating point. */
 export function computeStudentInterval(moments: Moments, confidence: number): Interval | undefined {
   const { mean, standardError } = moments;
   if (mean === undefined || standardError === undefined) return undefined;
@@ -115,7 +115,7 @@ export function computeClopperPearsonInterval({ successes, trials }: Proportion,
   return createInterval('clopper-pearson', scaleFromUnit(low, bounds), scaleFromUnit(high, bounds), confidence);
 }
 
-/** Probability below the upper end of a two-sided interval. */
+/** Returns the probability below the upper end of a two-sided interval. */
 function computeUpperTail(confidence: number): number {
   return (1 + confidence) / 2;
 }

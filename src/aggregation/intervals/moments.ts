@@ -26,7 +26,7 @@ export class Moments {
     if (value > this.#max) this.#max = value;
   }
 
-  /** A second accumulator with the same state, independent from here on. */
+  /** Returns a second accumulator with the same state, independent from here on. */
   copy(): Moments {
     const copy = new Moments();
     copy.#count = this.#count;

@@ -2,8 +2,8 @@
 const FARTHEST = 8.5;
 
 /**
- * Φ(z), the standard normal probability below z, to about 1e-15: ½ + φ(z)·(z + z³/3 + z⁵/(3·5) + …), after Marsaglia (2004),
- * "Evaluating the normal distribution".
+ * Computes Φ(z), the standard normal probability below z, to about 1e-15: ½ + φ(z)·(z + z³/3 + z⁵/(3·5) + …), after Marsaglia (2004), "Evaluating the
+ * normal distribution".
  */
 export function computeNormalProbability(z: number): number {
   if (z < -FARTHEST) return 0;

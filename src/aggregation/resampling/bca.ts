@@ -12,10 +12,10 @@ export const MOST_BCA_VALUES = LARGEST_RESAMPLE;
 const ROUNDING = 1e-9;
 
 /**
- * Bootstrap interval of the mean, corrected for bias and for a spread that changes with the mean (Efron 1987, "Better bootstrap confidence
- * intervals"). Equal values in any order give the same interval.
+ * Computes the bootstrap interval of the mean, corrected for bias and for a spread that changes with the mean (Efron 1987, "Better bootstrap
+ * confidence intervals"). Equal values in any order give the same interval.
  *
- * Undefined for fewer than two values or more than `MOST_BCA_VALUES`, and where all values are equal or floating point cannot hold it.
+ * Returns undefined for fewer than two values or more than `MOST_BCA_VALUES`, and where all values are equal or floating point cannot hold it.
  *
  * @param values ascending.
  */
@@ -32,7 +32,7 @@ export function computeBcaInterval(values: readonly number[], confidence: number
   return Number.isFinite(low) && Number.isFinite(high) ? createInterval('bca', low, high, confidence) : undefined;
 }
 
-/** Σdᵢ³ / (6·(Σdᵢ²)^1.5) for the deviations d from the mean: the acceleration that the jackknife gives for a mean. */
+/** Computes Σdᵢ³ / (6·(Σdᵢ²)^1.5) for the deviations d from the mean: the acceleration that the jackknife gives for a mean. */
 export function computeAcceleration(deviations: ArrayLike<number>): number {
   let [squares, cubes] = [0, 0];
   for (let position = 0; position < deviations.length; position += 1) {

@@ -10,7 +10,7 @@ const MOST_DRAWS = 2_000_000;
  */
 export const LARGEST_RESAMPLE = 2000;
 
-/** Number of replicates when each takes this many draws. */
+/** Returns the number of replicates when each takes this many draws. */
 export function countReplicates(draws: number, mostDraws = MOST_DRAWS): number {
   return Math.min(MOST_REPLICATES, Math.max(1, Math.floor(mostDraws / draws)));
 }
@@ -47,7 +47,7 @@ export function computePercentileEnds(replicates: readonly number[], confidence:
   return getEndsAt(sortAscending(replicates), tail, 1 - tail);
 }
 
-/** Percentile ends of an m-out-of-n bootstrap: those of its replicates, shrunk towards the estimate by √(m/n). */
+/** Computes the percentile ends of an m-out-of-n bootstrap: those of its replicates, shrunk towards the estimate by √(m/n). */
 export function computeShrunkenEnds(replicates: readonly number[], confidence: number, estimate: number, share: number): Ends | undefined {
   const ends = computePercentileEnds(replicates, confidence);
   if (ends === undefined || share === 1) return ends;

@@ -13,7 +13,7 @@ export function findDistinctValues(sorted: Float64Array): Float64Array {
   return distinct.subarray(0, count);
 }
 
-/** Position of each value among the distinct ones, which must include it. @param sorted ascending, and so are the positions. */
+/** Finds the position of each value among the distinct ones, which must include it. @param sorted ascending, and so are the positions. */
 export function findCells(sorted: Float64Array, distinct: Float64Array): Uint32Array {
   const cells = new Uint32Array(sorted.length);
   let cell = 0;

@@ -11,9 +11,9 @@ export interface InterquartileMean {
 }
 
 /**
- * Mean of the middle half of all values pooled: the 25 % trimmed mean, which omits ⌊n/4⌋ values at each end. Its interval is the percentile interval
- * of a bootstrap that resamples within each task (Agarwal et al. 2021, "Deep reinforcement learning at the edge of the statistical precipice"). Equal
- * values of each task in any order give the same result.
+ * Computes the mean of the middle half of all values pooled: the 25 % trimmed mean, which omits ⌊n/4⌋ values at each end. Its interval is the
+ * percentile interval of a bootstrap that resamples within each task (Agarwal et al. 2021, "Deep reinforcement learning at the edge of the
+ * statistical precipice"). Equal values of each task in any order give the same result.
  *
  * The interval is undefined where no task has two values to resample; the whole is undefined without values, or where floating point cannot hold it.
  */
@@ -52,14 +52,14 @@ export function poolTasks(tasks: readonly ArrayLike<number>[]): Float64Array {
   return all;
 }
 
-/** Middle mean of `size` values, given by the count of each of the ascending `values`. NaN when there are none. */
+/** Computes the mean of the middle half of `size` values, given by the count of each of the ascending `values`. NaN when there are none. */
 function computeMiddleHalfMean(values: Float64Array, counts: Float64Array, size: number): number {
   const cut = Math.floor(size / 4);
   return computeMiddleMean(values, counts, cut, size - cut);
 }
 
 /**
- * Mean of the values between the cumulative counts `cut` and `end`.
+ * Computes the mean of the values between the cumulative counts `cut` and `end`.
  *
  * @param counts count or probability of each of the ascending `values`. NaN when there are none.
  */

@@ -18,15 +18,16 @@ export interface TaskMean {
 }
 
 /**
- * pass@k, the probability that at least one of k attempts succeeds: 1 − C(n−c, k)/C(n, k) for c successes in n attempts, which is unbiased (Chen et
- * al. 2021, "Evaluating large language models trained on code"). As a product, since the binomials themselves overflow. Undefined when n < k.
+ * Estimates pass@k, the probability that at least one of k attempts succeeds: 1 − C(n−c, k)/C(n, k) for c successes in n attempts, which is unbiased
+ * (Chen et al. 2021, "Evaluating large language models trained on code"). Uses a product, since the binomials themselves overflow. Returns undefined
+ * when n < k.
  */
 export function estimatePassAtK({ count, successes }: Attempts, k: number): number | undefined {
   const noneOf = estimatePassPowerK({ count, successes: count - successes }, k);
   return noneOf === undefined ? undefined : 1 - noneOf;
 }
 
-/** pass^k, the probability that all of k attempts succeed: C(c, k)/C(n, k) (Yao et al. 2024, "τ-bench"). Returns undefined when n < k. */
+/** Estimates pass^k, the probability that all of k attempts succeed: C(c, k)/C(n, k) (Yao et al. 2024, "τ-bench"). Returns undefined when n < k. */
 export function estimatePassPowerK({ count, successes }: Attempts, k: number): number | undefined {
   if (count < k) return undefined;
   let product = 1;
@@ -37,7 +38,7 @@ export function estimatePassPowerK({ count, successes }: Attempts, k: number): n
 /** Resamples of fewer tasks say nothing about further tasks. */
 const FEWEST_TASKS = 3;
 
-/** Mean over tasks, with equal weights. Returns undefined without tasks. */
+/** Computes the mean over tasks, with equal weights. Returns undefined without tasks. */
 export function averageOverTasks(values: readonly number[], confidence: number): TaskMean | undefined {
   if (values.length === 0) return undefined;
   const value = values.reduce((sum, of) => sum + of, 0) / values.length;

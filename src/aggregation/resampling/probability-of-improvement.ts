@@ -63,8 +63,8 @@ export function computeProbabilityOfImprovement(
 }
 
 /**
- * How far the probability may be from its estimate where all resamples give the same one, as when each return of the candidate is higher than each of
- * the baseline: what Clopper and Pearson (1934) leave open after as many equal contests as the smallest sample allows.
+ * Computes how far the probability may be from its estimate where all resamples give the same one, as when each return of the candidate is higher
+ * than each of the baseline: what Clopper and Pearson (1934) leave open after as many equal contests as the smallest sample allows.
  */
 function computeReach(tasks: readonly TaskReturns[], confidence: number): number {
   const fewest = Math.min(...tasks.map(({ candidate, baseline }) => Math.min(candidate.length, baseline.length)));

@@ -36,7 +36,7 @@ export class StratifiedReturns {
       for (const cell of cells) this.#probabilities[cell] = (this.#probabilities[cell] ?? 0) + weight / cells.length;
   }
 
-  /** The least return that is not exceeded with this probability. NaN without returns. */
+  /** Returns the least return that is not exceeded with this probability. NaN without returns. */
   quantile(probability: number): number {
     let [cell, reached] = [0, this.#probabilities[0] ?? 1];
     while (reached < probability - ROUNDING && cell < this.#values.length - 1) {

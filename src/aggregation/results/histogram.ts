@@ -73,8 +73,8 @@ function spreadBinsAround(lowest: number, step: number, bins: number): number[] 
 }
 
 /**
- * Equal bins with the width of Freedman and Diaconis (1981) or Sturges (1926), whichever is narrower. Each bin covers equally many whole numbers, so
- * that no bin of whole numbers looks empty or full because of its position.
+ * Computes equal bins with the width of Freedman and Diaconis (1981) or Sturges (1926), whichever is narrower. Each bin covers equally many whole
+ * numbers, so that no bin of whole numbers looks empty or full because of its position.
  */
 function computeSharedBins(sorted: readonly number[]): number[] {
   const [lowest, highest] = [sorted[0] ?? 0, sorted.at(-1) ?? 0];

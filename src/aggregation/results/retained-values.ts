@@ -21,7 +21,6 @@ export class RetainedValues {
     return kept;
   }
 
-  /** A copy of the stored values. */
   copy(): TaskedValues {
     return { values: this.#values.slice(0, this.#count), tasks: this.#tasks.slice(0, this.#count) };
   }
@@ -35,7 +34,6 @@ export class RetainedValues {
     this.#count += 1;
   }
 
-  /** A copy of at most the first `count` values. */
   copyFirst(count: number): Float64Array {
     return this.#values.slice(0, Math.min(count, this.#count));
   }
@@ -45,7 +43,7 @@ export class RetainedValues {
     return this.#count;
   }
 
-  /** Ascending. */
+  /** Returns the values in ascending order. */
   sort(): readonly number[] {
     return Array.from(this.#values.slice(0, this.#count).sort());
   }

@@ -20,7 +20,7 @@ export class ReturnDistribution {
   }
 
   /**
-   * The values from which its figures are computed, as of now.
+   * Returns the values from which its figures are computed, as of now.
    *
    * @param withBca whether an interval that assumes a fixed number of episodes, all of them resolved, may be given. @param weights of the tasks,
    * where these were not drawn in proportion to them; undefined where they were.
@@ -29,7 +29,7 @@ export class ReturnDistribution {
     return { ...this.#values.copy(), confidence, withBca, weights };
   }
 
-  /** A look at the first returns, as they were played. */
+  /** Looks at the first returns, as they were played. */
   look(): ReturnType<typeof lookAtReturns> {
     return lookAtReturns(this.#values.copyFirst(MOST_LOOKED_AT));
   }

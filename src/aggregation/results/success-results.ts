@@ -67,7 +67,7 @@ export class SuccessResults {
     ];
   }
 
-  /** NaN while a task has no resolved episode. */
+  /** Returns NaN while a task has no resolved episode. */
   #computeStratifiedRate(): number {
     let [rate, total] = [0, 0];
     for (const { weight, count, successes } of this.#tasks) {
@@ -77,7 +77,7 @@ export class SuccessResults {
     return rate / total;
   }
 
-  /** Null where a task has too few episodes for the estimate. */
+  /** Returns null where a task has too few episodes for the estimate. */
   #estimate(of: (attempts: Attempts) => number | undefined, confidence: number): TaskEstimate {
     const values = this.#tasks.map(of);
     const known = values.filter((value) => value !== undefined);

@@ -19,8 +19,8 @@ export class UnresolvedEpisodes {
   }
 
   /**
-   * Mean over all episodes if every unresolved one had the lowest return, and if it had the highest; kept within the bounds. Returns undefined
-   * without episodes, and where no bounds limit the unresolved ones.
+   * Computes the mean over all episodes if every unresolved one had the lowest return, and if it had the highest; kept within the bounds. Returns
+   * undefined without episodes, and where no bounds limit the unresolved ones.
    *
    * @param resolved scores of the resolved episodes.
    */

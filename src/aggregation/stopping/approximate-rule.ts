@@ -52,12 +52,12 @@ export class ApproximateRule implements StoppingRule {
     this.#satisfied = this.#sample.episodes === this.#nextLook && this.#look();
   }
 
-  /** It is true only at a look. */
+  /** Is true only at a look. */
   isSatisfied(): boolean {
     return this.#satisfied;
   }
 
-  /** Available at any time; the confidence is that of the looks. */
+  /** Returns an interval at any time; its confidence is that of the looks. */
   interval(): Interval | undefined {
     return this.#sample.interval(this.confidence);
   }
@@ -66,7 +66,7 @@ export class ApproximateRule implements StoppingRule {
     return this.#sample.intervalLater(this.confidence);
   }
 
-  /** Up to the first look at which the interval is narrow enough if the returns continue as before. */
+  /** Counts up to the first look at which the interval is narrow enough if the returns continue as before. */
   expectedRemaining(): number {
     if (this.#satisfied) return 0;
     let look = this.#nextLook;
@@ -84,7 +84,9 @@ export class ApproximateRule implements StoppingRule {
     return interval !== undefined && computeHalfWidth(interval) <= this.targetHalfWidth;
   }
 
-  /** Half-width of the adjusted interval, with the mean and the variance so far and the normal deviate; an unknown variance counts as ¼. */
+  /**
+   * Forecasts the half-width of the adjusted interval, with the mean and the variance so far and the normal deviate; an unknown variance counts as ¼.
+   */
   #forecastHalfWidth(episodes: number): number {
     const range = this.#bounds.high - this.#bounds.low;
     const { moments, unresolved } = this.#sample;

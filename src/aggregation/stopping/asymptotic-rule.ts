@@ -66,7 +66,7 @@ export class AsymptoticRule implements StoppingRule {
     return this.#isEnough() ? this.#sample.interval(this.confidence) : undefined;
   }
 
-  /** Computed at once, as it is cheap. */
+  /** Computes the interval at once, as it is cheap. */
   intervalLater(): () => Interval | undefined {
     const interval = this.interval();
     return () => interval;
@@ -96,7 +96,7 @@ export class AsymptoticRule implements StoppingRule {
     return Math.ceil((Math.max(0, FEWEST_OFF_MODE - count) * this.#sample.episodes) / Math.max(1, count));
   }
 
-  /** If the returns continue as before and no further episode stays unresolved. From 1 on. */
+  /** Counts the episodes, from 1 on, if the returns continue as before and no further episode stays unresolved. */
   #countUntilNarrow(): number {
     const { episodes, unresolved, moments } = this.#sample;
     if (moments.count < 2) return FEWEST_VALUES;
@@ -108,7 +108,7 @@ export class AsymptoticRule implements StoppingRule {
     return findLeastWhole((more) => widening * this.#forecastHalfWidth(more) + doubt / (episodes + more) <= this.targetHalfWidth);
   }
 
-  /** Half-width for the resolved episodes and this many more; Infinity where there is no interval. */
+  /** Forecasts the half-width for the resolved episodes and this many more; Infinity where there is no interval. */
   #forecastHalfWidth(more: number): number {
     const { count, mean, variance = Infinity } = this.#sample.moments;
     const later = count + more;

@@ -40,7 +40,7 @@ export class AsymptoticSequence {
     this.rhoSquared = (-alpha * alpha - twiceLog + Math.log(1 - twiceLog - alpha * alpha)) / tightestAt;
   }
 
-  /** w(n): half-width in units of the standard deviation. Falls with n. */
+  /** Computes w(n), the half-width in units of the standard deviation. Falls with n. */
   computeRelativeHalfWidth(count: number): number {
     const growth = count * this.rhoSquared + 1;
     return Math.sqrt((2 * growth * Math.log(Math.sqrt(growth) / this.#alpha)) / this.rhoSquared) / count;

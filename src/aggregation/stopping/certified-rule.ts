@@ -52,7 +52,7 @@ export class CertifiedRule implements StoppingRule {
     return createInterval('certified', low, high, this.confidence);
   }
 
-  /** Computed at once, as it is cheap. */
+  /** Computes the interval at once, as it is cheap. */
   intervalLater(): () => Interval | undefined {
     const interval = this.interval();
     return () => interval;

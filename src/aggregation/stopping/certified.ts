@@ -139,8 +139,8 @@ export class ConfidenceSequence {
   }
 
   /**
-   * Values likely needed until the half-width is reached: the capital that the ends of the target interval lack, over its expected growth. The mean
-   * of both ends, because one that is behind is compensated by the other.
+   * Estimates the values that are needed until the half-width is reached: the capital that the ends of the target interval lack, over its expected
+   * growth. The mean of both ends, because one that is behind is compensated by the other.
    */
   expectedRemaining(): number {
     const mean = this.#computeMean();
@@ -189,7 +189,7 @@ export class ConfidenceSequence {
     };
   }
 
-  /** μ̂; in the middle before the first value. */
+  /** Returns μ̂; in the middle before the first value. */
   #computeMean(): number {
     return this.#resolved === 0 ? 0.5 : this.#sum / this.#resolved;
   }

@@ -11,7 +11,10 @@ import type { Stop } from './stopping-rule.ts';
  */
 const NARROWEST = 1e-4;
 
-/** Why an evaluation cannot have this half-width with these bounds: what is wrong, what was expected, the remedy. Returns undefined when it can. */
+/**
+ * Explains why an evaluation cannot have this half-width with these bounds: what is wrong, what was expected, the remedy. Returns undefined when it
+ * can.
+ */
 export function findHalfWidthProblem(halfWidth: number, bounds: Bounds): string | undefined {
   const range = bounds.high - bounds.low;
   if (halfWidth >= range / 2)
@@ -43,7 +46,7 @@ export function computeLeastEpisodes(stop: Stop, bounds: Bounds | undefined): nu
 }
 
 /**
- * ln(2/α) / ln((1 − 2h + 2ch)/(1 − 2h)), h on the unit scale and c the share of the capital that bets may risk.
+ * Computes ln(2/α) / ln((1 − 2h + 2ch)/(1 − 2h)), h on the unit scale and c the share of the capital that bets may risk.
  *
  * The interval is narrow enough once means a and b at most 2h apart are dropped. Returns of x multiply the capital against a by at most 1 + c(x −
  * a)/a an episode, and that against b by at most 1 + c(b − x)/(1 − b). The lesser of the two fractions is at most their mediant, c(b − a)/(1 − (b −

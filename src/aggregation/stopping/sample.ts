@@ -55,13 +55,13 @@ export class Sample {
     this.#highs.add(score.high);
   }
 
-  /** The interval as of now, computed only when the function is called: a quantile takes many times as long as adding a score. */
+  /** Returns the interval as of now, computed only when the returned function is called: a quantile takes many times as long as adding a score. */
   intervalLater(confidence: number): () => Interval | undefined {
     const sample = this.#copy();
     return () => sample.interval(confidence);
   }
 
-  /** A second sample with the same state, independent from here on. */
+  /** Returns a second sample with the same state, independent from here on. */
   #copy(): Sample {
     const copy = new Sample(this.#bounds, this.#intervalOf);
     copy.#resolved = this.#resolved.copy();
@@ -95,7 +95,7 @@ export class Sample {
     return createInterval(lowest.method, low, high, confidence);
   }
 
-  /** Why there can be no interval; undefined when there can be one. */
+  /** Explains why there can be no interval; undefined when there can be one. */
   explainNoInterval(): string | undefined {
     if (this.#unresolved === 0 || this.#bounds !== undefined) return undefined;
     return `There is no interval: ${this.#unresolved} of ${this.episodes} episodes are unresolved and the suite declares no reward bounds, so nothing limits what they could have returned.`;
@@ -106,7 +106,7 @@ export class Sample {
   }
 }
 
-/** The method that fits the values so far: two-valued, bounded or neither. */
+/** Chooses the method that fits the values so far: two-valued, bounded or neither. */
 function createFixedInterval(bounds: Bounds | undefined): IntervalOf {
   return (moments, confidence, twoValued) => {
     if (moments.count < 2) return undefined;

@@ -28,11 +28,11 @@ export interface StoppingRule {
   fold(score: Score): void;
   /** Whether the folded prefix satisfies the rule. */
   isSatisfied(): boolean;
-  /** The interval of the mean over the folded prefix; undefined while there is none. */
+  /** Returns the interval of the mean over the folded prefix; undefined while there is none. */
   interval(): Interval | undefined;
-  /** The interval as of now, whatever is folded later; a slow one is computed only when the function is called. */
+  /** Returns the interval as of now, whatever is folded later; a slow one is computed only when the returned function is called. */
   intervalLater(): () => Interval | undefined;
-  /** Episodes that are likely still needed: 0 once satisfied, otherwise a whole number from 1 on. Bounds how far dispatch runs ahead. */
+  /** Estimates the episodes that are still needed: 0 once satisfied, otherwise a whole number from 1 on. Bounds how far dispatch runs ahead. */
   expectedRemaining(): number;
   /** Warnings that a reader of the interval needs, each a full sentence. */
   warnings(): readonly string[];

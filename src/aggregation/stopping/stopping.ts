@@ -33,7 +33,7 @@ export function createStoppingRule(stop: Stop, bounds: Bounds | undefined): Stop
   }
 }
 
-/** The bounds, if they allow the half-width. */
+/** Returns the bounds, if they allow the half-width. */
 function requireBounds({ rule, halfWidth }: Extract<Stop, { rule: 'certified' | 'approximate' }>, bounds: Bounds | undefined): Bounds {
   if (bounds === undefined) {
     throw new InputError(

@@ -48,7 +48,7 @@ function openElsewhere(source: CheckpointSource, signal: AbortSignal): Pick<Insp
   return { source, open };
 }
 
-/** Each read is a connection of its own: a file needs only a few. */
+/** Opens a connection for each read: a file needs only a few. */
 function createRangeReader(source: CheckpointSource, file: ListedFile, signal: AbortSignal): ReadAt {
   return async (position, length) => {
     const wanted = Math.max(0, Math.min(length, file.size - position));

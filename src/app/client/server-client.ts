@@ -63,10 +63,9 @@ function assertConnection(options: ConnectionOptions): void {
 }
 
 /**
- * A client of a server.
+ * Creates a client of a server.
  *
- * @param url `http://127.0.0.1:7677`; MUSTER_URL when left out.
- * @throws InputError `client.url`, `client.token`, `client.plain-http`, `library.input`
+ * @param url `http://127.0.0.1:7677`; MUSTER_URL when left out. @throws InputError `client.url`, `client.token`, `client.plain-http`, `library.input`
  */
 export function connect(url = process.env['MUSTER_URL'] ?? '', options: ConnectionOptions = {}): MusterClient {
   assertConnection(options);

@@ -18,7 +18,7 @@ export interface OpenTokenService extends AsyncDisposable {
   readonly place: string;
   /** A hint at another meaning that the person may have had in mind. */
   readonly remark: string | undefined;
-  /** Its clock. */
+  /** Returns the time by its clock. */
   readonly now: () => Date;
 }
 

@@ -19,7 +19,7 @@ function isHere(template: TemplateConfig): boolean {
   return getPlugin(template).isOwnMachine;
 }
 
-/** What `muster doctor` checks on this machine. */
+/** Lists what `muster doctor` checks on this machine. */
 export function createDoctorChecks(config: Config): readonly HealthCheck[] {
   const templates = Object.entries(config.templates);
   const listTemplates = ({ name }: ProviderPlugin): ReadonlyMap<string, TemplateConfig> =>

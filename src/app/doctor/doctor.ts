@@ -27,7 +27,7 @@ async function runCheck(check: HealthCheck, signal: AbortSignal): Promise<Findin
   }
 }
 
-/** 0: everything required is there. 3: infrastructure, as for every command. */
+/** Returns 0 when everything required is there, and otherwise 3: infrastructure, as for every command. */
 export function getDoctorExitCode(report: DoctorReport): 0 | 3 {
   return report.healthy ? 0 : 3;
 }

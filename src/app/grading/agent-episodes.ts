@@ -121,7 +121,7 @@ export class AgentEpisodes implements AgentStage {
     return await playTask({ ...open, agent, agentDigest: digest, identity, environmentSeed, policySeed }, context, signal);
   }
 
-  /** The model of an episode, which continues from the stored turns. */
+  /** Returns the model of an episode, which continues from the stored turns. */
   #resume(digest: string, index: number): ResumedEndpoint | undefined {
     const { storedTurns, suite } = this.#played;
     const { endpoint } = this.#getAgent(digest);

@@ -40,7 +40,7 @@ export class OfferServers implements AsyncDisposable {
     }
   }
 
-  /** Loaded on use: few evaluations need its many modules. */
+  /** Loads the server on use: few evaluations need its many modules. */
   async #listen(address: string, key: string | undefined): Promise<OfferServer> {
     const { OfferServer } = await import('../../adapters/arena/offers/offer-server.ts');
     return await OfferServer.listen(address, key, this.#clock);

@@ -1,6 +1,6 @@
 import type { GradingSandbox } from '../../agents/grading/grading-sandboxes.ts';
 
-/** A sandbox that gives a permit back when it is disposed of, or could not be opened. */
+/** Opens a sandbox that gives the permit back when it is disposed of, or cannot be opened. */
 export async function openPermitted(permit: Disposable | undefined, open: () => Promise<GradingSandbox>): Promise<GradingSandbox> {
   try {
     const { session, signal, [Symbol.asyncDispose]: dispose } = await open();

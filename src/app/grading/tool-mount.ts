@@ -37,7 +37,7 @@ async function findPytest(): Promise<string> {
   return source;
 }
 
-/** Built once: without it every run of Go's tests would compile Go's own packages. */
+/** Builds it once: without it every run of Go's tests would compile Go's own packages. */
 async function findGoBuild(): Promise<string> {
   const source = join(PACKAGE_ROOT, '.tools', 'go-build');
   if ((await stat(source).catch(() => undefined)) !== undefined) return source;

@@ -91,7 +91,7 @@ export class CandidatePreparation {
     });
   }
 
-  /** The tests that the change touches come first. */
+  /** Chooses test files: those that the change touches before others. */
   #testFiles({ framework }: DetectedLanguage): readonly string[] {
     const changed = new Set(compareFiles(this.#states.before, this.#states.solved).keys());
     const files = framework.testFiles;
@@ -190,7 +190,7 @@ export class CandidatePreparation {
     return { tripwires: kept.map(describeTripwire), files: wireTests(solved, kept, false) };
   }
 
-  /** Test files that an agent would find in the form that judges it. Where the change brings them, the agent does not find them anyway. */
+  /** Lists test files that an agent would find in the form that judges it. Where the change brings them, the agent does not find them anyway. */
   #listHidden({ detected: { language, framework } }: TestSetup, { failToPass }: PinnedTests): readonly string[] {
     if (this.#candidate.kind === 'fix' || !language.hidesTests) return [];
     return [...new Set(failToPass.flatMap((id) => language.findFile(id, framework) ?? []))].sort();

@@ -39,7 +39,7 @@ export interface LeakSearchTerms {
   readonly releases: readonly string[];
 }
 
-/** Files that an agent would find with the fix in them: vendored copies, packages, installed releases, patches. */
+/** Finds files in which an agent would find the fix: vendored copies, packages, installed releases, patches. */
 export async function searchLeaks(
   { sandboxes, steps }: { readonly sandboxes: GradingSandboxes; readonly steps: StepStore },
   { files, dependencies, trace, releases }: LeakSearchTerms,

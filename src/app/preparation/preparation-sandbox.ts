@@ -81,7 +81,7 @@ export function readOutput(result: CommandResult): { readonly output: string; re
 
 const RULER = /([=_-])\1{9,}/g;
 
-/** The end of the tests' output, without lines that draw across a terminal, as a part of a sentence. */
+/** Returns the end of the tests' output, without lines that draw across a terminal, as a part of a sentence. */
 export function shortenOutput(output: string): string {
   return output.replaceAll(RULER, '$1$1$1').trim().slice(-600);
 }

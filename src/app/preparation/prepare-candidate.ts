@@ -140,7 +140,7 @@ function readAddedText(before: string, after: string, path: string): string {
     : '';
 }
 
-/** Its solution must score 1, doing nothing and every standard cheat 0, each three times in fresh sandboxes. All verdicts are kept. */
+/** Checks that its solution scores 1, and doing nothing and every standard cheat 0, each three times in fresh sandboxes. All verdicts are kept. */
 async function gate({ context: { steps }, grader }: Work, directory: string, signal: AbortSignal): Promise<Soundness> {
   const open = await openTask(directory);
   const soundness = await checkTask(

@@ -26,7 +26,7 @@ export interface PrepareTerms {
 
 export interface PrepareListeners {
   readonly onStart: (candidates: number) => void;
-  /** A candidate comes to a step; one that is kept is over at once. */
+  /** Called when a candidate comes to a step; one that is kept is over at once. */
   readonly onStep: (candidate: string, step: PreparationStep) => void;
   readonly onCandidate: (candidate: PreparedCandidate) => void;
 }

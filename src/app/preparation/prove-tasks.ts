@@ -25,7 +25,7 @@ export async function proveTasks(config: Config, suite: string, signal: AbortSig
   return proof;
 }
 
-/** The episodes of a suite draw their tasks by chance: so many that each task is drawn. */
+/** Counts the episodes until each task is drawn: a suite's episodes draw their tasks by chance. */
 export function countEpisodes({ seed, tasks }: Pick<SuiteDefinition, 'seed' | 'tasks'>): number {
   const plan = createEpisodePlanner({ seed, tasks });
   const left = new Set(tasks.keys());

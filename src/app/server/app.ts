@@ -109,7 +109,7 @@ interface Parts {
   readonly lack?: (stateDir: string) => Promise<string | undefined>;
 }
 
-/** Why a server should get no work; empty when it is ready. */
+/** Returns why a server should get no work; empty when it is ready. */
 async function checkReadiness({ service, store, templates, stateDir, lack = findLackOfSpace }: Parts): Promise<readonly Reason[]> {
   const reasons: Reason[] = [];
   if (service.isDraining) reasons.push({ code: 'service.draining', detail: 'it is about to end' });

@@ -82,7 +82,7 @@ export function createLiveWebhooks(inForce: InForce, clock: Clock): Webhooks {
   };
 }
 
-/** Cached for each value of the setting. */
+/** Makes a new one whenever the setting has another value. */
 function cacheBySetting<Setting, Made>(setting: () => Setting, make: (setting: Setting) => Made): () => Made {
   let last: { readonly setting: Setting; readonly made: Made } | undefined;
   return () => {

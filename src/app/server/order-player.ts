@@ -158,7 +158,7 @@ export class OrderPlayer implements Player {
     return { ...context, share: course.share(played.suite.template), turns: course.turns };
   }
 
-  /** Cached for recent suites: parsing one takes longer than everything else about a question that was answered before. */
+  /** Caches recent suites: parsing one takes longer than everything else about a question that was answered before. */
   #describeRuns(order: EvaluationOrder): WhatRuns {
     const checkpoints = listCheckpoints(order);
     const key = `${order.suiteDigest} ${checkpoints.some(mayBringCode)}`;
@@ -171,7 +171,7 @@ export class OrderPlayer implements Player {
     return course.openJournal(arm, { checkpoint, suite: suite.digest, template, draw, runs });
   }
 
-  /** Digest of what the episodes are played on. @throws InputError as `Runtime.choosePolicyPlacement` does. */
+  /** Digests what the episodes are played on. @throws InputError as `Runtime.choosePolicyPlacement` does. */
   #digestTemplate(name: string, checkpoints: readonly Pick<Checkpoint, 'digest' | 'files'>[]): Digest {
     // A sandbox's price, and the delivery of its files, do not affect what happens in it.
     const { costPerSandboxHour: _price, delivery: _way, policy: _wished, ...template } = this.#runtime.pools.getSettings(name);

@@ -31,13 +31,13 @@ export class ServerTemplates {
     this.#clock = clock;
   }
 
-  /** Why evaluations will fail, for people. @param ofSuites names of the configured suites' templates. */
+  /** Explains why evaluations will fail, for people. @param ofSuites names of the configured suites' templates. */
   async examine(ofSuites: readonly string[]): Promise<readonly string[]> {
     this.#ofSuites = ofSuites;
     return await this.#examineAnew();
   }
 
-  /** Why the server should get no work. */
+  /** Explains why the server should get no work. */
   async findHindrances(): Promise<readonly string[]> {
     const last = this.#last;
     const isRecent = last !== undefined && this.#clock.now() - last.at < PAUSE_MILLISECONDS;
@@ -72,7 +72,7 @@ export class ServerTemplates {
 /** Codes of errors that the template causes, and so nothing that a caller has sent. */
 const OF_TEMPLATES = /^(?:python|template|provider|image|docker|e2b|kubernetes|cloud-build)\.|^runner\.cannot-start$/;
 
-/** The error that a caller sees. A template that cannot be used is InfrastructureError `server.template`: the operator has to correct it. */
+/** Returns the error that a caller sees. A template that cannot be used is InfrastructureError `server.template`: the operator has to correct it. */
 export function attributeToOperator(error: unknown, template: string): unknown {
   if (!(error instanceof InputError) || !OF_TEMPLATES.test(error.code)) return error;
   const message = `this server cannot make sandboxes of its template "${template}": ${error.message}. Ask the server's operator to correct that ("muster doctor" tries it)`;

@@ -30,7 +30,7 @@ export async function findTask(directories: readonly string[], name: string): Pr
   return undefined;
 }
 
-/** Tasks of all directories, without those that cannot be read. Of two with the same id the first counts, as in `findTask`. */
+/** Lists the tasks of all directories, without those that cannot be read. Of two with the same id the first counts, as in `findTask`. */
 export async function listReadableTasks(directories: readonly string[]): Promise<readonly Task[]> {
   const found = new Map<string, Task>();
   for (const directory of directories)

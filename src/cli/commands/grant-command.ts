@@ -8,7 +8,6 @@ import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-
 
 const HEADINGS = ['principal', 'granted by', 'since'] as const;
 
-/** `muster grant`: lets other principals use a checkpoint that a server has. */
 export function createGrantCommand(connect: Connect): Command {
   return new Command('grant')
     .summary('let other principals use a checkpoint on a server')

@@ -46,7 +46,7 @@ export function createServeCommand(serve: (flags: ServeFlags) => Promise<Running
     });
 }
 
-/** Aborted when the other end of the stream closes: when all processes that held it have ended. */
+/** Returns a signal that is aborted when all processes that held the other end of the stream have ended. */
 function watchForEnd(stdin: NodeJS.ReadStream): AbortSignal {
   const controller = new AbortController();
   for (const event of ['end', 'close', 'error']) stdin.once(event, () => controller.abort());

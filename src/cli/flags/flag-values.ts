@@ -50,7 +50,7 @@ const UNIT_MS = new Map([
 ]);
 const LONGEST_MS = 100 * 365 * 86_400_000;
 
-/** `90d`, `12h` or `30m`, as milliseconds. */
+/** Parses `90d`, `12h` or `30m` into milliseconds. */
 export function parseLifetime(text: string): number {
   const { amount, unit } = /^(?<amount>\d{1,9})(?<unit>[mhd])$/.exec(text)?.groups ?? {};
   const milliseconds = Number(amount) * (UNIT_MS.get(unit ?? '') ?? Number.NaN);

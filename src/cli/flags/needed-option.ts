@@ -1,8 +1,8 @@
 import { Option, type Command } from 'commander';
 
 /**
- * A required option. Commander checks mandatory options before unknown ones, so that `--chekpoint FILE` would only be answered by
- * "--checkpoint is missing"; this check comes after both.
+ * Adds a required option. Commander checks its own mandatory options before unknown ones, and would answer `--chekpoint FILE` with "--checkpoint is
+ * missing"; this check comes after both.
  */
 export function addNeededOption(command: Command, option: Option): Command {
   return command.addOption(option).hook('preAction', (_, action) => {

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** Rows as lines, each column as wide as its widest cell. Colours do not count as characters. */
+/** Formats rows as lines, each column as wide as its widest cell. Colours do not count as characters. */
 export function alignColumns(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => measureWidth(row[column] ?? ''))));
   return rows.map((row) =>

@@ -12,7 +12,7 @@ type Candidate = ComparisonSummary['official']['candidates'][number];
 const MARKS = { promote: '▲', regress: '▼', equivalent: '=', inconclusive: '?' } as const;
 const COLOURS = { promote: 'green', regress: 'red', equivalent: 'cyan', inconclusive: 'yellow' } as const;
 
-/** A comparison for people: each verdict, then its basis. @param isErrorShown whether the error that ended it is shown in full elsewhere. */
+/** Formats a comparison for people: each verdict, then its basis. @param isErrorShown whether the error that ended it is shown in full elsewhere. */
 export function formatComparison(summary: ComparisonSummary, suite: string, isErrorShown = summary.ended === 'failures'): string[] {
   const { official } = summary;
   const title = `${suite} · against ${summary.baseline.uri}${summary.baseline.recorded ? ' (recorded)' : ''}`;
@@ -96,7 +96,7 @@ function formatVerdictConfidence(ofInterval: number, ofVerdicts: number): string
   return ofInterval === ofVerdicts ? '' : `  ${styleText('dim', `verdicts hold with ${formatPercent(ofVerdicts)}`)}`;
 }
 
-/** 10^x in words. */
+/** Formats 10^x: as a number, or as a power where it is large. */
 function formatOdds(log10: number): string {
   return log10 < 4 ? formatFigure(10 ** log10, 10 ** log10) : `10^${Math.floor(log10)}`;
 }

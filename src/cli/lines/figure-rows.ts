@@ -5,7 +5,7 @@ import type { Row } from './table-lines.ts';
 type Official = Summary['official'];
 type TaskEstimate = NonNullable<Official['success']>['pass'][number]['anyOf'];
 
-/** Figures beside the mean: robust means, the worst returns, and means over other tasks. */
+/** Formats the figures beside the mean: robust means, the worst returns, and means over other tasks. */
 export function formatFigureRows(official: Official): Row[] {
   return [
     ...formatRobustRows(official),

@@ -6,8 +6,8 @@ import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { formatTable } from './table-lines.ts';
 
 /**
- * Several evaluations of one suite in order of their means, with the ranks that their intervals leave open. Means of different suites are
- * not comparable.
+ * Formats several evaluations of one suite in order of their means, with the ranks that their intervals leave open. Means of different suites are not
+ * comparable.
  */
 export function formatRanking(summaries: readonly Summary[]): string[] {
   const suites = new Set(summaries.map(({ official: { suite } }) => suite.digest));

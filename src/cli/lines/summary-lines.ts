@@ -10,7 +10,7 @@ import { formatTable, formatWarnings, type Row } from './table-lines.ts';
 type Interval = NonNullable<Summary['official']['interval']>;
 
 /**
- * The summary for people: the answer first, then its certainty, then its cost.
+ * Formats the summary for people: the answer first, then its certainty, then its cost.
  *
  * @param isErrorShown whether the error that ended it is shown in full elsewhere.
  */

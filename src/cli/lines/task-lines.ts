@@ -32,7 +32,7 @@ function formatStepLines({ name, instruction, artifacts, verifier, agent }: Task
   return ['', ...formatTable(rows), '', ...instruction.split('\n').map((line) => `    ${escapeUnprintableLine(line)}`.trimEnd())];
 }
 
-/** One line for each task, or for the reason why a directory is no task. */
+/** Formats one line for each task, or for the reason why a directory is no task. */
 export function formatTaskList(tasks: readonly ListedTask[]): readonly string[] {
   const rows = tasks.map(({ directory, task, problem }) =>
     task === null

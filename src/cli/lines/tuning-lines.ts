@@ -37,7 +37,7 @@ function isUntimed({ episodesPerSecond, refusal, failed }: TuningTrialResult): b
   return episodesPerSecond === null && refusal === null && failed === 0;
 }
 
-/** Each refusal once: what an environment lacks, it lacks at every width. */
+/** Formats each refusal once: what an environment lacks, it lacks at every width. */
 function formatRefusalLines(trials: readonly TuningTrialResult[]): string[] {
   const lines = trials.flatMap(({ refusal, play }) => (refusal === null ? [] : [`  ${play.mode}: ${escapeUnprintableLine(refusal)}`]));
   return [...new Set(lines)];

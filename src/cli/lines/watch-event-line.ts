@@ -3,7 +3,6 @@ import { ALL_FAILED } from '../../orchestrator/run/run-failed-error.ts';
 import type { WatchEvent } from '../../service/watching/watch-event.ts';
 import type { Score, Standing } from '../../service/watching/watch-record.ts';
 
-/** One line for people. */
 export function watchEventLine(event: WatchEvent): string {
   const name = escapeUnprintableLine(event.name);
   switch (event.event) {

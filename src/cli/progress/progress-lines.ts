@@ -16,7 +16,7 @@ export function createEvaluationView(title: ProgressTitle): ProgressView<Progres
   return { lines: (progress) => formatProgressLines(title, progress), line: (progress) => formatProgressLine(title, progress) };
 }
 
-/** Four lines for a terminal; the caller cuts each to the terminal's width. */
+/** Formats four lines for a terminal; the caller cuts each to the terminal's width. */
 export function formatProgressLines(title: ProgressTitle, progress: Progress): string[] {
   return [
     `${styleText('bold', title.suite)} ${styleText('dim', '·')} ${escapeUnprintableLine(title.checkpoint)}`,
@@ -26,7 +26,7 @@ export function formatProgressLines(title: ProgressTitle, progress: Progress): s
   ];
 }
 
-/** One line for a log, with the same facts. */
+/** Formats one line for a log, with the same facts. */
 export function formatProgressLine(title: ProgressTitle, progress: Progress): string {
   return `${title.suite} · ${escapeUnprintableLine(title.checkpoint)}: ${formatEpisodes(progress)}; mean ${formatMean(progress)}; sandboxes: ${formatPool(progress)}`;
 }

@@ -23,7 +23,7 @@ export interface FullScreen extends Disposable {
 
 export interface ScreenListeners {
   readonly onResize: () => void;
-  /** `q`, Escape, Ctrl-C or Ctrl-D. */
+  /** Called on `q`, Escape, Ctrl-C or Ctrl-D. */
   readonly onQuit: () => void;
 }
 

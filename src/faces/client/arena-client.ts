@@ -41,7 +41,7 @@ export class ArenaClient {
     this.#calls = calls;
   }
 
-  /** The client does not repeat the request when no answer comes, as that would begin two episodes. */
+  /** Does not repeat the request when no answer comes, as that would begin two episodes. */
   start(task: string, agent: string, seed = 0, signal?: AbortSignal): Promise<StartedAgentEpisode> {
     const body = { task, agent, seed };
     return this.#calls.askOnce(startedEpisodeSchema, { method: 'POST', path: '/v1/episodes', body, signal });
@@ -54,7 +54,7 @@ export class ArenaClient {
     return this.#calls.ask(stepAnswerSchema, { method: 'POST', path, body, signal, answerMilliseconds: SLOW_ANSWER_MILLISECONDS });
   }
 
-  /** The reward of a submitted episode; waits until it is graded. */
+  /** Returns the reward of a submitted episode; waits until it is graded. */
   async reward(episode: string, signal?: AbortSignal): Promise<RewardAnswer> {
     const path = buildEpisodePath(episode, `/reward?wait=${WAIT_SECONDS}`);
     const answerMilliseconds = 2 * WAIT_SECONDS * 1000;
@@ -68,7 +68,7 @@ export class ArenaClient {
     return this.#calls.ask(agentEpisodeSchema, { method: 'GET', path: buildEpisodePath(episode), signal });
   }
 
-  /** Latest first; requests the next page when the last one has been consumed. */
+  /** Lists the latest first; requests the next page when the last one has been consumed. */
   async *list(filter: AgentEpisodeFilter = {}, signal?: AbortSignal): AsyncGenerator<AgentEpisode> {
     let after: string | null = null;
     do {
@@ -83,14 +83,14 @@ export class ArenaClient {
     } while (after !== null);
   }
 
-  /** Steps after a number, a page at a time. */
+  /** Returns the steps after a number, a page at a time. */
   async steps(episode: string, after = 0, signal?: AbortSignal): Promise<z.infer<typeof storedStepsSchema>['items']> {
     const path = buildEpisodePath(episode, `/steps?after=${after}`);
     return (await this.#calls.ask(storedStepsSchema, { method: 'GET', path, signal })).items;
   }
 
   /**
-   * Episodes that continue after a step of this one. Not repeated when no answer comes, as that would make more of them.
+   * Begins episodes that continue after a step of this one. Does not repeat the request when no answer comes, as that would begin more of them.
    *
    * @param at number of the step, 0 for the beginning; the last one when left out. @param n how many.
    */

@@ -81,7 +81,7 @@ export class Calls {
     return this.read(schema, await this.tryOnce(call), call);
   }
 
-  /** One attempt. @throws as `send` does. */
+  /** Makes one attempt. @throws as `send` does. */
   async tryOnce(call: Call): Promise<Answer> {
     const { answerMilliseconds = ANSWER_MILLISECONDS } = call;
     const { url, clock } = this.options;
@@ -93,7 +93,7 @@ export class Calls {
     return { status: message.statusCode ?? 0, headers: message.headers, text };
   }
 
-  /** One attempt, without reading the answer's body. @throws as `send` does. */
+  /** Makes one attempt, without reading the answer's body. @throws as `send` does. */
   async open(call: Call, signal: AbortSignal): Promise<IncomingMessage> {
     const { url } = this.options;
     const { method, path, also = [] } = call;
@@ -183,7 +183,7 @@ function describeMissingProblem(status: number, headers: IncomingHttpHeaders, te
   return { code: 'server.answer', detail: `the server answered with ${status}${said === '' ? '' : `: ${said}`}`, errors: [] };
 }
 
-/** HTTP's other form, a date, is not used by Muster and counts as none. */
+/** Muster does not use HTTP's other form, a date: it counts as none. */
 function parseSeconds(header: string | undefined): number | undefined {
   return header !== undefined && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
 }

@@ -13,7 +13,7 @@ export const EMPTY_BOARD: LiveBoard = { evaluations: new Map(), pools: [] };
 /** Ended evaluations that are kept, so that a board that is open for days stays small. */
 const MOST_ENDED = 1000;
 
-/** The board after the changes, in the order in which they were sent. */
+/** Returns the board after the changes, in the order in which they were sent. */
 export function applyChanges({ evaluations, pools }: LiveBoard, message: LiveMessage): LiveBoard {
   const { evaluations: changed = [], running = [] } = message;
   const known = new Map(evaluations);
@@ -29,7 +29,7 @@ export function isOpen({ state }: Pick<EvaluationItem, 'state'>): boolean {
   return state === 'waiting' || state === 'running';
 }
 
-/** Latest first, as the server lists them: later ids sort after earlier ones. */
+/** Orders the latest first, as the server lists them: later ids sort after earlier ones. */
 export function compareLatestFirst(a: EvaluationItem, b: EvaluationItem): number {
   if (a.createdAt === b.createdAt) return a.id < b.id ? 1 : -1;
   return a.createdAt < b.createdAt ? 1 : -1;

@@ -141,12 +141,12 @@ export class MusterClient {
     return this.#submissions.startRollouts(agent, suite, terms, how);
   }
 
-  /** One evaluation, with its running figures or its summary. */
+  /** Returns one evaluation, with its running figures or its summary. */
   get(id: string, signal?: AbortSignal): Promise<EvaluationResource> {
     return this.#calls.ask(evaluationSchema, { method: 'GET', path: buildEvaluationPath(id), signal });
   }
 
-  /** The answer as a self-contained HTML page for people. @throws RefusedError `report.none` when there is no answer yet. */
+  /** Returns the answer as a self-contained HTML page for people. @throws RefusedError `report.none` when there is no answer yet. */
   async report(id: string, signal?: AbortSignal): Promise<string> {
     const path = `${buildEvaluationPath(id)}/report`;
     return (await this.#calls.send({ method: 'GET', path, headers: { accept: 'text/html' }, signal })).text;
@@ -166,7 +166,7 @@ export class MusterClient {
     return this.#calls.ask(transcriptSchema, { method: 'GET', path: `${buildEvaluationPath(id)}/transcripts/${index}?arm=${arm}`, signal });
   }
 
-  /** Latest first, without their summaries; requests the next page when the last one has been consumed. */
+  /** Lists evaluations, latest first, without their summaries; requests the next page when the last one has been consumed. */
   async *list(
     filter: Filter = {},
     { pageSize = 50, signal }: Watched & { readonly pageSize?: number } = {},
@@ -186,7 +186,7 @@ export class MusterClient {
   }
 
   /**
-   * Settled episodes, by index.
+   * Yields settled episodes, by index.
    *
    * @param options `first`: index to begin with. `arm`, of a comparison: 0 for the baseline, 1, 2, … for the candidates.
    */
@@ -250,7 +250,7 @@ export class MusterClient {
     return this.#calls.ask(tokenPageSchema, { method: 'GET', path: `/v1/tokens?${query.toString()}`, signal });
   }
 
-  /** The client does not repeat the request when no answer comes, as that would create two tokens. */
+  /** Does not repeat the request when no answer comes, as that would create two tokens. */
   createToken(body: z.input<typeof newTokenSchema>, signal?: AbortSignal): Promise<z.infer<typeof issuedTokenSchema>> {
     return this.#calls.askOnce(issuedTokenSchema, { method: 'POST', path: '/v1/tokens', body, signal });
   }

@@ -22,7 +22,7 @@ const KEYS: Keys<Labels> & typeof WAYS = { ...WAYS, name: true, run: true, versi
 const SHA256 = /^(sha256:)?[0-9a-f]{64}$/;
 const URI = /^([a-z][a-z0-9+.-]*:\/\/|file:|agent:)./;
 
-/** The name of a file or directory of this machine in lists; undefined when a server would refuse it. */
+/** Returns the name of a file or directory of this machine in lists; undefined when a server would refuse it. */
 export function nameFile(path: string): string | undefined {
   const name = basename(resolve(path));
   return name.isWellFormed() && /^[^\p{Cc}]{1,255}$/u.test(name) ? name : undefined;

@@ -14,7 +14,7 @@ export const DEFAULT_RETRY: Retry = { firstMilliseconds: 250, longestMillisecond
 
 export interface PatienceOptions {
   readonly clock: Clock;
-  /** Uniform in [0, 1). */
+  /** Draws a number, uniform in [0, 1). */
   readonly random: () => number;
   readonly retry: Retry;
 }

@@ -26,7 +26,7 @@ export class RolloutsClient {
     this.#calls = calls;
   }
 
-  /** The client does not repeat the request when no answer comes, as that would begin two streams. */
+  /** Does not repeat the request when no answer comes, as that would begin two streams. */
   begin(body: z.input<typeof newRolloutsSchema>, signal?: AbortSignal): Promise<RolloutsResource> {
     const call = { method: 'POST', path: '/v1/rollouts', body, signal, answerMilliseconds: SLOW_ANSWER_MILLISECONDS } as const;
     return this.#calls.askOnce(rolloutsSchema, call);
@@ -69,12 +69,12 @@ export class RolloutsClient {
     return this.#calls.ask(rolloutsSchema, { method: 'GET', path: buildPath(stream), signal });
   }
 
-  /** Latest first. */
+  /** Lists the latest first. */
   async list(limit = 50, signal?: AbortSignal): Promise<readonly RolloutsResource[]> {
     return (await this.#calls.ask(rolloutListSchema, { method: 'GET', path: `/v1/rollouts?limit=${limit}`, signal })).items;
   }
 
-  /** A stream that is over stays as it is. */
+  /** Cancels a stream; one that is over stays as it is. */
   cancel(stream: string, signal?: AbortSignal): Promise<RolloutsResource> {
     return this.#calls.ask(rolloutsSchema, { method: 'DELETE', path: buildPath(stream), signal });
   }

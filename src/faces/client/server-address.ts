@@ -22,7 +22,7 @@ function suggestScheme(given: string): string {
 }
 
 /**
- * The token as it may be sent there.
+ * Returns the token as it may be sent there.
  *
  * @param url as `parseServerUrl` returns it. @param plainHttp whether it may be read on its way. @param name what it was given as, for messages.
  * @throws InputError `client.token`, `client.plain-http`

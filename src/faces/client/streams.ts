@@ -47,7 +47,7 @@ export async function* streamEvents(calls: Calls, id: string, after: number, sig
   }
 }
 
-/** Settled episodes, by index. A broken stream continues where it broke. */
+/** Yields settled episodes, by index. A broken stream continues where it broke. */
 export async function* streamEpisodes(
   calls: Calls,
   id: string,

@@ -65,7 +65,7 @@ export class Uploader {
     this.#partBytes = partBytes;
   }
 
-  /** The digest of a file or directory, once the server has it. @throws as `readCheckpoint` and `Calls.send` do. */
+  /** Uploads what the server lacks of a file or directory, and returns its digest. @throws as `readCheckpoint` and `Calls.send` do. */
   async bring(path: string, { signal, onProgress, base }: UploadOptions): Promise<Digest> {
     const onRead = (bytes: number, allBytes: number): void => onProgress?.({ phase: 'reading', bytes, allBytes });
     const local = await readCheckpoint(this.#source, path, { signal, onRead });
@@ -117,7 +117,7 @@ export class Uploader {
     }
   }
 
-  /** The last file of a directory, after which the server assembles it. */
+  /** Uploads the last file of a directory, after which the server assembles it. */
   async #uploadManifest({ digest, manifest }: LocalCheckpoint, signal: AbortSignal): Promise<void> {
     if (!manifest) return;
     const from = async (offset: number): Promise<Uint8Array> => manifest.subarray(offset, offset + this.#partBytes);
@@ -144,7 +144,7 @@ export class Uploader {
     onSent?.(content.size);
   }
 
-  /** Bytes that the server has of an upload; undefined when it has all of it. */
+  /** Returns the bytes that the server has of an upload; undefined when it has all of it. */
   async #readOffset(digest: Digest, signal: AbortSignal, kind: Content['kind'] = 'file'): Promise<number | undefined> {
     const answer = await this.#calls.send({ method: 'HEAD', path: buildPath(digest, { kind }), signal, also: [404] });
     return answer.status === 404 ? parseOffset(answer, 0) : undefined;

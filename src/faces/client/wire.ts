@@ -76,7 +76,7 @@ function getReason(error: unknown): string {
 const MOST_LINE_CHARACTERS = 16 * 2 ** 20;
 
 /**
- * Text in lines without their ends. Text after the last end is dropped: a broken connection has cut it off.
+ * Yields text in lines without their ends. Text after the last end is dropped: a broken connection has cut it off.
  *
  * @throws the error of `createTooLongError` for a line of more characters than the limit.
  */

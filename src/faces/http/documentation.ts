@@ -62,7 +62,7 @@ function describeRoles(transform: SwaggerTransform, takesTokens: boolean): Swagg
   };
 }
 
-/** The OpenAPI document at /openapi.json, made of the schemas that validate requests, and a page at /docs that shows it. */
+/** Adds the OpenAPI document at /openapi.json, made of the schemas that validate requests, and a page at /docs that shows it. */
 export async function addDocumentation(app: FastifyInstance, { version, takesTokens }: DocumentationOptions): Promise<void> {
   const schemaRegistry = registerSchemas();
   const named = createJsonSchemaTransformObject({ schemaRegistry, zodToJsonConfig: CONVERSION });

@@ -37,7 +37,7 @@ export interface Delivered {
   readonly deltaBytes: number;
 }
 
-/** Figures that are computed on request. */
+/** Adds figures that are computed on request. */
 export function measure(registry: Registry, { service, pools, delivered }: Measured): void {
   addGauge(registry, 'muster_evaluations_playing', 'Evaluations and comparisons that this process plays', [], (set) => {
     set({}, service.playing.length);
@@ -78,7 +78,7 @@ export function measure(registry: Registry, { service, pools, delivered }: Measu
   bytes.reset();
 }
 
-/** The figures in Prometheus' text format, including those of requests. */
+/** Adds the figures in Prometheus' text format, including those of requests. */
 export function addFigureRoutes(instance: FastifyInstance, registry: Registry): void {
   const seconds = new Histogram({
     name: 'muster_http_request_seconds',

@@ -82,7 +82,7 @@ interface Row {
 /** Longer tables of tasks scroll within the page. */
 const AT_ONCE = 15;
 
-/** The weakest task first: it is what a reader looks for. */
+/** Lists the weakest task first: it is what a reader looks for. */
 function renderTaskTable(official: Official, source: string): Markup {
   const rows = official.tasks
     .map((task, position) => ({ task, source: `${source}.tasks.${position}`, strip: toStrip(task) }))

@@ -20,7 +20,7 @@ import { STYLE } from './text/style.ts';
 import { renderWarningList } from './text/warnings.ts';
 
 /**
- * A document as one HTML page for people. The page is self-contained: it has no script and fetches nothing, which its content security policy
+ * Renders a document as one HTML page for people. The page is self-contained: it has no script and fetches nothing, which its content security policy
  * enforces. All of the document's texts are escaped.
  */
 export function reportPage(document: ReportDocument): string {

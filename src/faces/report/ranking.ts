@@ -14,7 +14,7 @@ export interface Ranked {
   readonly name: string;
 }
 
-/** The highest mean first; those without one last, in the given order. */
+/** Ranks the highest mean first; those without one last, in the given order. */
 export function rankSummaries(summaries: readonly Summary[]): Ranked[] {
   const getMean = ({ summary }: Ranked): number => summary.official.mean ?? -Infinity;
   const names = nameCheckpoints(summaries.map(({ checkpoint }) => checkpoint));
@@ -42,7 +42,7 @@ function renderRankingRow({ summary, position, name }: Ranked, rank: RankRange |
 `;
 }
 
-/** The ranks that the intervals leave open. */
+/** Formats the ranks that the intervals leave open. */
 function formatRank({ best, worst }: RankRange): string {
   return best === worst ? `${best}` : `${best} to ${worst}`;
 }

@@ -1,4 +1,4 @@
-/** `; did you mean "max"?` when one of the names is close enough for a typing error, otherwise nothing. */
+/** Returns `; did you mean "max"?` when one of the names is close enough for a typing error, otherwise nothing. */
 export function suggestNames(given: string, names: readonly string[]): string {
   const meant = findNearest(given, names);
   return meant === undefined ? '' : `; did you mean "${meant}"?`;
@@ -15,7 +15,7 @@ export function findNearest(given: string, names: readonly string[], length = gi
   return best?.name;
 }
 
-/** Damerau–Levenshtein distance (optimal string alignment): insertions, deletions, replacements and swaps of neighbouring letters. */
+/** Computes the Damerau–Levenshtein distance (optimal string alignment): insertions, deletions, replacements and swaps of neighbouring letters. */
 function measureEditDistance(from: string, to: string): number {
   const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   const distanceAt = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;

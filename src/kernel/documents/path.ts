@@ -16,12 +16,12 @@ export function getValueAt(value: unknown, path: SettingPath): unknown {
   return current;
 }
 
-/** A mapping that holds `value` at the path and nothing else. */
+/** Returns a mapping that holds `value` at the path and nothing else. */
 export function nestValue(path: readonly string[], value: unknown): unknown {
   return path.reduceRight<unknown>((inner, key) => Object.fromEntries([[key, inner]]), value);
 }
 
-/** `over` merged into `base`: mappings are merged key by key, anything else is replaced. */
+/** Merges `over` into `base`: mappings are merged key by key, anything else is replaced. */
 export function mergeDeep(base: unknown, over: unknown): unknown {
   if (!isMapping(base) || !isMapping(over)) return over;
   const merged = new Map(Object.entries(base));

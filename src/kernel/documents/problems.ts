@@ -34,7 +34,7 @@ export function listProblems(error: z.ZodError, value: unknown, known: KnownSett
   return [...listProblemsOfIssues(error.issues, value, known).take(MOST_PROBLEMS)];
 }
 
-/** One line: `muster.yaml:12: pool.max: expected …`. */
+/** Formats one line: `muster.yaml:12: pool.max: expected …`. */
 export function formatProblemLine(where: string, { path, text }: Problem): string {
   return path.length === 0 ? `${where}: ${text}` : `${where}: ${formatPath(path)}: ${text}`;
 }
@@ -195,7 +195,7 @@ const BOUNDS: Readonly<Record<string, (bound: string) => string>> = {
   '<=': (bound) => `of ${bound} at most`,
 };
 
-/** `expected a number above 0`, of Zod's message `Too small: expected number to be >0`. Messages that the schema writes itself stay. */
+/** Writes `expected a number above 0` for Zod's message `Too small: expected number to be >0`. Messages that the schema writes itself stay. */
 function putPlainly(message: string): string {
   return message
     .replace(/^(Invalid input|Invalid option|Too small|Too big|Invalid string): /, '')

@@ -29,7 +29,7 @@ function getMapping(value: unknown): unknown {
   throw new YamlProblem(1, `expected a mapping of settings, got ${JSON.stringify(value)?.slice(0, 100)}`);
 }
 
-/** Offset of the path's key; of the innermost existing part when the path does not exist. */
+/** Returns the offset of the path's key; of the innermost existing part when the path does not exist. */
 function getOffset(document: Document.Parsed, path: SettingPath): number {
   let node: unknown = document.contents;
   let offset = getStart(node) ?? 0;

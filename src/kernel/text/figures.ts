@@ -28,13 +28,13 @@ export function formatWaiting(requests: number): string {
   return `${formatCount(requests)} ${requests === 1 ? 'request waits' : 'requests wait'}`;
 }
 
-/** `1,250`, `41.4`, `0.035` */
+/** Formats `1,250`, `41.4` or `0.035`. */
 export function formatRate(perSecond: number): string {
   if (perSecond < 0.95) return String(Number(perSecond.toPrecision(2)));
   return perSecond >= 99.95 ? formatCount(perSecond) : perSecond.toFixed(1);
 }
 
-/** `4.0 s`, `12 s`, `1:05`, `2:03:09` */
+/** Formats `4.0 s`, `12 s`, `1:05` or `2:03:09`. */
 export function formatDuration(seconds: number): string {
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
   if (seconds < 59.5) return `${Math.round(seconds)} s`;
@@ -43,7 +43,7 @@ export function formatDuration(seconds: number): string {
   return hours > 0 ? `${hours}:${padTwoDigits(minutes)}:${padTwoDigits(rest)}` : `${minutes}:${padTwoDigits(rest)}`;
 }
 
-/** `12 s`, `5 min`, `3 h`, `4 d`: an age in the largest unit of which it has at least one. */
+/** Formats `12 s`, `5 min`, `3 h` or `4 d`: an age in the largest unit of which it has at least one. */
 export function formatAge(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   if (seconds < 60) return `${seconds} s`;
@@ -63,7 +63,7 @@ function groupThousands(text: string): string {
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** `512 B`, `1.5 MiB`, `120 GiB` */
+/** Formats `512 B`, `1.5 MiB` or `120 GiB`. */
 export function formatBytes(bytes: number): string {
   const power = bytes < 1 ? 0 : Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
   const amount = bytes / 1024 ** power;

@@ -34,7 +34,7 @@ export interface ArmOptions {
   readonly suiteFiles: StoredCheckpoint | undefined;
   readonly checkpoint: StoredCheckpoint;
   readonly goal: Goal;
-  /** The episode of an index below the goal's limit. */
+  /** Returns the episode of an index below the goal's limit. */
   readonly plan: (index: number) => PlannedEpisode;
   readonly config: ArmConfig;
   readonly sink?: EpisodeSink | undefined;
@@ -122,7 +122,7 @@ export class Arm {
     return this.isOver ? 0 : this.#dispatcher.countAvailable(this.#computeHorizon(sandboxes));
   }
 
-  /** The next range for a runner; empty when it has no work now. */
+  /** Takes the next range for a runner; empty when it has no work now. */
   take(now: number, sandboxes: number, outstanding: DispatchView['outstanding'], capacity: number): readonly PlannedEpisode[] {
     if (this.isOver) return [];
     return this.#dispatcher.take({ now, horizon: this.#computeHorizon(sandboxes), sandboxes, outstanding, capacity });

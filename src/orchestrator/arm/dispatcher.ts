@@ -107,7 +107,7 @@ export class Dispatcher {
     return this.#returned.length + Math.max(0, Math.ceil(horizon / this.#blockSize) - this.#next);
   }
 
-  /** The next range for a runner: whole blocks, or nothing when there is no work for it. */
+  /** Takes the next range for a runner: whole blocks, or nothing when there is no work for it. */
   take(view: DispatchView): readonly PlannedEpisode[] {
     const { ranges, episodes } = view.outstanding;
     const size = chooseRangeSize({
@@ -124,7 +124,7 @@ export class Dispatcher {
     return range;
   }
 
-  /** A second copy, for a free sandbox, of the straggler that the fold waits for first; empty when there is none. */
+  /** Takes a second copy, for a free sandbox, of the straggler that the fold waits for first; empty when there is none. */
   takeStraggler(now: number): readonly PlannedEpisode[] {
     const candidate = this.#flights.findFirstSingle();
     if (!candidate || now < this.#measureDelay(candidate)) return [];

@@ -50,7 +50,7 @@ export class Flights {
     while (this.#start < this.#end && this.get(this.#start) === undefined) this.#start += 1;
   }
 
-  /** The lowest number with one copy in flight and room for another: the one that the fold waits for. */
+  /** Finds the lowest number with one copy in flight and room for another: the one that the fold waits for. */
   findFirstSingle(): Flight | undefined {
     for (let number = this.#start; number < this.#end; number += 1) {
       const flight = this.get(number);

@@ -8,7 +8,7 @@ export interface Goal {
   readonly limit: number;
   /** Whether no further outcome is needed. */
   readonly isReached: boolean;
-  /** Episodes from `folded` on that are likely still needed: bounds how far dispatch runs ahead. */
+  /** Estimates the episodes from `folded` on that are still needed: bounds how far dispatch runs ahead. */
   expectedRemaining(): number;
   /** @param task position of the episode's task in the suite. */
   offer(index: number, task: number, outcome: Outcome): void;

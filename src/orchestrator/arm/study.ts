@@ -21,6 +21,6 @@ export interface Study<Running extends RunningFigures> {
   /** Outcomes that are not part of the result: those after a missing one, and surplus ones. */
   readonly surplus: number;
   running(): Running;
-  /** The returns so far, of a study of one checkpoint. */
+  /** Returns figures of the returns so far, of a study of one checkpoint. */
   returns?(): RunningReturns;
 }

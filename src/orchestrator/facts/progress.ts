@@ -73,7 +73,7 @@ export class ProgressReporter<Running extends RunningFigures> {
     this.#look = { returns: () => study.returns?.(), sandboxes: () => timeline.read(clock.now()) };
   }
 
-  /** The study holds the sandbox until the result is disposed. */
+  /** Notes that the study holds the sandbox, until the result is disposed. */
   hold(sandbox: string): Disposable {
     this.#timeline.begin(sandbox, this.#clock.now());
     return { [Symbol.dispose]: () => this.#timeline.end(sandbox, this.#clock.now()) };
@@ -199,7 +199,7 @@ export class EpisodeTimes {
     return { mean: this.#sum / this.#count, p50: this.#computeQuantile(0.5), p95: this.#computeQuantile(0.95), max: this.#max };
   }
 
-  /** Upper end of the quantile's bucket. */
+  /** Returns the upper end of the quantile's bucket. */
   #computeQuantile(share: number): number {
     const rank = Math.max(1, Math.ceil(share * this.#count));
     let seen = 0;

@@ -66,7 +66,7 @@ export class SandboxTimeline {
     this.#start = start;
   }
 
-  /** The evaluation holds the sandbox from now on. A sandbox that returns continues its lane. */
+  /** Notes that the evaluation holds the sandbox from now on. A sandbox that returns continues its lane. */
   begin(name: string, now: number): void {
     const known = this.#lanes.get(name);
     if (known) known.until = undefined;

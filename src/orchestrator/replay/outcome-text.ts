@@ -1,6 +1,6 @@
 import type { ReplayDocument } from './replay-document.ts';
 
-/** `return 483.5 after 500 steps`, or how the episode failed. Returns are written in full, so that a difference shows. */
+/** Formats `return 483.5 after 500 steps`, or how the episode failed. Returns are written in full, so that a difference shows. */
 export function formatOutcome(outcome: ReplayDocument['recorded']): string {
   switch (outcome.kind) {
     case 'completed': {

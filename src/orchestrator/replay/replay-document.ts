@@ -69,7 +69,7 @@ function formatDecisive(outcome: Outcome): string {
   return formatCanonicalJson(outcome.kind === 'failed' ? { cause: outcome.cause } : { ...outcome });
 }
 
-/** The outcome as the schemas of documents describe it: metrics are copied, because a schema has no readonly records. */
+/** Returns the outcome as the schemas of documents describe it: metrics are copied, because a schema has no readonly records. */
 export function copyOutcome(outcome: Outcome): ReplayDocument['recorded'] {
   return outcome.kind === 'completed' ? { ...outcome, metrics: { ...outcome.metrics } } : { ...outcome };
 }

@@ -38,7 +38,7 @@ export async function readRecordedBaseline(files: RecordedFiles, suite: SuiteDef
 }
 
 /**
- * Outcomes of an evaluation on this suite, with the tasks of their indices.
+ * Reads the outcomes of an evaluation on this suite, with the tasks of their indices.
  *
  * @param allocation of that evaluation: with adaptive allocation any task of the suite may be at an index. @throws InputError as
  * `readRecordedBaseline` does.

@@ -38,7 +38,7 @@ export async function openRecordedJournal(
   };
 }
 
-/** Position of the first index that is not below `bound`, by bisection. */
+/** Finds the position of the first index that is not below `bound`, by bisection. */
 function findFirstAtLeast(indices: readonly number[], bound: number): number {
   let [low, high] = [0, indices.length];
   while (low < high) {

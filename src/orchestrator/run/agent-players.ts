@@ -11,7 +11,7 @@ import type { Duty, Players, Replay, ReplayOrder } from './players.ts';
 
 /** Plays the tasks of a suite as an agent, and has each submission graded. */
 export interface AgentStage {
-  /** The state of the workspaces and the grading sandboxes. */
+  /** Returns the state of the workspaces and the grading sandboxes. */
   state(): PoolState;
   /**
    * Plays one episode, from an untouched workspace to the verdict. `lost` when there is no verdict and the agent did not cause that.
@@ -44,7 +44,7 @@ export class AgentPlayers implements Players {
     return this.#stage.state();
   }
 
-  /** These players share nothing. */
+  /** Does nothing: these players share nothing. */
   async waitUntilShared(): Promise<void> {}
 
   async work(duty: Duty): Promise<void> {
@@ -82,7 +82,7 @@ export class AgentPlayers implements Players {
 
   [Symbol.dispose](): void {}
 
-  /** One episode: the first that is due, or a straggler. */
+  /** Takes one episode: the first that is due, or a straggler. */
   #take(duty: Duty): readonly PlannedEpisode[] {
     const now = this.#clock.now();
     const due = duty.arm.take(now, duty.countSandboxes(), { ranges: 0, episodes: 0 }, 1);

@@ -4,7 +4,7 @@ export interface BudgetWatch {
   readonly clock: Clock;
   readonly seconds: number | undefined;
   readonly cost: number | undefined;
-  /** Cost so far. */
+  /** Returns the cost so far. */
   readonly spent: () => number;
   readonly onSpent: (what: 'seconds' | 'cost') => void;
 }

@@ -113,7 +113,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     await raceWithAbort(turn, this.#over.signal).catch(() => undefined);
   }
 
-  /** The content that the run shares is being loaded, while others play with the present content. */
+  /** Waits while the content that the run shares is loaded. Others play with the present content meanwhile. */
   async #waitForSharing(): Promise<void> {
     await this.#context.players.waitUntilShared(this.#over.signal);
   }
@@ -202,7 +202,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     return sum;
   }
 
-  /** One worker: leases one sandbox after the other until there is nothing left to play. */
+  /** Leases one sandbox after the other until there is nothing left to play. */
   async #work(worker: Disposable): Promise<void> {
     using _worker = worker;
     const { infrastructureRetries, retryMilliseconds } = this.#context.config;

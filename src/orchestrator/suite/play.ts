@@ -51,12 +51,12 @@ export const playSchema = z
     "how episodes are played: one after the other, in lockstep with one forward pass for all rows, or with the environment's own vector form",
   );
 
-/** Episodes of a lockstep block that leaves them out. */
+/** Returns the number of episodes of a lockstep block that does not set it. */
 export function getDefaultBlockSize(rows: number): number {
   return Math.min(EPISODES_PER_ROW * rows, MAX_RANGE_EPISODES);
 }
 
-/** Consecutive indices that one runner plays together, counted from index 0 on. */
+/** Returns how many consecutive indices one runner plays together, counted from index 0 on. */
 export function getBlockSize(play: PlayDeclaration): number {
   switch (play.mode) {
     case 'single':

@@ -178,7 +178,7 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
   };
 }
 
-/** The suite with another way of playing: a different suite with the same distribution of returns. */
+/** Returns the suite with another way of playing: a different suite with the same distribution of returns. */
 export function replacePlay(suite: SuiteDefinition, play: PlayDeclaration): SuiteDefinition {
   return { ...suite, play, digest: digestSuite({ ...suite, play }) };
 }
@@ -188,7 +188,7 @@ type Decisive = Pick<
   'tasks' | 'seed' | 'actions' | 'bounds' | 'failureScores' | 'episodeSeconds' | 'metrics' | 'filesDigest' | 'play'
 >;
 
-/** Digest of everything that decides outcomes. Playing one after the other is the default and not part of it. */
+/** Digests everything that decides outcomes. Playing one after the other is the default and not part of it. */
 export function digestSuite({ tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play }: Decisive): Digest {
   const named = play.mode === 'single' ? undefined : play;
   const all = { tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play: named };

@@ -10,7 +10,7 @@ import { playSchema } from './play.ts';
  * not part of it.
  */
 
-/** `CartPole-v1` alone, as `gymnasium.make` takes it. */
+/** Suggests a form for `CartPole-v1` alone, as `gymnasium.make` takes it. */
 function suggestRegistered(given: unknown): string {
   return typeof given === 'string' && /^[\w/-]+-v\d+$/.test(given) ? `, such as "gymnasium:${given}"` : '';
 }

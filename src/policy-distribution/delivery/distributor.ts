@@ -96,7 +96,7 @@ export class Distributor {
     }
   }
 
-  /** Once a run. */
+  /** Warns once a run. */
   #warn({ digest }: StoredCheckpoint, bytes: number): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;

@@ -132,7 +132,7 @@ export function applyChanges(written: Uint8Array, words: Uint32Array, length: nu
   return at === gapsEnd ? undefined : `${gapsEnd - at} bytes are left over`;
 }
 
-/** The changed bits of all words: the lowest byte of each, the next of each, … */
+/** Returns the changed bits of all words: the lowest byte of each, the next of each, … */
 export function subtractWords(now: Uint32Array, before: Uint32Array, length: number, wordBytes: WordBytes): Uint8Array {
   const [a, b, count] = [viewAsWords(now, wordBytes), viewAsWords(before, wordBytes), length / wordBytes];
   const out = new Uint8Array(length);

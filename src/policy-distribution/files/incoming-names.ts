@@ -49,7 +49,7 @@ const WRITER = /^(?<place>[0-9a-f]{16})\.(?<pid>\d+)\.(?<start>\d+)\./;
 
 const ELSEWHERE_KEPT_MS = 24 * 60 * 60 * 1000;
 
-/** Start time in clock ticks since boot, field 22 of /proc/<pid>/stat; undefined when there is no such process, or it is a zombie. */
+/** Reads the start time in clock ticks since boot, field 22 of /proc/<pid>/stat; undefined when there is no such process, or it is a zombie. */
 async function readStartTime(pid: number): Promise<string | undefined> {
   let line: string;
   try {

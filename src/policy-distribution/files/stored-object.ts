@@ -22,7 +22,7 @@ export async function inspectObject({ hostPath, size, digest }: StoredObject, in
   await inspect((position, length) => translateErrors(hostPath, () => readAt(handle, position, length)), size, digest);
 }
 
-/** The digest of an object's actual content. @throws InfrastructureError `store.unusable`; the signal's reason. */
+/** Computes the digest of an object's actual content. @throws InfrastructureError `store.unusable`; the signal's reason. */
 export async function digestObject({ hostPath }: StoredObject, signal: AbortSignal): Promise<Digest> {
   await using handle = await translateErrors(hostPath, () => open(hostPath, 'r'));
   const { size } = await translateErrors(hostPath, () => handle.stat());

@@ -1,6 +1,6 @@
 /**
- * The first duplicate object key in a JSON text, or undefined. `JSON.parse` silently keeps the last of two members, so two readers of one
- * file may see different values.
+ * Finds the first duplicate object key in a JSON text; undefined without any. `JSON.parse` silently keeps the last of two members, so two readers of
+ * one file may see different values.
  *
  * @param text valid JSON; the answer for any other text has no meaning.
  */

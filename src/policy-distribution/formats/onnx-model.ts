@@ -133,7 +133,7 @@ class ModelReader {
     return key === 'length' && /^\d{1,15}$/.test(value) ? Number(value) : 0;
   }
 
-  /** ValueInfoProto: a name, and a type that holds a tensor's type. */
+  /** Reads a ValueInfoProto: a name, and a type that holds a tensor's type. */
   async #readValue(value: Bytes): Promise<OnnxValue> {
     let name = '';
     let type: Omit<OnnxValue, 'name'> = { dtype: getDtype(0), shape: [] };

@@ -68,7 +68,7 @@ export class FieldReader {
     return new TextDecoder().decode(await this.#readAt(begin, end - begin));
   }
 
-  /** Consecutive numbers, as repeated fields are packed. */
+  /** Reads consecutive numbers, as repeated fields are packed. */
   async readVarints(begin: number, end: number): Promise<readonly bigint[]> {
     const values: bigint[] = [];
     for (let at = begin; at < end;) {

@@ -18,7 +18,7 @@ export class BroughtFiles {
     this.#content = content;
   }
 
-  /** The files' content as last read, in order of their paths; undefined unless all are known. */
+  /** Returns the files' content as last read, in order of their paths; undefined unless all are known. */
   recall(files: CheckpointListing['files']): readonly CheckpointFile[] | undefined {
     const recalled: CheckpointFile[] = [];
     for (const file of sortByPath(files)) {

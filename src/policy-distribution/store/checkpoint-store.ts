@@ -78,7 +78,7 @@ export class CheckpointStore {
   }
 
   /**
-   * A directory that a suite ships, stored and named like a checkpoint.
+   * Adds a directory that a suite ships, stored and named like a checkpoint.
    *
    * @param ignores for Python modules, the files that Python itself writes, so that running them does not change their digest. @throws InputError
    * `checkpoint.not-a-directory`, and the errors of `add`.
@@ -96,7 +96,7 @@ export class CheckpointStore {
   }
 
   /**
-   * A checkpoint that was added before, of which only the digests are known.
+   * Restores a checkpoint that was added before, of which only the digests are known.
    *
    * @throws InfrastructureError `store.content-missing` when a file of it is missing or incomplete.
    */
@@ -141,7 +141,7 @@ export class CheckpointStore {
   }
 
   /**
-   * A file that a delta encodes on a base that is here; the delta stays where it is.
+   * Adopts a file that a delta encodes on a base that is here; the delta stays where it is.
    *
    * @throws as `keepDelta` does, and InputError `checkpoint.path`.
    */
@@ -153,12 +153,11 @@ export class CheckpointStore {
   }
 
   /**
-   * A directory of files that are all here already, by the text that its digest is the SHA-256 of: `<sha256 hex>  <path>` a line, sorted by
-   * path in byte order.
+   * Assembles a directory of files that are all here already from the text whose SHA-256 is its digest: `<sha256 hex>  <path>` a line, sorted by path
+   * in byte order.
    *
-   * @param path of the text, which stays where it is.
-   * @throws InputError `checkpoint.manifest`, `checkpoint.too-many-files`, `checkpoint.digest`, `checkpoint.incomplete` (with the first digests that are missing), and as
-   * `adopt` does.
+   * @param path of the text, which stays where it is. @throws InputError `checkpoint.manifest`, `checkpoint.too-many-files`, `checkpoint.digest`,
+   * `checkpoint.incomplete` (with the first digests that are missing), and as `adopt` does.
    */
   async assemble(path: string, expected: Digest, usable: UsableFiles): Promise<StoredCheckpoint> {
     const files = await readManifestFiles({ path, maxFiles: this.#limits.maxFiles }, expected, this.#contents, usable);
@@ -193,7 +192,7 @@ export class CheckpointStore {
     return (await this.#records.read(checkpoint))?.files.find(({ digest }) => digest === file)?.bucketObject;
   }
 
-  /** A stored file of any checkpoint, by its own digest. @throws InfrastructureError `store.damaged`, `store.unusable` */
+  /** Finds a stored file of any checkpoint, by its own digest. @throws InfrastructureError `store.damaged`, `store.unusable` */
   findFile(digest: Digest): Promise<StoredObject | undefined> {
     return this.#contents.find(digest);
   }

@@ -196,7 +196,7 @@ export class ContentStore {
     return { digest, size, hostPath };
   }
 
-  /** An object of another process may not be on the disk yet: the first caller to sync it does so before anyone is told about it. */
+  /** Syncs an object that another process may have stored without syncing it, before a caller receives it. */
   async #ensureSynced(object: StoredObject): Promise<StoredObject> {
     const { digest, size, hostPath } = object;
     if (this.#syncing === 'before' && size >= WORTH_NOTING_BYTES)

@@ -166,7 +166,7 @@ export function isDamage(error: unknown): boolean {
   return error instanceof MalformedDelta || (error instanceof InfrastructureError && error.code === 'store.damaged');
 }
 
-/** The remedy: a caller that has the damaged file sends it again. */
+/** Ignores damage: a caller that has the file sends it again. */
 export function ignoreDamage(error: unknown): undefined {
   if (isDamage(error)) return undefined;
   throw error;

@@ -41,7 +41,7 @@ export function chooseCheckpointsToRemove(
   return forgotten;
 }
 
-/** Files, and the bases of those that are stored as deltas. */
+/** Lists files, and the bases of those that are stored as deltas. */
 export function listContents(
   files: readonly { readonly digest: Digest }[],
   contents: ReadonlyMap<Digest, Pick<StoredContent, 'base'>>,

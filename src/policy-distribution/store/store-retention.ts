@@ -99,7 +99,7 @@ export class StoreRetention {
     return !isDeltaEncoded(digest, await contents.listAll());
   }
 
-  /** A delta of the file from which it has been rebuilt, to the byte; undefined when there is none. */
+  /** Returns a delta of the file from which it has been rebuilt, to the byte; undefined when there is none. */
   async #encode(file: Packable, contents: ReadonlyMap<Digest, StoredContent>, signal: AbortSignal): Promise<PackedFile | undefined> {
     const { packed } = this.#parts;
     if (file.bases.length === 0) return (await this.#isRebuilt(file.digest)) ? packed.find(file.digest) : undefined;

@@ -11,7 +11,7 @@ import { ignoreMissing } from '../../kernel/errno.ts';
 /** Names an upload by its digest, its sender, and whether it is a delta. */
 export type UploadKey = string;
 
-/** A delta's bytes are not the file's: who gives one up and sends the whole file does not go on with it. */
+/** Builds an upload's key. A delta has one of its own: a caller that gives it up and sends the whole file begins anew. */
 export function uploadKey(digest: Digest, uploader: string, kind: 'file' | 'delta' | 'manifest'): UploadKey {
   return `${getDigestHex(digest)}${kind === 'delta' ? '-delta' : ''}.${hashUploader(uploader)}`;
 }
@@ -50,7 +50,7 @@ export class UploadFiles {
     return join(this.#directory, `${key}.${this.#names.next()}`);
   }
 
-  /** The path of an upload's file, as this process's own from now on; undefined when there is none, or another process is at it. */
+  /** Makes an upload's file this process's own, and returns its path; undefined when there is none, or another process is at it. */
   async take(key: UploadKey): Promise<string | undefined> {
     for (const file of await this.listAll()) {
       if (file.key !== key) continue;

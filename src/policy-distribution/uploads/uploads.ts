@@ -118,13 +118,13 @@ export class Uploads implements AsyncDisposable {
     }
   }
 
-  /** Bytes that have come of an upload: where the next part begins. */
+  /** Counts the bytes that have come of an upload: where the next part begins. */
   async countReceived(digest: Digest, uploader: string, kind: UploadContent['kind'] = 'file'): Promise<number> {
     const path = await this.#files.take(uploadKey(digest, uploader, kind));
     return path === undefined ? 0 : this.#files.measureFile(path);
   }
 
-  /** Bytes that a principal's unfinished uploads hold. */
+  /** Sums the bytes that a principal's unfinished uploads hold. */
   async sumPendingBytes(uploader: string): Promise<number> {
     const own = (await this.#files.listAll()).filter(({ key }) => isOf(uploader, key));
     return own.reduce((sum, { size }) => sum + size, 0);

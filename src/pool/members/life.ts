@@ -21,10 +21,10 @@ export interface Making<Resident> {
 /** Events in the life of one sandbox, in this order; `failed` replaces those that do not happen. */
 export interface LifeEvents<Resident> {
   onCreated(sandbox: Sandbox): void;
-  /** The program or the occupant has ended. May come at any time after `created`, and more than once. */
+  /** Called when the program or the occupant has ended: at any time after `created`, and perhaps more than once. */
   onDied(detail: string): void;
   warm(sandbox: Sandbox, occupant: Resident): void;
-  /** The sandbox did not become ready. The listener condemns it. */
+  /** Called when the sandbox did not become ready. The listener condemns it. */
   onFailed(error: unknown): void;
   /** Called when nothing is left of the sandbox, or when it was given up, and the error says why. */
   onGone(error: InfrastructureError | undefined): void;

@@ -14,11 +14,11 @@ import type { IdleState } from '../planning/sandbox-state.ts';
 import type { Isolation } from '../ports/template.ts';
 
 export interface LifecycleListener<Resident extends Occupant> {
-  /** A sandbox has to end, so its holder loses it. */
+  /** Called when a sandbox has to end, so that its holder loses it. */
   onEnding(member: Member<Resident>, loss: LeaseLoss): void;
-  /** A creation has failed, after one that had not: once for failures in a row. */
+  /** Called when a creation has failed, after one that had not: once for failures in a row. */
   failing(error: unknown): void;
-  /** Something happened that may need a new plan. */
+  /** Called when something happened that may need a new plan. */
   onChanged(): void;
 }
 
@@ -115,7 +115,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     if (member.state === pinged) this.#members.move(member, { ...pinged, answeredAt: this.#making.clock.now(), pingedAt: undefined });
   }
 
-  /** The next use wakes it. */
+  /** Pauses the sandbox; the next use wakes it. */
   async rest(sandbox: SandboxId): Promise<void> {
     const member = this.#members.get(sandbox);
     if (member?.state.kind !== 'idle' || member.warm === undefined) return;
@@ -127,7 +127,7 @@ export class SandboxLifecycle<Resident extends Occupant> {
     }
   }
 
-  /** The sandbox can no longer be used, although no caller wanted that. */
+  /** Called when the sandbox can no longer be used, although no caller wanted that. */
   onDied(member: Member<Resident>, detail: string): void {
     switch (member.state.kind) {
       case 'creating':

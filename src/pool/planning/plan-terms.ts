@@ -62,7 +62,7 @@ export type PoolAction =
  */
 export type DestroyReason = 'closed' | 'silent' | 'worn-out' | 'surplus' | 'unfit';
 
-/** Why a sandbox is destroyed, for people. */
+/** Describes why a sandbox is destroyed, for people. */
 export function describeDestruction(why: Exclude<DestroyReason, 'silent'>, episodes: number, idleSeconds: number): string {
   switch (why) {
     case 'closed':

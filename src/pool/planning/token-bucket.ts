@@ -16,7 +16,7 @@ export function createFullBucket(rate: TokenRate, now: number): TokenBucket {
   return { tokens: rate.burst, at: now };
 }
 
-/** Whole tokens that are available now. */
+/** Counts the whole tokens that are available now. */
 export function countTokensAt(bucket: TokenBucket, rate: TokenRate, now: number): number {
   return Math.floor(computeLevel(bucket, rate, now) + ROUNDING);
 }

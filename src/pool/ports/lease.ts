@@ -76,7 +76,7 @@ export class Lease<Occupant> implements AsyncDisposable {
     this.#ticket = ticket;
   }
 
-  /** The lease lasts `leaseSeconds` from now. @throws LeaseLostError */
+  /** Extends the lease: it lasts `leaseSeconds` from now. @throws LeaseLostError */
   renew(): void {
     this.#issuer.renew(this.#ticket);
   }

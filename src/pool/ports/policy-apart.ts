@@ -36,7 +36,7 @@ export function assertPlaysApart(template: string, { provider, command }: Pairin
   if (command !== undefined) throw createCannotPlayApartError(template, 'it has a runner of its own (command)');
 }
 
-/** Why a template's sandboxes do not play a policy apart from the environment. */
+/** Says why a template's sandboxes do not play a policy apart from the environment. */
 export function createCannotPlayApartError(template: string, problem: string): InputError {
   return new InputError(
     'template.policy-together',

@@ -63,7 +63,7 @@ export interface ProviderDefinition<Settings> extends ProviderFacts {
    * @throws InputError, InfrastructureError as `template` does.
    */
   readonly workspace?: (name: string, settings: WorkspaceSettings, own: Settings, context: TemplateContext) => Promise<SandboxTemplate>;
-  /** Why sandboxes cannot fetch in this way; undefined when they can. Left out by providers whose sandboxes fetch nothing. */
+  /** Returns why sandboxes cannot fetch in this way; undefined when they can. Left out by providers whose sandboxes fetch nothing. */
   refusesFetching?(way: FetchWay, own: Settings): Refusal | undefined;
   /** Makes the checks of `muster doctor`. @param templates names of those that use the provider. @param own their settings. */
   checks?(templates: readonly string[], own: readonly Settings[]): readonly HealthCheck[];

@@ -44,7 +44,7 @@ export interface SandboxCapabilities {
   /** Delivers files in other ways than `upload`. */
   readonly fetching?: Fetching | undefined;
   /**
-   * The resources that it has used since its creation; after its end, the total.
+   * Returns the resources that it has used since its creation; after its end, the total.
    *
    * @throws InfrastructureError when they cannot be read.
    */
@@ -108,10 +108,10 @@ export interface SandboxProvider extends AsyncDisposable {
   /** Every sandbox carries it from its creation, so that a sweep can recognise its owner. */
   readonly owner: OwnerId;
   /**
-   * The limits that would be enforced for this template on this machine.
+   * Returns the limits that would be enforced for this template on this machine.
    *
-   * @throws InputError when the template demands a limit that cannot be enforced; InfrastructureError when no sandbox can be made at all.
-   * Both name the remedy.
+   * @throws InputError when the template demands a limit that cannot be enforced; InfrastructureError when no sandbox can be made at all. Both name
+   * the remedy.
    */
   describe(template: SandboxTemplate): Promise<Isolation>;
   /**

@@ -84,7 +84,7 @@ export class QuotaGate {
   }
 }
 
-/** Each upload once, however many streams it has. */
+/** Counts each upload once, however many streams it has. */
 function countBytesOfOthers(others: readonly PendingRequest[], than: Digest): number {
   const byDigest = new Map<Digest, number>();
   for (const { digest, bytes } of others)

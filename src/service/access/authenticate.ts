@@ -35,7 +35,7 @@ function refuse(why: RefusedToken): Authentication {
   return { kind: 'refused', why };
 }
 
-/** What a refused caller can do about it. */
+/** Describes what a refused caller can do about it. */
 export function describeRemedy(why: RefusedToken): string {
   switch (why) {
     case 'missing':

@@ -80,7 +80,7 @@ function stripBrackets(hostname: string): string {
   return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
 }
 
-/** The part that may appear in a message: query and user may be secrets. */
+/** Returns the part that may appear in a message: query and user may be secrets. */
 export function describeUrl(url: string | URL): string {
   const parsed = typeof url === 'string' ? URL.parse(url) : url;
   if (!parsed) return JSON.stringify(String(url).slice(0, 200));
@@ -115,7 +115,7 @@ export function isWithin(address: string, networks: readonly string[]): boolean 
   });
 }
 
-/** An IPv4 address in IPv6's clothes is the IPv4 address. */
+/** Parses an IPv4 address that is mapped into IPv6 as the IPv4 address. */
 function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   if (!address.includes(':')) return ipaddr.IPv4.isValidFourPartDecimal(address) ? ipaddr.IPv4.parse(address) : undefined;
   // The address is written in hexadecimal groups, as `ipaddr.js` takes ::1.2.3.4 for ::ffff:1.2.3.4, which is another address.

@@ -20,9 +20,9 @@ export interface QuotaUsesOptions {
   readonly quotaOf: (principal: string) => Quota;
   /** Principals that a quota was written for. */
   readonly named: () => readonly string[];
-  /** Episodes of a principal that are played at the moment, in this process. */
+  /** Counts the episodes of a principal that are played at the moment, in this process. */
   readonly countPlayed: (principal: string) => number;
-  /** Episodes of agents of a principal that take steps. */
+  /** Counts the agents' episodes of a principal that take steps. */
   readonly countOpen: (principal: string) => Promise<number>;
   readonly clock: Clock;
 }
@@ -30,7 +30,7 @@ export interface QuotaUsesOptions {
 /** Latest tokens from which the names of principals are collected. */
 const TOKENS = 200;
 
-/** The quotas of principals and their use: the principals of the latest tokens, and those with a configured quota. */
+/** Lists the quotas of principals and their use: of the principals of the latest tokens, and those with a configured quota. */
 export async function listQuotaUses(options: QuotaUsesOptions, caller: string): Promise<readonly PrincipalUse[]> {
   const { items } = await options.tokens.list({ limit: TOKENS, after: undefined });
   const names = new Set([caller, ...options.named().filter((name) => name !== 'default'), ...items.map(({ principal }) => principal)]);

@@ -93,7 +93,7 @@ function decideUpload({ checkpointBytes: most = Infinity }: Quota, { bytes, kept
   };
 }
 
-/** How many of `wanted` more episodes a principal may play at the same time, with `playing` under way. */
+/** Counts how many of `wanted` more episodes a principal may play at the same time, with `playing` under way. */
 export function countAllowedEpisodes(
   { concurrentEpisodes = Infinity }: Pick<Quota, 'concurrentEpisodes'>,
   playing: number,

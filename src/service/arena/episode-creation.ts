@@ -15,9 +15,9 @@ import { requireStep } from './episode-history.ts';
 export interface CreationParts {
   readonly trajectories: Trajectories;
   readonly audit: AuditTrail;
-  /** The limits of tasks that set none. */
+  /** Returns the limits of tasks that set none. */
   readonly limits: () => EpisodeLimits;
-  /** Episodes that a principal may have open at a time; undefined for any number. */
+  /** Returns the number of episodes that a principal may have open at a time; undefined for any number. */
   readonly openEpisodes: (principal: string) => number | undefined;
   readonly newId: () => AgentEpisodeId;
 }
@@ -92,7 +92,7 @@ export class EpisodeCreation {
   }
 }
 
-/** Each episode has its own, forks included: it decides the hidden cases, and is published when the episode is closed. */
+/** Creates the seed of one episode. It decides the hidden cases, and is published when the episode is closed. A fork has its own. */
 function createGradingSeed(): string {
   return randomBytes(16).toString('hex');
 }

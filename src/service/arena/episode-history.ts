@@ -11,7 +11,7 @@ import { EpisodeStateError } from './episode-errors.ts';
 export interface HistoryParts {
   readonly trajectories: Trajectories;
   readonly contents: FileContents;
-  /** The task's files as they were when the episode began; undefined when the task has changed since. */
+  /** Returns the task's files as they were when the episode began; undefined when the task has changed since. */
   readonly broughtFiles: (episode: StoredAgentEpisode) => Promise<readonly WorkspaceFile[] | undefined>;
 }
 

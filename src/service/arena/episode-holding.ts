@@ -94,7 +94,7 @@ export class EpisodeHolding {
     return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
 
-  /** Work that was begun may not be stored. */
+  /** Forgets the hold: work that was begun may not be stored. */
   forget(): void {
     this.#held = undefined;
     this.#renewedAt = -Infinity;

@@ -24,9 +24,9 @@ import { OpenEpisodes } from './open-episodes.ts';
 export interface EpisodeServiceOptions extends Omit<OpenEpisodeParts, 'closing' | 'onChange' | 'brought' | 'measure'>, CreationParts {
   readonly taskRecords: TaskRecords;
   readonly log: Log;
-  /** How long episodes are kept after their end. */
+  /** Returns how long episodes are kept after their end. */
   readonly retentionDays: () => number;
-  /** The readable ones, by id. */
+  /** Lists the readable tasks, by id. */
   readonly listTasks: () => Promise<readonly Task[]>;
 }
 
@@ -120,7 +120,7 @@ export class EpisodeService {
     throw new InputError('task.steps', `task ${id} has ${steps.length} steps; expected one: tasks of several steps are not played`);
   }
 
-  /** Tasks that can be played. */
+  /** Lists the tasks that can be played. */
   async tasks(): Promise<readonly Task[]> {
     return (await this.#options.listTasks()).filter(({ steps }) => steps.length === 1);
   }
@@ -145,7 +145,7 @@ export class EpisodeService {
     return await this.#creation.fork(await this.find(id, caller), request, caller.principal);
   }
 
-  /** The files in the workspace after a step; the last one when left out. @throws as EpisodeHistory does. */
+  /** Lists the files in the workspace after a step; the last one when left out. @throws as EpisodeHistory does. */
   async listFiles(id: string, caller: Caller, at: number | undefined): ReturnType<EpisodeHistory['listFiles']> {
     return await this.#history.listFiles(await this.find(id, caller), at);
   }
@@ -209,7 +209,7 @@ export class EpisodeService {
     return await this.#open.cancel(known);
   }
 
-  /** Steps after number `after` as they are stored, and the episode once it is closed. Ends with that, or with the signal. */
+  /** Yields the steps after number `after` as they are stored, and the episode once it is closed. Ends with that, or with the signal. */
   follow(id: AgentEpisodeId, after: number, signal: AbortSignal): AsyncGenerator<StoredStep | StoredAgentEpisode> {
     return this.#watch.follow(id, after, signal);
   }

@@ -128,7 +128,7 @@ export class EpisodeStage implements AsyncDisposable {
     await this.leave();
   }
 
-  /** The task as it was when the episode began; undefined when it has changed since. */
+  /** Returns the task as it was when the episode began; undefined when it has changed since. */
   async task({ task, taskDigest }: StoredAgentEpisode): Promise<PlayableTask | undefined> {
     const found = await this.#parts.findTask(task);
     return found?.task.digest === taskDigest ? found : undefined;

@@ -10,7 +10,7 @@ export interface UpkeepParts {
   readonly contents: FileContents;
   readonly clock: Clock;
   readonly log: Log;
-  /** How long episodes are kept after their end. */
+  /** Returns how long episodes are kept after their end. */
   readonly retentionDays: () => number;
   /** Takes the verdict of an episode that has ended. */
   readonly finish: (id: AgentEpisodeId) => void;
@@ -58,7 +58,7 @@ export class EpisodeUpkeep {
     return this.#parts.clock.date().getTime() - touchedAt.getTime() >= limits.idleSeconds * 1000;
   }
 
-  /** Files first: should this end in between, the rest is still known to be old. */
+  /** Forgets the files first: should this end in between, the rest is still known to be old. */
   async #forgetOld(closing: AbortSignal): Promise<void> {
     const { trajectories, contents, retentionDays } = this.#parts;
     const age = retentionDays() * DAY_MS;

@@ -44,7 +44,7 @@ export class EpisodeWatch {
     }
   }
 
-  /** Steps after number `after` as they are stored, and the episode once it is closed. Ends with that, or with the signal. */
+  /** Yields the steps after number `after` as they are stored, and the episode once it is closed. Ends with that, or with the signal. */
   async *follow(id: AgentEpisodeId, after: number, signal: AbortSignal): AsyncGenerator<StoredStep | StoredAgentEpisode> {
     const { trajectories, clock, closing } = this.#parts;
     const either = AbortSignal.any([signal, closing]);

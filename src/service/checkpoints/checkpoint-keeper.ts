@@ -16,7 +16,7 @@ export interface CheckpointKeeperOptions {
   readonly alsoNeeded: () => Promise<readonly Digest[]>;
   readonly clock: Clock;
   readonly log: Log;
-  /** The limit for the files of all checkpoints together; undefined when there is none. */
+  /** Returns the limit for the files of all checkpoints together; undefined when there is none. */
   readonly maxBytes: () => number | undefined;
 }
 

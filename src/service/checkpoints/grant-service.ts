@@ -80,7 +80,7 @@ export class GrantService {
   }
 }
 
-/** The principal whose grants a caller manages; undefined for all. */
+/** Returns the principal whose grants a caller manages; undefined for all. */
 function getGranter({ principal, role }: Caller): string | undefined {
   return role === 'operator' ? undefined : principal;
 }

@@ -68,7 +68,7 @@ export function listContents(order: EvaluationOrder): readonly OrderedContent[] 
   return order.suiteFiles ? [...listCheckpoints(order), order.suiteFiles] : listCheckpoints(order);
 }
 
-/** What the caller named: the checkpoint, or the baseline and the candidates. */
+/** Lists what the caller named: the checkpoint, or the baseline and the candidates. */
 export function listCheckpoints(order: EvaluationOrder): readonly OrderedContent[] {
   switch (order.kind) {
     case 'evaluation':

@@ -31,14 +31,14 @@ export interface Player {
   replay(order: EvaluationOrder, episode: RecordedEpisode, course: ReplayCourse): Promise<ReplayDocument>;
 
   /**
-   * The order's question: orders with the same question have the same official answer. Where code runs, each principal has its own questions.
+   * Builds the order's question: orders with the same question have the same official answer. Where code runs, each principal has its own questions.
    *
    * @throws InputError when it cannot be played.
    */
   buildQuestion(order: EvaluationOrder, principal: string): Question;
 
   /**
-   * The answer to an order whose question was answered before, without playing anything.
+   * Builds the answer to an order whose question was answered before, without playing anything.
    *
    * @param given that answer, as it was stored. @returns undefined when it is none that this player gives.
    */
@@ -56,9 +56,9 @@ export type ReplayCourse = Pick<PlayCourse, 'principal' | 'share' | 'turns' | 's
 export interface PlayCourse {
   /** The order's principal. */
   readonly principal: string;
-  /** The journal of an arm's episodes. */
+  /** Opens the journal of an arm's episodes. */
   openJournal(arm: number, parts: CacheKeyParts): EpisodeJournal;
-  /** The order's share of a template's sandboxes. */
+  /** Returns the order's share of a template's sandboxes. */
   share(template: string): SlotShare;
   /** Awaited before each longer step. */
   readonly turns: Turns;

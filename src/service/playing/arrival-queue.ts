@@ -14,7 +14,7 @@ export class ArrivalQueue {
     this.#clock = clock;
   }
 
-  /** Taken when a request arrives, however long reading its suite takes. */
+  /** Takes the position of a request at its arrival, however long reading its suite takes. */
   takePosition(): number {
     return (this.#positions += 1);
   }

@@ -28,7 +28,7 @@ export class EpisodeBounds {
     return countAllowedEpisodes(this.#quotaOf(principal), elsewhere, wanted);
   }
 
-  /** Episodes of a principal that are played now. */
+  /** Counts the episodes of a principal that are played now. */
   countPlayed(principal: string): number {
     return this.#played.get(principal) ?? 0;
   }

@@ -71,7 +71,9 @@ function* divideAmongOwn<Id>(share: number, own: readonly Competitor<Id>[]): Gen
   }
 }
 
-/** Max-min fair: those who want least get all of it, the others share the rest equally, and a remainder goes to those that were served least. */
+/**
+ * Divides max-min fair: those who want least get all of it, the others share the rest equally, and a remainder goes to those that were served least.
+ */
 function shareOut(slots: number, claimants: readonly Claimant[]): readonly number[] {
   const byWant = claimants.map(({ wanted }) => wanted).sort((a, b) => a - b);
   let left = slots;

@@ -13,7 +13,7 @@ export interface ReporterOptions {
   readonly log: Log;
   /** Running figures are written this often at most. */
   readonly everyMilliseconds: number;
-  /** Something was written that others may be waiting for. */
+  /** Called when something was written that others may be waiting for. */
   readonly onReported: (running: RunningFigures) => void;
   readonly onLost: (error: OwnershipLostError) => void;
 }
@@ -84,7 +84,7 @@ export class Reporter implements AsyncDisposable {
     await this.#writing;
   }
 
-  /** What is still to be written. */
+  /** Takes what is still to be written. */
   #take(): Unreported | undefined {
     const running = this.#latest;
     if (!running) return undefined;

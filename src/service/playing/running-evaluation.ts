@@ -34,9 +34,9 @@ export interface RunningEvaluationOptions {
   readonly reportMilliseconds: number;
   /** It has ended, and the end is durable. */
   readonly onConcluded?: ((state: FinalState) => void) | undefined;
-  /** Something happened to the evaluation that others may be waiting for. */
+  /** Called when something happened to the evaluation that others may be waiting for. */
   readonly onNews: (kind: NewsKind, running?: RunningFigures) => void;
-  /** The evaluation's share of a template's sandboxes. */
+  /** Returns the evaluation's share of a template's sandboxes. */
   readonly share: (template: string) => SlotShare;
 }
 
@@ -119,8 +119,7 @@ export class RunningEvaluation {
   }
 
   /**
-   * It runs from its first sandbox on. When all its episodes are known, it needs none and runs when it concludes. @throws InfrastructureError of the
-   * store.
+   * Begins with the first sandbox; or at the conclusion, where all episodes are known and none is needed. @throws InfrastructureError of the store.
    */
   async #begin(): Promise<void> {
     await this.#beginning.run();

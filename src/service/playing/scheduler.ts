@@ -36,7 +36,7 @@ export interface SchedulerOptions {
   readonly turns: Turns;
   readonly config: SchedulerConfig;
   readonly onConcluded?: ((state: FinalState) => void) | undefined;
-  /** The sandboxes of a template, shared out between evaluations. */
+  /** Returns the sandboxes of a template, shared out between evaluations. */
   readonly slotsOf: (template: string) => Slots;
 }
 
@@ -70,7 +70,7 @@ export class Scheduler {
     return [...this.#playing.values()];
   }
 
-  /** How an evaluation is played here, or was until a while ago. */
+  /** Returns how an evaluation is played here, or was until a while ago. */
   lookAt(evaluation: EvaluationId): RunLook | undefined {
     return this.#playing.get(evaluation)?.evaluation.look ?? this.#looks.get(evaluation);
   }

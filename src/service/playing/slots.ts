@@ -201,7 +201,7 @@ export class Slots implements Disposable {
     });
   }
 
-  /** Earlier service counts less and less. */
+  /** Begins a turn. Earlier service counts less and less. */
   #beginTurn(): void {
     for (const { principal, holdings } of this.#members) for (const holding of holdings) this.#count(principal, holding);
     this.#served.clear();

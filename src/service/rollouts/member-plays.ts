@@ -13,11 +13,11 @@ export interface MemberPlaysOptions {
   readonly clock: Clock;
   /** Durable once it resolves. */
   readonly keep: (number: number, rep: number, result: MemberResult, trajectory: string | undefined) => Promise<void>;
-  /** A member was lost, and is played again. */
+  /** Called when a member was lost, and is played again. */
   readonly onLost: (detail: string) => void;
-  /** A member has ended, or its agent has. */
+  /** Called when a member has ended, or its agent has. */
   readonly onChange: () => void;
-  /** The stream can make no more progress in this process. */
+  /** Called when the stream can make no more progress in this process. */
   readonly onFailure: (error: unknown) => void;
 }
 

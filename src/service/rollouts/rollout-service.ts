@@ -22,14 +22,14 @@ export interface RolloutServiceOptions extends Omit<StreamRunParts, 'changes'> {
   readonly audit: AuditTrail;
   /** Trajectories that a principal may have at a time, episodes included; undefined for any number. */
   readonly openEpisodes: (principal: string) => number | undefined;
-  /** Episodes that a principal has open beside its streams. */
+  /** Counts the episodes that a principal has open beside its streams. */
   readonly countOpen: (principal: string) => Promise<number>;
   /** @throws InputError `agent.endpoint` when the configuration names none so. */
   readonly assertEndpoint: (name: string) => void;
   readonly newId: () => StreamId;
   /** The turns of members that are being played. */
   readonly turns: Pick<StoredTurns, 'forgetOld'>;
-  /** How long streams are kept after their end, and continue while no trainer requests groups. */
+  /** Returns how long streams are kept after their end, and continue while no trainer requests groups. */
   readonly retentionDays: () => number;
 }
 
@@ -120,12 +120,12 @@ export class RolloutService {
     return readBoard(this.#options.streams, await this.find(id, caller));
   }
 
-  /** The board, and again whenever it is another, once a second at most. Ends with the stream, or with the signal. */
+  /** Yields the board, and again whenever it has changed, once a second at most. Ends with the stream, or with the signal. */
   watch(id: string, caller: Caller, gone: AbortSignal): AsyncGenerator<StreamBoard> {
     return watchBoard(() => this.readBoard(id, caller), this.#options.clock, AbortSignal.any([gone, this.#closing.signal]));
   }
 
-  /** A stream that is over stays as it is. */
+  /** Cancels a stream; one that is over stays as it is. */
   async cancel(id: string, caller: Caller): Promise<StoredStream> {
     const { id: known, state } = await this.find(id, caller);
     if (state === 'running') {
@@ -163,7 +163,7 @@ export class RolloutService {
     }
   }
 
-  /** One group after the other, each leased when the previous one was consumed. Ends with the stream, or with the signal. */
+  /** Yields one group after the other, each leased when the previous one was consumed. Ends with the stream, or with the signal. */
   async *follow(id: string, caller: Caller, request: Omit<GroupsRequest, 'limit'>, gone: AbortSignal): AsyncGenerator<string> {
     const either = AbortSignal.any([gone, this.#closing.signal]);
     while (!either.aborted) {

@@ -59,7 +59,7 @@ export class StreamRun {
     await this.done;
   }
 
-  /** Something has changed in the store: groups were acknowledged, a version reported, or the stream ended. */
+  /** Called when something has changed in the store: groups were acknowledged, a version reported, or the stream ended. */
   look(): void {
     this.#isOutdated = true;
     this.#wake();

@@ -14,13 +14,13 @@ export interface ManagedPools {
   readonly templates: readonly string[];
   /** Returns the provider of its sandboxes. */
   getProvider(template: string): string;
-  /** How large it is when it does not drain. */
+  /** Returns how large it is when it does not drain. */
   getSize(template: string): PoolSize;
   /** @param drains whether it keeps no sandboxes, whatever its size. */
   resize(template: string, size: PoolSize, drains: boolean): void;
   /** Returns undefined before the pool is first needed. */
   getState(template: string): PoolState | undefined;
-  /** Usage of each measured sandbox, by its id. Never rejects. */
+  /** Reads the usage of each measured sandbox, by its id. Never rejects. */
   readUsage(template: string): Promise<ReadonlyMap<string, SandboxUsage>>;
 }
 
@@ -69,7 +69,7 @@ export class PoolService {
     return known;
   }
 
-  /** Episodes of a principal that are played now, over all pools. */
+  /** Counts the episodes of a principal that are played now, over all pools. */
   countPlayed(principal: string): number {
     return this.#bounds.countPlayed(principal);
   }

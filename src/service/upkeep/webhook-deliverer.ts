@@ -15,7 +15,7 @@ export interface WebhookSender {
 export interface DelivererOptions {
   readonly outbox: WebhookOutbox;
   readonly sender: WebhookSender;
-  /** Read for each delivery. Undefined: nothing is delivered. */
+  /** Called for each delivery. Undefined: nothing is delivered. */
   readonly secret: () => string | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -90,7 +90,7 @@ export class WebhookDeliverer {
     }
   }
 
-  /** URLs that get nothing more until they have answered. */
+  /** Lists URLs that get nothing more until they have answered. */
   #slowReceivers(): readonly string[] {
     const counts = new Map<string, number>();
     for (const { url } of this.#underWay.keys()) counts.set(url, (counts.get(url) ?? 0) + 1);

@@ -30,7 +30,7 @@ export function findCheckpointsIn(files: readonly ListedFile[], marker: string |
   });
 }
 
-/** The newest first: `step-1000` is after `step-900`, as people count. */
+/** Sorts the newest first: `step-1000` is after `step-900`, as people count. */
 export function sortNewestFirst(checkpoints: readonly FoundCheckpoint[]): readonly FoundCheckpoint[] {
   return checkpoints.toSorted((a, b) => compareNames(b.name, a.name));
 }

@@ -55,7 +55,7 @@ export class LiveFeed {
     this.#options = options;
   }
 
-  /** One item a tick, perhaps without a change, until the signal is aborted. An item never changes after it was yielded. */
+  /** Yields one item a tick, perhaps without a change, until the signal is aborted. An item never changes after it was yielded. */
   async *read(signal: AbortSignal): AsyncGenerator<LiveChanges> {
     const reader = new Reader();
     this.#readers.add(reader);

@@ -130,7 +130,7 @@ export class RunWatch {
     );
   }
 
-  /** The run has written nothing yet, or its path is wrong; reported once. */
+  /** Reports once that the run has written nothing yet, or that its path is wrong. */
   async #reportMissing({ message }: InputError, signal: AbortSignal): Promise<readonly FoundCheckpoint[]> {
     if (!this.#hasReportedMissing) await this.#ports.report({ event: 'troubled', name: this.#terms.uri, message }, signal);
     this.#hasReportedMissing = true;

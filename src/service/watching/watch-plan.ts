@@ -29,7 +29,7 @@ export function planWatch(record: WatchRecord, complete: readonly FoundCheckpoin
   }
 }
 
-/** The checkpoint after the present one, as things are; undefined while there is none. */
+/** Chooses the checkpoint after the present one, as things are; undefined while there is none. */
 export function chooseFollowing(
   record: WatchRecord,
   complete: readonly FoundCheckpoint[],
@@ -41,7 +41,7 @@ export function chooseFollowing(
   return planWatch(record, others, policy).next;
 }
 
-/** The checkpoint for which the present one is given up, perhaps a new content under the same name; undefined while there is none. */
+/** Chooses the checkpoint for which the present one is given up, perhaps a new content under the same name; undefined while there is none. */
 export function chooseOvertaking(
   record: WatchRecord,
   complete: readonly FoundCheckpoint[],

@@ -38,7 +38,7 @@ export const NOTHING_YET: WatchRecord = { format: 'muster-watch/1', settled: [],
 /** Stores the record of one run on one suite. */
 export interface WatchMemory {
   /**
-   * No other process watches the run on the suite until it is disposed, or this process has ended.
+   * Keeps other processes from watching the run on the suite, until the result is disposed or this process has ended.
    *
    * @throws InputError `watch.held` when another process does; InfrastructureError `watch.record`.
    */

@@ -13,7 +13,7 @@ export function joinPath(id: AgentEpisodeId): string {
   return `${EPISODES}/${id}`;
 }
 
-/** Episodes latest first. deploy/firestore has the indexes for these queries. */
+/** Lists the latest episodes first. deploy/firestore has the indexes for these queries. */
 export function buildListQuery(filter: EpisodeFilter, limit: number, after: Position | undefined): Query {
   const { principal, task, agent, state, leastReward } = filter;
   const equal = Object.entries({ principal, task, agent, state }).flatMap(([field, value]): Filter[] =>

@@ -162,7 +162,7 @@ function createGoneSignal(reply: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
-/** RFC 9457, as the arena has it. */
+/** Sends a problem as RFC 9457 has it, like the arena. */
 function sendProblem(reply: FastifyReply, error: unknown): FastifyReply {
   const { status, code } = describeProblem(error);
   const document = { type: 'about:blank', title: code, status, code, detail: getMessage(error) };

@@ -8,7 +8,7 @@ const TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
   return value;
 });
 
-/** CRC-32C (RFC 3720, appendix B.4), which Node does not have. */
+/** Computes CRC-32C (RFC 3720, appendix B.4), which Node does not have. */
 export function startCrc32c(): RunningDigest {
   let value = ~0;
   return {

@@ -160,7 +160,7 @@ export class ObjectSource implements CheckpointSource {
   }
 }
 
-/** A whole bucket, or a name with a final slash: everything below it. */
+/** Tells whether a name stands for everything below it: a whole bucket, or a name with a final slash. */
 function isDirectoryName(name: string): boolean {
   return name === '' || name.endsWith('/');
 }

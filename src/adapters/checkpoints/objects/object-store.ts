@@ -21,7 +21,7 @@ export interface ObjectStore {
    */
   open(place: ObjectLocation, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile>;
   /**
-   * A URL that grants reading the object for a limited time: this very version, where the store distinguishes versions.
+   * Returns a URL that grants reading the object for a limited time: this very version, where the store distinguishes versions.
    *
    * @throws ObjectStoreError, also without credentials that can sign.
    */

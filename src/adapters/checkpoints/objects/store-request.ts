@@ -12,7 +12,7 @@ export interface StoreRequest {
 }
 
 /**
- * The answer to a request, with its body unread and not decompressed.
+ * Sends a request and returns the answer, with its body unread and not decompressed.
  *
  * @param signal ends the request until there is an answer; afterwards the caller destroys the body.
  */

@@ -5,8 +5,8 @@ import { BubblewrapRuntime, type BubblewrapSettings } from './bubblewrap-runtime
 export type BubblewrapOptions = LocalOptions & BubblewrapSettings;
 
 /**
- * Local sandboxes: each is one program under bubblewrap, with its process tree in a control group where there are any. It is forked from a zygote if
- * its template has one, and otherwise started by a bubblewrap of its own.
+ * Creates the provider of local sandboxes: each is one program under bubblewrap, with its process tree in a control group where there are any. It is
+ * forked from a zygote if its template has one, and otherwise started by a bubblewrap of its own.
  */
 export function createBubblewrapProvider(options: BubblewrapOptions): SandboxProvider {
   return new LocalProvider(new BubblewrapRuntime(options), options);

@@ -23,7 +23,7 @@ export class RunningBuild {
     this.#clock = clock;
   }
 
-  /** The result of the work, while the build runs. @param work receives a signal that is aborted when the build ends. */
+  /** Does the work while the build runs. @param work receives a signal that is aborted when the build ends. */
   async whileRunning<Result>(signal: AbortSignal, work: (either: AbortSignal) => Promise<Result>): Promise<Result> {
     const ended = new AbortController();
     const done = new AbortController();
@@ -52,7 +52,7 @@ export class RunningBuild {
     }
   }
 
-  /** Its state, for people; never rejects. */
+  /** Describes its state for people; never rejects. */
   async describe(signal: AbortSignal): Promise<string> {
     this.#last = await this.#service.get(this.id, signal).catch(() => this.#last);
     return describeBuild(this.#last);

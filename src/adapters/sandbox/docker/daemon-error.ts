@@ -13,7 +13,7 @@ export class DaemonRefusal extends Error {
   }
 }
 
-/** The HTTP status with which the daemon refused a request; undefined when it did not. */
+/** Returns the HTTP status with which the daemon refused a request; undefined for any other error. */
 export function getStatus(error: unknown): number | undefined {
   return error instanceof DaemonRefusal ? error.status : undefined;
 }

@@ -21,7 +21,7 @@ export interface DaemonRequest {
 export const ANSWER_MAX_BYTES = 64 * 2 ** 20;
 const refusalSchema = z.object({ message: z.string() });
 
-/** The answer to a request, its body as it comes. @throws DaemonRefusal for a status that is no success. */
+/** Sends a request and returns the answer, its body as it comes. @throws DaemonRefusal for a status that is no success. */
 export async function sendRequest(socket: string, request: DaemonRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   send(socket, request, {}, reject).on('response', resolve);

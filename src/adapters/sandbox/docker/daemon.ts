@@ -102,7 +102,7 @@ export class Daemon {
     }
   }
 
-  /** Names of a repository's images that were made at least this many seconds ago. */
+  /** Lists the names of a repository's images that were made at least this many seconds ago. */
   async listImages(repository: string, ageSeconds: number, now: Date): Promise<readonly string[]> {
     const query = { filters: JSON.stringify({ reference: [repository] }) };
     const images = await this.#read(imagesSchema, { method: 'GET', path: '/images/json', query });

@@ -8,7 +8,7 @@ const SANDBOX = 'dev.muster.sandbox';
 const TEMPLATE = 'dev.muster.template';
 const PROCESS = 'dev.muster.process';
 
-/** Label of containers: of all Musters, or of one owner. */
+/** Formats the label of containers: of all Musters, or of one owner. */
 export function formatOwnerLabel(owner?: OwnerId): string {
   return owner === undefined ? OWNER : `${OWNER}=${owner}`;
 }

@@ -76,7 +76,7 @@ export class E2bSandbox implements Sandbox {
     return this.#inbox.receive(path, content, signal);
   }
 
-  /** Its connection has not broken, and a command runs beside it. */
+  /** Tells whether its connection has not broken, and a command runs beside it. */
   async #isReachable(): Promise<boolean> {
     const { remote, program } = this.#parts;
     if (program.signal.aborted) return false;

@@ -18,7 +18,7 @@ export async function createLabels(owner: OwnerId, id: SandboxId, { name, limits
   return { ...MANAGED_METADATA, ...whose, [LIFETIME]: String(limits.lifetimeSeconds) };
 }
 
-/** Metadata of the owner's sandboxes; without an id, all of them. */
+/** Returns the metadata of the owner's sandboxes; without an id, all of them. */
 export function selectLabels(owner: OwnerId, id?: SandboxId): Record<string, string> {
   return { [OWNER]: owner, ...(id === undefined ? {} : { [SANDBOX]: id }) };
 }

@@ -19,7 +19,7 @@ export class RemoteOutput extends Readable {
     return this.#room.promise;
   }
 
-  /** No more output will come. Waiting writers continue. */
+  /** Ends the output. Waiting writers continue. */
   finish(): void {
     if (this.#isOver) return;
     this.#isOver = true;

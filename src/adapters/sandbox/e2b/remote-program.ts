@@ -34,7 +34,7 @@ export class RemoteProgram {
   readonly stderr = new RemoteOutput();
   /** Resolves when all of its output can be read, or when it was abandoned; never rejects. */
   readonly ended: Promise<RemoteEnd>;
-  /** Awaited before the first request. */
+  /** Called and awaited before each request. */
   wake: () => Promise<void> | undefined = () => undefined;
   readonly #remote: Sandbox;
   readonly #clock: Clock;
@@ -116,7 +116,7 @@ export class RemoteProgram {
     void this.#watch(handle);
   }
 
-  /** Nothing more is needed from it; the sandbox is removed. */
+  /** Gives the program up: the sandbox is removed. */
   abandon(): void {
     this.#settle({ kind: 'lost', detail: 'it was abandoned' });
   }
@@ -140,7 +140,7 @@ export class RemoteProgram {
     }
   }
 
-  /** Repeated only when it was refused for coming too fast: anything else may have arrived. */
+  /** Repeats a request only when it was refused for coming too fast: any other may have arrived. */
   async #request(act: (handle: CommandHandle) => Promise<void>): Promise<void> {
     await this.wake();
     for (let attempt = 1; this.#handle && !this.#over.signal.aborted; attempt++) {

@@ -61,7 +61,7 @@ async function makeMountPoint(source: string, target: string): Promise<void> {
   await writeFile(target, '');
 }
 
-/** Format: https://github.com/opencontainers/runtime-spec/blob/main/config.md, as far as runsc heeds it. */
+/** Builds the configuration in the format of https://github.com/opencontainers/runtime-spec/blob/main/config.md, as far as runsc heeds it. */
 function buildConfiguration(root: string, mounts: readonly Mount[], { template, memoryByProcess }: BundlePlan): object {
   const { limits, environment, command, network, workspace } = template;
   return {
@@ -85,7 +85,7 @@ function buildConfiguration(root: string, mounts: readonly Mount[], { template, 
   };
 }
 
-/** Enforced by gVisor's own kernel; it counts processes and threads by user, and everything inside is one user. */
+/** Lists limits that gVisor's own kernel enforces; it counts processes and threads by user, and everything inside is one user. */
 function listRlimits(limits: SandboxLimits, memoryByProcess: boolean): readonly object[] {
   const all: readonly (readonly [string, number])[] = [
     ['RLIMIT_NPROC', limits.processes],

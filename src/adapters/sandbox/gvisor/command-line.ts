@@ -36,7 +36,7 @@ export function checkSocketPath(directory: string): void {
   throw new InfrastructureError('sandbox.unavailable', `${problem}; set stateDir to a shorter path`);
 }
 
-/** runsc with its arguments, which are readable for everyone in the process table: secrets are in the bundle. */
+/** Builds runsc's command, which every user can read in the process table: secrets are in the bundle. */
 export function buildRunscCommand(
   { path: runsc, platform, hasGoferNetwork }: Runsc,
   network: SandboxTemplate['network'],

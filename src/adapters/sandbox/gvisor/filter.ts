@@ -12,8 +12,8 @@ const OWNERSHIP: readonly (readonly [string, number])[] = [
 ];
 
 /**
- * System calls that gVisor's kernel refuses inside, beyond those that it does not have: user namespaces, in which a program would be root for more of
- * that kernel's code; and tracing, as in other local sandboxes. In the notation of OCI's `linux.seccomp`.
+ * Builds the filter of system calls that gVisor's kernel refuses inside, beyond those that it does not have: user namespaces, in which a program
+ * would be root for more of that kernel's code; and tracing, as in other local sandboxes. In the notation of OCI's `linux.seccomp`.
  *
  * @param isWorkspace whether the first process has to be out of reach of the others: gVisor, unlike Linux, delivers all signals to it.
  */

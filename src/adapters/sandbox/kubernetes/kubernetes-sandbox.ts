@@ -77,7 +77,7 @@ export class KubernetesSandbox implements Sandbox {
     return uploadToInbox(this.#inbox, path, content, AbortSignal.any([signal, this.#over.signal]));
   }
 
-  /** The connection answers, and so does the node: a command runs in the pod's other container. */
+  /** Tells whether the connection answers, and the node: a command runs in the pod's other container. */
   async #isReachable(): Promise<boolean> {
     const { channel, clock } = this.#parts;
     const createTimeoutError = (): Error =>
@@ -144,7 +144,7 @@ export class KubernetesSandbox implements Sandbox {
     return (await this.#awaitPodExit()) ?? exit;
   }
 
-  /** The pod's reason for an end that it may have caused, if it reports one in time. */
+  /** Returns the pod's reason for an end that it may have caused, if it reports one in time. */
   async #awaitPodExit(): Promise<SandboxExit | undefined> {
     const { clock, pod } = this.#parts;
     const settled = new AbortController();

@@ -58,7 +58,7 @@ export class NamespaceSite implements AsyncDisposable {
     this.caches = new NodeCaches({ cluster: this.cluster, ...options, exec: (...where) => exec.execIn(...where) });
   }
 
-  /** From now on, the sweep includes claims. */
+  /** Includes claims in the sweep from now on, where the template uses them. */
   expect({ claims }: PodLocation): this {
     this.#usesClaims ||= claims !== undefined;
     return this;

@@ -22,7 +22,7 @@ export interface Orphans {
   readonly deleteAll: (labelSelector: string, signal: AbortSignal) => Promise<void>;
 }
 
-/** What owners may leave in a namespace, in the order of its removal. @param claims left out where nothing is claimed. */
+/** Lists what owners may leave in a namespace, in the order of its removal. @param claims left out where nothing is claimed. */
 export function createOrphanKinds(cluster: Cluster, claims: AgentSandbox | undefined): readonly Orphans[] {
   const pods: Orphans = {
     what: 'pods',

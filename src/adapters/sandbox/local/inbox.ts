@@ -133,7 +133,7 @@ export class Inbox {
     for (const each of this.#withParents(directory)) await openToOthers(each, 0o755);
   }
 
-  /** A directory in the inbox, and its parents there. */
+  /** Lists a directory in the inbox, and its parents there. */
   #withParents(directory: string): readonly string[] {
     return directory === this.#directory ? [] : [directory, ...this.#withParents(path.dirname(directory))];
   }
@@ -149,7 +149,7 @@ async function openToOthers(place: string, mode: number): Promise<void> {
   if (isRoot) await chmod(place, mode);
 }
 
-/** The fast way, which works for most files: a link appears complete. Any problem is left to the slow way, which reports it. */
+/** Tries the fast way, which works for most files: a link appears complete. The slow way reports any problem. */
 async function isLinked(hostPath: string, complete: string): Promise<boolean> {
   try {
     // A link to a symbolic link would show the program a path that does not exist inside.

@@ -91,7 +91,7 @@ export interface OpenRuntime extends AsyncDisposable {
    */
   start(site: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram>;
   /**
-   * The same for the two programs of one sandbox, joined by a socket pair. Left out where `describe` refuses such templates.
+   * Starts the two programs of one sandbox, joined by a socket pair. Left out where `describe` refuses such templates.
    *
    * @throws InfrastructureError as `start` does; then neither has begun, or both are killed.
    */

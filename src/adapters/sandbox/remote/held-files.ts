@@ -16,7 +16,7 @@ export class HeldFiles {
     return this.#files;
   }
 
-  /** The directory with the files. Simultaneous callers share one fetch; after a failure the next caller tries again. */
+  /** Returns the directory with the files. Simultaneous callers share one fetch; after a failure the next caller tries again. */
   fetchOnce(order: FetchOrder, fetch: () => Promise<string>): Promise<string> {
     const known = this.#fetched.get(order.digest);
     if (known) return known;

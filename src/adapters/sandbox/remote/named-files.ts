@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { InputError, getMessage } from '../../../kernel/errors.ts';
 
 /**
- * Files of this machine that a template's settings name, each under its setting: checked when the template is made, not when the first sandbox needs
- * them.
+ * Checks files of this machine that a template's settings name, when the template is made rather than when the first sandbox needs them.
  *
  * @throws InputError `template.file` for the first one that cannot be read.
  */

@@ -75,7 +75,7 @@ export class AwaitedSandboxes {
     return true;
   }
 
-  /** The warden has ended, and all its sandboxes with it. */
+  /** Ends all sandboxes as lost: their warden has ended. */
   loseAll(detail: string, createError: () => Error): void {
     for (const { started, ended } of this.#awaited.values()) {
       started.reject(createError());

@@ -86,7 +86,7 @@ export class SharedFiles {
     if (held.holders === 0) this.#leave(digest, held);
   }
 
-  /** The next holder waits until nothing is left of it, and has it delivered again. */
+  /** Removes the content. The next holder waits for that, and has it delivered again. */
   #leave(digest: string, held: HeldContent): void {
     if (this.#contents.get(digest) !== held) return;
     this.#contents.delete(digest);

@@ -77,7 +77,7 @@ function listMountsWithin(mounts: SandboxTemplate['mounts']): readonly string[] 
   return targets.filter((target) => ['/tmp/', '/dev/shm/'].some((own) => target.startsWith(own))).toSorted();
 }
 
-/** The environment of the interpreter that a warden runs in. */
+/** Returns the environment of the interpreter that a warden runs in. */
 export function pickInterpreterEnvironment(environment: SandboxTemplate['environment']): Readonly<Record<string, string>> {
   const others = Object.entries(environment).filter(([name]) => !name.startsWith('PYTHON'));
   return { ...Object.fromEntries(others), PYTHONHASHSEED: '0' };

@@ -114,7 +114,7 @@ export class Warden implements AsyncDisposable {
     return this.#images.has(image);
   }
 
-  /** An image that nothing more will be forked from ends with the last sandbox that was. */
+  /** Lets an image end with the last sandbox that was forked from it: nothing more will be. */
   retireImage(image: string): void {
     this.#order({ type: 'retire', image });
   }

@@ -68,8 +68,8 @@ export class Wardens implements AsyncDisposable {
   }
 
   /**
-   * The same for the two programs of one sandbox. Content that sandboxes of the template share is for the policy alone: the environment's program is
-   * forked from an image without a policy.
+   * Forks the two programs of one sandbox. Content that sandboxes of the template share is for the policy alone: the environment's program is forked
+   * from an image without a policy.
    */
   async forkPair(
     sites: { readonly environment: ForkSite; readonly policy: ForkSite },

@@ -79,7 +79,7 @@ export class PostgresDatabase implements Database {
     return this.#translateErrors(() => this.#withClient((client) => runTransaction(client, steps)));
   }
 
-  /** While it runs, no other transaction runs under the same lock, on any connection. */
+  /** Runs while no other transaction runs under the same lock, on any connection. */
   async locked<Result>(lock: number, run: () => Promise<Result>): Promise<Result> {
     return this.#withClient(async (client) => {
       await this.#translateErrors(() => client.query('SELECT pg_advisory_lock($1)', [lock]));

@@ -5,8 +5,8 @@ import { guard, toStep, type Step } from './schema/database.ts';
 import { sql, type Sql } from './schema/statement.ts';
 
 /**
- * Steps that accept an evaluation, which then waits. The caller's key comes first: of two requests with the same one, the later waits for the earlier
- * one and then finds it taken.
+ * Returns the steps that accept an evaluation, which then waits. The caller's key comes first: of two requests with the same one, the later waits for
+ * the earlier one and then finds it taken.
  *
  * @param now milliseconds.
  */
@@ -46,7 +46,7 @@ export function readAcceptedEvaluation(id: EvaluationId): Step {
   return toStep(sql`SELECT * FROM evaluations WHERE id = ${id}`);
 }
 
-/** The database's key of an evaluation. */
+/** Selects the database's key of an evaluation. */
 export function selectKey(id: EvaluationId): Sql {
   return sql`(SELECT key FROM evaluations WHERE id = ${id})`;
 }

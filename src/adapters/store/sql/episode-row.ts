@@ -30,7 +30,7 @@ function toUsage([cpuSeconds, peakMemoryBytes, processes]: Used): SandboxUsage {
   };
 }
 
-/** The columns episode, task, outcome, result, length, seconds, extra. An outcome is `completed`, `lost` or the cause of a failure. */
+/** Returns the columns episode, task, outcome, result, length, seconds, extra. An outcome is `completed`, `lost` or the cause of a failure. */
 export function toEpisodeRow({ index, task, outcome, seconds, log, usage }: StoredEpisode): readonly Value[] {
   const beside = { ...(log === undefined ? {} : { log }), ...(usage && { used: toUsed(usage) }) };
   switch (outcome.kind) {

@@ -118,7 +118,7 @@ export class SqlEpisodes extends SqlAdapter implements EpisodeLog, ResultCache {
   }
 }
 
-/** There are none where no episode has a transcript, as for policies. */
+/** Returns none where no episode has a transcript, as for policies. */
 function planTranscripts(key: number, { arm }: Leg, episodes: readonly NewEpisode[]): readonly Step[] {
   const rows = episodes.flatMap(({ index, transcript }) => (transcript ? [[key, arm, index, JSON.stringify(transcript)]] : []));
   return rows.length === 0 ? [] : [{ kind: 'bulk', insert: { table: 'transcripts', columns: TRANSCRIPT_COLUMNS, rows } }];

@@ -132,7 +132,7 @@ export class SqlTrajectories extends SqlAdapter implements Trajectories {
   }
 }
 
-/** A condition: the whole tree of the episode `e` is over. */
+/** Returns the condition that the whole tree of the episode `e` is over. */
 function isOver(moment: number): Sql {
   return sql`NOT EXISTS (
     SELECT 1 FROM agent_episodes o WHERE o.tree = e.tree AND (o.closed_at IS NULL OR o.closed_at > ${moment}))`;

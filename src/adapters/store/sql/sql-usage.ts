@@ -42,8 +42,8 @@ export class SqlUsage extends SqlAdapter implements UsageLedger {
 }
 
 /**
- * A step that counts episodes for the principal of an evaluation. Each connection counts in a row of its own: with a common row, appends would wait
- * for each other with the ownership locked, and a claim of it would wait for all of them.
+ * Returns a step that counts episodes for the principal of an evaluation. Each connection counts in a row of its own: with a common row, appends
+ * would wait for each other with the ownership locked, and a claim of it would wait for all of them.
  *
  * @param key of the evaluation. @param at milliseconds.
  */

@@ -108,7 +108,7 @@ function toFailure(id: number, error: unknown): Reply {
   return { kind: 'failed', id, message: getMessage(error), code: getSqliteCode(error) };
 }
 
-/** SQLite's code of an error; undefined for an error that is not SQLite's. */
+/** Returns SQLite's code of an error; undefined for an error that is not SQLite's. */
 export function getSqliteCode(error: unknown): number | undefined {
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : undefined;
 }

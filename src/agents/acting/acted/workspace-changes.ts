@@ -62,7 +62,7 @@ export class WorkspaceChanges {
     for (const entry of laid?.entries ?? []) this.#known.set(entry.path, () => toFileAtStep(entry));
   }
 
-  /** The changes of an action; undefined where they are not shown, or exceed the bounds. */
+  /** Returns the changes of an action; undefined where they are not shown, or exceed the bounds. */
   async after({ delta, isOpen }: Effect, signal: AbortSignal): Promise<WorkspaceDiff | undefined> {
     const own = selectInside(delta, this.#paths);
     this.#note(own);
@@ -72,7 +72,7 @@ export class WorkspaceChanges {
     return read && (await this.#compare(joinDeltas(own, read)));
   }
 
-  /** The changes besides the actions': by an agent that is a program, or by programs that keep running. */
+  /** Returns the changes besides the actions': by an agent that is a program, or by programs that keep running. */
   async rest(signal: AbortSignal): Promise<WorkspaceDiff | undefined> {
     return await this.after({ delta: NOTHING, isOpen: true }, signal);
   }

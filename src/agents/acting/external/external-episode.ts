@@ -137,7 +137,7 @@ export class ExternalEpisode implements OfferedEpisode, Disposable {
   }
 }
 
-/** Its workspace is gone: there is nothing to go on with, and nothing to grade. */
+/** Tells whether the workspace is gone: there is nothing to go on with, and nothing to grade. */
 export function isOutOfMemory({ data }: Observation): boolean {
   return data.kind === 'ran' && data.end.kind === 'out-of-memory';
 }

@@ -46,7 +46,7 @@ export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
     await this.#stored;
   }
 
-  /** The episode has ended: its turns are of no use any more. @throws as `settle` does. */
+  /** Forgets the turns, which are of no use after the episode's end. @throws as `settle` does. */
   async forget(): Promise<void> {
     await this.settle();
     await this.#turns.forget(this.#episode);

@@ -17,10 +17,10 @@ export interface EpisodeTurns {
   /** Reads the turns of one episode, in any order. */
   read(episode: string): Promise<readonly StoredTurn[]>;
 
-  /** The first answer to a request stays. */
+  /** Adds a turn, unless its request has an answer already. */
   add(episode: string, turn: StoredTurn): Promise<void>;
 
-  /** The episode has ended. */
+  /** Forgets the turns of an episode that has ended. */
   forget(episode: string): Promise<void>;
 }
 

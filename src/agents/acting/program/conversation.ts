@@ -60,7 +60,7 @@ export function readTools({ tools }: Readonly<Record<string, unknown>>): readonl
   });
 }
 
-/** A record's prompt has no turns: an example that the program gives is the user's text. */
+/** A record's prompt has no turns, so examples of other roles become the user's text. */
 export function toPrompt(messages: readonly ProgramMessage[]): Trajectory['prompt'] {
   return messages.map(({ role, text }) =>
     role === 'system' || role === 'user' ? { role, content: text } : { role: 'user', content: `[${role}] ${text}` },

@@ -19,8 +19,8 @@ const REQUESTS = ['48c1c70348c1c70d48c1c73d48c1c733', '8c0dcc938c35cc938ccdcc938
 export type Counted = { readonly count: number; readonly reason?: undefined } | { readonly count?: undefined; readonly reason: string };
 
 /**
- * The command under callgrind. It may start neither processes nor threads, which could end uncounted. valgrind makes system calls of its own, so none
- * is watched.
+ * Has callgrind count the command's instructions. The command may start neither processes nor threads, which could end uncounted. valgrind makes
+ * system calls of its own, so none is watched.
  */
 export function countCommand(command: Command): Command {
   return {
@@ -48,7 +48,7 @@ export function readCount({ end, report }: CommandResult): Counted {
   return { reason: 'could not be counted: the program has become another one, or has kept callgrind from saying the count' };
 }
 
-/** Why the instructions of these files cannot be counted; undefined when they can. */
+/** Returns why the instructions of these files cannot be counted; undefined when they can. */
 export function refusesCounting(files: readonly WorkspaceFile[]): string | undefined {
   const found = files.find(({ content }) => REQUESTS.some((request) => content.includes(request)));
   return found && `${found.path} speaks to valgrind, which could keep it from counting`;

@@ -47,7 +47,7 @@ function readTaken(result: CommandResult, measure: Efficiency['measure']): Count
 }
 
 /**
- * The most instructions that the candidate runs on a case.
+ * Returns the most instructions that the candidate runs on a case.
  *
  * @throws InfrastructureError where there is no valgrind.
  */

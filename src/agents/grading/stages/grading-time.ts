@@ -29,13 +29,13 @@ export class GradingTime {
     };
   }
 
-  /** The remaining time. A command without any is ended as soon as it has begun. */
+  /** Limits a number of seconds to the remaining time. A command without any is ended as soon as it has begun. */
   within(seconds: number): number {
     const waited = this.#opened.reduce((sum, { sandbox, waitedBefore }) => sum + sandbox.session.waitedSeconds - waitedBefore, 0);
     return Math.min(seconds, Math.max(0.001, waited + (this.#deadline - this.#clock.now()) / 1000));
   }
 
-  /** The time until then does not count. */
+  /** Waits, without counting the time that this takes. */
   async leaveOut<Value>(wait: () => Promise<Value>): Promise<Value> {
     const from = this.#clock.now();
     try {

@@ -50,7 +50,7 @@ export async function gradeProxiedSuite(terms: CandidateTerms, execute: SuiteSta
   };
 }
 
-/** `python3 FLAGS -m pytest ARGUMENTS` in parts. */
+/** Splits `python3 FLAGS -m pytest ARGUMENTS` into parts. */
 function splitSuiteCommand({ command }: SuiteStage): {
   readonly python: readonly string[];
   readonly runner: string;

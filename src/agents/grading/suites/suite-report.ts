@@ -14,7 +14,7 @@ const REPORT_BYTES = 32 * 2 ** 20;
 /** Runners whose report is what they print. */
 const PRINTED: Readonly<Partial<Record<SuiteStage['runner'], 'stdout' | 'stderr'>>> = { unittest: 'stderr', go: 'stdout', cargo: 'stdout' };
 
-/** The largest number of bytes that are kept of a run's output. */
+/** Returns how many bytes of a run's output are kept. */
 export function boundOutput({ runner }: SuiteStage): OutputBounds {
   return PRINTED[runner] === undefined ? SHOWN_OUTPUT : { ...SHOWN_OUTPUT, head: REPORT_BYTES };
 }

@@ -10,7 +10,7 @@ const OTHER_WORDS = new Map([
   ['undefined', 'null'],
 ]);
 
-/** The last literal of a line with another value of the same kind in its place. @returns undefined where the line has none. */
+/** Replaces the last literal of a line by another value of the same kind. @returns undefined where the line has none. */
 export function changeLiteral(line: string): string | undefined {
   const last = Array.from(line.matchAll(LITERAL)).at(-1);
   if (last === undefined) return undefined;

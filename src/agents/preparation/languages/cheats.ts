@@ -2,7 +2,7 @@ import { type WrittenFile, toWrittenFile } from '../../tasks/written-task.ts';
 import type { Cheat, CheatSources } from './language-adapter.ts';
 import { quoteShellWord } from '../../tasks/importing/repository-task.ts';
 
-/** Text that is added to every source file that the fix changes. */
+/** Makes a cheat that adds text to every source file that the fix changes. */
 export function appendCheat(name: string, { sources }: CheatSources, text: string): Cheat {
   return { name, files: sources.map((source) => toWrittenFile(source.path, `${source.text}\n${text}`)) };
 }
@@ -26,7 +26,7 @@ export function makeCommonCheats({ testFiles }: CheatSources): readonly Cheat[] 
   ];
 }
 
-/** Words behind others, as a shell reads them. */
+/** Formats words that follow others, as a shell reads them. */
 export function appendWords(words: readonly string[] = []): string {
   return words.map((word) => ` ${quoteShellWord(word)}`).join('');
 }

@@ -27,7 +27,7 @@ export function listGoogleTests(text: string): readonly string[] {
   return Array.from(text.matchAll(GOOGLE_TEST), ({ groups }) => `${groups?.['suite'] ?? ''}.${groups?.['name'] ?? ''}`);
 }
 
-/** The usual name of a test whose file has this name. */
+/** Lists the usual names of a test whose file has this name. */
 function guessNames(stem: string): readonly string[] {
   const short = stem.replace(/^test_|_test$/, '');
   return [stem, short, `test_${short}`, `${short}_test`];

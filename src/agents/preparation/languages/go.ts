@@ -37,7 +37,7 @@ export const GO: LanguageAdapter = {
   cheats: makeGoCheats,
 };
 
-/** `PACKAGE::Test/subtest` without the subtest. */
+/** Returns `PACKAGE::Test/subtest` without the subtest. */
 function findTop(id: string): string {
   const [place = '', test = ''] = id.split('::');
   return `${place}::${test.split('/')[0] ?? ''}`;

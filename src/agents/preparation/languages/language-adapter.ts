@@ -86,12 +86,12 @@ export interface LanguageAdapter {
   readonly name: string;
   /** Returns the framework that the repository's files name; undefined when they name no known one. */
   detect(files: SourceFiles): Framework | undefined;
-  /** Name of the smallest part that can be run: the test itself, or what holds it. Every test of a part that runs has to be pinned. */
+  /** Names the smallest part that can be run: the test itself, or what holds it. Every test of a part that runs has to be pinned. */
   getPart(id: string): string;
   suite(framework: Framework, selection: TestSelection): SuiteCommand;
-  /** The environment of every command, in agents' workspaces too. @param dependencies by their paths in the workdir. */
+  /** Returns the environment of every command, in agents' workspaces too. @param dependencies by their paths in the workdir. */
   environment(files: SourceFiles, workdir: string, dependencies: SourceFiles): Readonly<Record<string, string>>;
-  /** The file of a test, by its id. */
+  /** Finds the file of a test, by its id. */
   findFile(id: string, framework: Framework): string | undefined;
   /** Whether a file of tests can be taken away without breaking the build. */
   readonly hidesTests: boolean;

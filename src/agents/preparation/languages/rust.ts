@@ -56,7 +56,7 @@ function nameTarget(path: string): string {
   return path.replace(/^tests\//, '').replace(/(\/main)?\.rs$/, '');
 }
 
-/** Each target by itself, so that one that cannot be built does not affect the others. */
+/** Runs each target by itself, so that one that cannot be built does not affect the others. */
 function buildCargoSuite({ testFiles, places, added }: Framework, selection: TestSelection): SuiteCommand {
   const targets = new Map<string, string[]>();
   if (selection.kind === 'files') for (const path of selection.files) targets.set(nameTarget(path), []);

@@ -53,7 +53,7 @@ function findEnd(lines: readonly string[], start: number, indent: string): numbe
   return end === -1 || left < end ? undefined : start + 1 + end;
 }
 
-/** The last line that tells right from wrong, with another literal. */
+/** Changes the literal in the last line that tells right from wrong. */
 export function changeLast(body: readonly string[]): { readonly at: number; readonly line: string; readonly literal: string } | undefined {
   const isTried = (line: string): boolean => !SAYS.test(line.replace(COMPARED, '')) && changeCompared(line) !== undefined;
   const telling = body.findLastIndex((line) => TELLS.test(line) && changeCompared(line) !== undefined && !/^\s*(\/\/|\/?\*)/.test(line));
@@ -65,7 +65,7 @@ export function changeLast(body: readonly string[]): { readonly at: number; read
 
 const COMPARED = /(?<=[=!]=\s{0,4})(?:\d{1,9}(?![\w.])|"[A-Za-z0-9 ]{1,40}")/;
 
-/** The literal after a comparison, where there is one: anything after it may be a failure message. */
+/** Changes the literal of a comparison, where there is one: a literal after it may be a failure message. */
 function changeCompared(line: string): string | undefined {
   const found = COMPARED.exec(line);
   if (found === null) return changeLiteral(line);

@@ -12,7 +12,7 @@ const CODE = /\.(py|go|rs|[cm]?[jt]sx?|c|cc|cpp|cxx|h|hh|hpp|hxx)$/;
 const OTHER =
   /(^|\/)(docs?|examples?|bench(es|marks?)?|fuzz(ing)?|\.github)\/|(^|\/)(change(s|log)|news|history|readme|authors|contribut\w*|copying|licen[cs]e)[^/]*$/i;
 
-/** The kind of a path. Tests beside their package's code are recognised by their names. */
+/** Recognises tests beside their package's code by their names. */
 export function classifyPath(path: string): PathKind {
   if (GENERATED.test(path)) return 'generated';
   if (TEST_DIRECTORY.test(path) || TEST_NAME.test(path)) return 'test';

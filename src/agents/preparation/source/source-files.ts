@@ -25,7 +25,7 @@ export function replaceFiles(files: SourceFiles, over: ReadonlyMap<string, Sourc
   return result;
 }
 
-/** Files that differ between two trees: as the second has them, undefined where it has none. */
+/** Returns the files that differ between two trees: as the second has them, undefined where it has none. */
 export function compareFiles(before: SourceFiles, after: SourceFiles): ReadonlyMap<string, SourceFile | undefined> {
   const changed = new Map<string, SourceFile | undefined>();
   for (const [path, file] of after) {

@@ -18,8 +18,8 @@ const OF_CONVERSATIONS: ReadonlySet<RolloutFormat> = new Set(['atif', 'messages'
 /** Writes trajectories in one format, one after the other. */
 export interface RolloutFormatter {
   /**
-   * The trajectory's lines. Undefined in a format of tokens, when the trajectory lacks tokens with log-probabilities or a reward; and in a format of
-   * conversations, when the program has rewritten the conversation.
+   * Returns the trajectory's lines; undefined in a format of tokens, when the trajectory lacks tokens with log-probabilities or a reward; and in a
+   * format of conversations, when the program has rewritten the conversation.
    */
   format(trajectory: Trajectory): readonly object[] | undefined;
 }

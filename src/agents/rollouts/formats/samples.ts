@@ -22,7 +22,7 @@ function cutSegment({ ids, lossMask, logprobs, versions }: Segment): CutSegment 
   };
 }
 
-/** `AgentLoopOutput` of verl, one for each segment: each has the reward of the whole trajectory. */
+/** Formats `AgentLoopOutput` of verl, one for each segment: each has the reward of the whole trajectory. */
 export function formatVerl(trajectory: Trajectory): readonly object[] {
   const { segments, turns, reward, task, group, rep } = trajectory;
   return segments.map(cutSegment).map(({ promptIds, responseIds, mask, logprobs }, i) => ({

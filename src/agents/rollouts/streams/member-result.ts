@@ -35,7 +35,7 @@ export function summariseMember(
   };
 }
 
-/** Seed of a member's sampling. The members of a group share the task's seed, but not this one. */
+/** Derives the seed of a member's sampling. The members of a group share the task's seed, but not this one. */
 export function deriveMemberSeed(groupSeed: number, rep: number): number {
   return createHash('sha256').update(`muster member ${groupSeed} ${rep}`).digest().readUInt32LE(0);
 }

@@ -111,13 +111,13 @@ export interface RolloutStreams {
 
   find(id: StreamId): Promise<StoredStream | undefined>;
 
-  /** Latest first. @param principal undefined for all. */
+  /** Lists the latest first. @param principal undefined for all. */
   list(principal: string | undefined, limit: number): Promise<readonly StoredStream[]>;
 
   /** Streams that run, oldest first. */
   listRunning(limit: number): Promise<readonly StoredStream[]>;
 
-  /** The largest number of concurrent trajectories of a principal's running streams. */
+  /** Sums the concurrent trajectories that a principal's running streams may have. */
   countConcurrency(principal: string): Promise<number>;
 
   /** Takes the right to play, unless another holder has it now. The same holder renews its own. Returns undefined for a stream that has ended. */
@@ -129,13 +129,13 @@ export interface RolloutStreams {
   /** Takes effect once: a stream that has ended stays as it is. */
   end(id: StreamId, state: Exclude<StreamState, 'running'>, problem: string | undefined): Promise<void>;
 
-  /** The latest problem; undefined when there is none any more. */
+  /** Stores the latest problem; undefined when there is none any more. */
   note(hold: StreamHold, problem: string | undefined): Promise<void>;
 
   /** Groups that were begun and are not settled, with what is known of their members. */
   listUnsettled(id: StreamId): Promise<readonly RunningGroup[]>;
 
-  /** The groups that were begun last, latest first, without their trajectories. */
+  /** Lists the groups that were begun last, latest first, without their trajectories. */
   listRecent(id: StreamId, limit: number): Promise<readonly ListedGroup[]>;
 
   begin(hold: StreamHold, group: Omit<RunningGroup, 'ended'>): Promise<void>;
@@ -145,10 +145,10 @@ export interface RolloutStreams {
   /** @param trajectory its JSON; undefined for one that was lost. Storing a member again changes nothing. */
   keepMember(hold: StreamHold, number: number, rep: number, result: MemberResult, trajectory: string | undefined): Promise<void>;
 
-  /** The trainer may have it from now on. */
+  /** Offers the group to the trainer. */
   accept(hold: StreamHold, head: GroupHead): Promise<void>;
 
-  /** No trainer gets it. Its trajectories are removed. */
+  /** Discards a group: no trainer gets it, and its trajectories are removed. */
   discard(hold: StreamHold, number: number, why: 'filtered' | 'stale'): Promise<void>;
 
   /** Discards as stale the ready, unleased groups whose oldest version is older than that. @returns how many. */
@@ -160,7 +160,7 @@ export interface RolloutStreams {
   /** Cancels the streams whose groups no trainer has requested for this many milliseconds. */
   endAbandoned(milliseconds: number, problem: string): Promise<void>;
 
-  /** The first group that is ready and not leased; undefined when there is none. */
+  /** Leases the first group that is ready and not leased; returns undefined when there is none. */
   lease(id: StreamId, request: LeaseRequest): Promise<LeasedGroup | undefined>;
 
   acknowledge(id: StreamId, number: number, lease: number): Promise<Acknowledgement>;

@@ -15,12 +15,12 @@ export function parseStreamId(text: string): StreamId {
   throw new RangeError(`the id of a stream is "ro-" and 1 to 60 lower-case letters, digits and "-", got "${text.slice(0, 200)}"`);
 }
 
-/** Unique among all groups: a trainer's ledger goes by it. */
+/** Returns a name that is unique among all groups: a trainer's ledger goes by it. */
 export function nameGroup(stream: StreamId, number: number): string {
   return `${stream}.${number}`;
 }
 
-/** A trajectory of a group. @param rep its position, or nothing for what the names of all have in common. */
+/** Names a trajectory of a group. @param rep its position, or nothing for what the names of all have in common. */
 export function nameMember(group: string, rep: number | ''): string {
   return `${group}-${rep}`;
 }

@@ -6,7 +6,7 @@ import { relativePath } from '../relative-path.ts';
 import { parseRow, toDirectoryName, type ImportedRow } from './imported-row.ts';
 import { findPinnedProblem, listOracleFiles, type RepositoryTask, writeRepositoryTask } from './repository-task.ts';
 
-/** A field that is JSON in a text, or that JSON itself. */
+/** Accepts a field that is JSON in a text, or that JSON itself. */
 const written = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((given) => (typeof given === 'string' ? tryParseJson(given) : given), schema);
 /** The content of a file before or after the commit; null for a file that is not text. */

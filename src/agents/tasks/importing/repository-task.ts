@@ -66,7 +66,7 @@ seconds = 1800
   return { name, files: written.map(([path, text]) => toWrittenFile(path, text)), notices: [] };
 }
 
-/** Why pinned tests cannot judge. */
+/** Returns why pinned tests cannot judge; undefined when they can. */
 export function findPinnedProblem({ failToPass, passToPass }: Pick<RepositoryTask, 'failToPass' | 'passToPass'>): string | undefined {
   if (failToPass.length === 0) return 'it has no test that has to begin to pass';
   const foreign = [...failToPass, ...passToPass].find((id) => !PYTEST_ID.test(id));

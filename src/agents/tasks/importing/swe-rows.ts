@@ -49,7 +49,7 @@ export function readSweTask(where: string, row: unknown): ImportedRow {
   return hasTests ? readSweBenchTask(where, row) : readSweSmithTask(where, row);
 }
 
-/** SWE-bench, and datasets with its columns. The gold patch is the oracle, and is nowhere else. */
+/** Reads a row of SWE-bench, or of a dataset with its columns. The gold patch is the oracle, and is nowhere else. */
 function readSweBenchTask(where: string, row: unknown): ImportedRow {
   const read = parseRow(where, benchSchema, row);
   const { instance_id: id, patch, test_patch: testPatch } = read;
@@ -76,7 +76,7 @@ function readSweBenchTask(where: string, row: unknown): ImportedRow {
   };
 }
 
-/** SWE-smith: its patch makes the bug, which the workspace begins with; taking it back is the oracle. */
+/** Reads a row of SWE-smith. Its patch makes the bug, which the workspace begins with; taking it back is the oracle. */
 function readSweSmithTask(where: string, row: unknown): ImportedRow {
   const read = parseRow(where, smithSchema, row);
   const { instance_id: id, patch, image_name: image, problem_statement: problem = '' } = read;

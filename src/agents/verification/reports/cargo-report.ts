@@ -6,7 +6,8 @@ const BEGIN = /^running (?<count>\d{1,6}) tests?(?: \(shuffle seed: \d{1,20}\))?
 const END = /^test result: /;
 
 /**
- * Output of `cargo test` on stdout. The id is the test's path, `module::tests::name`; one that several binaries of a package share is doubled.
+ * Reads the output of `cargo test` on stdout. The id is the test's path, `module::tests::name`; one that several binaries of a package share is
+ * doubled.
  *
  * @throws ReportProblem when a binary did not finish, or none ran.
  */

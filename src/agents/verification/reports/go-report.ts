@@ -11,8 +11,8 @@ const STATUS: ReadonlyMap<string, TestResult['status']> = new Map([
 ]);
 
 /**
- * Output of `go test -json` on stdout. The id is `PACKAGE::Test/subtest`; a failing package is a result of its own, which no task pins, because a
- * package can fail although each of its tests passed.
+ * Reads the output of `go test -json` on stdout. The id is `PACKAGE::Test/subtest`; a failing package is a result of its own, which no task pins,
+ * because a package can fail although each of its tests passed.
  *
  * @throws ReportProblem when a line is no event, or a package did not finish.
  */

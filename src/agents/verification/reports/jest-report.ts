@@ -15,8 +15,8 @@ const reportSchema = z.object({
 const BOUNDS = { bytes: 64 * 1024 * 1024, depth: 32, values: 4_000_000 };
 
 /**
- * Output of jest's JSON reporter, which vitest has as well. The id is `FILE > describe > title`. A file that fails as a whole is a result of its own,
- * which no task pins.
+ * Reads the output of jest's JSON reporter, which vitest has as well. The id is `FILE > describe > title`. A file that fails as a whole is a result
+ * of its own, which no task pins.
  *
  * @throws ReportProblem
  */

@@ -3,7 +3,7 @@ export class ReportProblem extends Error {
   override readonly name = 'ReportProblem';
 }
 
-/** The lines of a text, one at a time. */
+/** Yields the lines of a text, one at a time. */
 export function* splitLines(text: string): Generator<string> {
   for (let begin = 0; begin < text.length;) {
     const found = text.indexOf('\n', begin);

@@ -6,8 +6,8 @@ const STATUSES = new Set(['ok', 'FAIL', 'ERROR', 'expected failure', 'unexpected
 const END = /^Ran \d+ tests? in /;
 
 /**
- * Output of `python -m unittest -v` on stderr. The id is `module.Class.method`. A test that writes to stderr itself breaks its line, and then counts
- * as missing.
+ * Reads the output of `python -m unittest -v` on stderr. The id is `module.Class.method`. A test that writes to stderr itself breaks its line, and
+ * then counts as missing.
  *
  * @throws ReportProblem when the final line of a run is missing.
  */
@@ -27,7 +27,7 @@ export function* readUnittestResults(text: string): Generator<TestResult> {
 }
 
 /**
- * The text after the dots of a line: `test (place) ... ok`, or `Its description ... ok`. Found without a regular expression, which would take
+ * Returns the text after the dots of a line: `test (place) ... ok`, or `Its description ... ok`. Uses no regular expression, which would take
  * quadratic time on a long line.
  */
 function findStatus(line: string): string | undefined {

@@ -17,7 +17,7 @@ interface JsonFlag {
   readonly json?: true;
 }
 
-/** `new`, `list` and `show`. None of them runs anything of a task. */
+/** Creates `new`, `list` and `show`. None of them runs anything of a task. */
 export function createTaskCatalogueCommands(tasks: TaskCatalogue): readonly Command[] {
   return [createNewCommand(tasks), createListCommand(tasks), createShowCommand(tasks)];
 }

@@ -9,7 +9,7 @@ import type { NewEvaluation } from '../request-bodies.ts';
 
 /** The parts of their machine that batches need. Paths are relative to the batch file's directory. */
 export interface BatchContext {
-  /** Files and directories that match a pattern, in natural order. */
+  /** Lists files and directories that match a pattern, in natural order. */
   match(pattern: string): Promise<readonly string[]>;
   /** @throws InputError when the suite cannot be sent. */
   readSuite(path: string): Promise<NewEvaluation['suite']>;
@@ -29,7 +29,7 @@ export interface PlannedSuite {
   readonly suite: NewEvaluation['suite'];
 }
 
-/** The checkpoints of a batch, each once. @throws InputError `batch.no-match`, `batch.labels`, `batch.twice`. */
+/** Lists the checkpoints of a batch, each once. @throws InputError `batch.no-match`, `batch.labels`, `batch.twice`. */
 export async function planCheckpoints({ checkpoints }: BatchFile, context: BatchContext): Promise<readonly PlannedCheckpoint[]> {
   const planned = (await Promise.all(checkpoints.map((each) => expandCheckpoint(each, context)))).flat();
   const titles = planned.map(({ title }) => title);

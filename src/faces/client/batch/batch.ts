@@ -108,7 +108,7 @@ export class Batch {
     }
   }
 
-  /** The evaluation that answers the question, now or later: the first that has not failed and was not cancelled. */
+  /** Returns the evaluation that answers the question, now or later: the first that has not failed and was not cancelled. */
   async #submit(ask: (attempt: number) => Promise<EvaluationResource>, signal: AbortSignal): Promise<EvaluationResource> {
     for (let attempt = 1; attempt < MOST_ATTEMPTS; attempt += 1) {
       const evaluation = await this.#submitWithinQuota(() => ask(attempt), signal);

@@ -40,7 +40,7 @@ const metadataSchema = z.strictObject({
   documentation_url: z.string().nullable(),
 });
 
-/** Each task as an environment of OpenEnv. Its clients use http://HOST/openenv/TASK as the environment's address. */
+/** Offers each task as an environment of OpenEnv. Its clients use http://HOST/openenv/TASK as the environment's address. */
 export function addOpenEnvRoutes(instance: FastifyInstance, options: OpenEnvRoutesOptions): void {
   // OpenEnv answers a request that is not valid with 422.
   instance.setErrorHandler((error) => {
@@ -149,7 +149,7 @@ const stepSchema = z
   })
   .describe('OpenEnvStep');
 
-/** OpenEnv's calls without a connection. Its own server makes an environment for each call; here a step names its episode. */
+/** Adds OpenEnv's calls without a connection. Its own server makes an environment for each call; here a step names its episode. */
 function addResetRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions): void {
   instance.withTypeProvider<ZodTypeProvider>().post(
     '/openenv/:task/reset',

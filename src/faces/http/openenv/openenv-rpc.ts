@@ -17,8 +17,8 @@ export interface RpcParts {
 const sessionSchema = z.looseObject({ session_id: z.string().min(1).max(255) });
 
 /**
- * JSON-RPC without a connection, as the tool client of openenv-core uses it in its production mode. A session is an episode and has its id: the
- * server keeps no other state, so a client can continue after a restart. Never rejects.
+ * Answers JSON-RPC without a connection, as the tool client of openenv-core uses it in its production mode. A session is an episode and has its id:
+ * the server keeps no other state, so a client can continue after a restart. Never rejects.
  */
 export async function answerSessionRpc({ arena, caller, task, wait }: RpcParts, data: unknown): Promise<object> {
   const { success, data: request } = rpcSchema.safeParse(data);

@@ -24,7 +24,7 @@ export interface SessionParts {
   readonly caller: Caller;
   /** The name of its task. */
   readonly task: string;
-  /** The longest wait for a verdict, in milliseconds. */
+  /** Returns the longest wait for a verdict, in milliseconds. */
   readonly patience: () => number;
   /** Aborted when the peer has gone. */
   readonly gone: AbortSignal;

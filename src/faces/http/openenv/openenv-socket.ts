@@ -9,7 +9,7 @@ const POLICY_VIOLATION = 1008;
 export interface SocketParts {
   /** Counts a message as a request. @throws what refuses it. */
   readonly count: () => Promise<void>;
-  /** The answer to a refused message. */
+  /** Returns the answer to a refused message. */
   readonly refusal: (error: unknown) => SessionAnswer;
   readonly onEnd: () => void;
 }

@@ -9,7 +9,7 @@ declare module 'fastify' {
   }
 }
 
-/** The caller of a call that needs a name. @throws Error for calls that need none. */
+/** Returns the caller of a call that needs a name. @throws Error for calls that need none. */
 export function requireCaller(caller: Caller | undefined): Caller {
   if (caller) return caller;
   throw new Error('this call needs no name, and has no caller');

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 
-/** Aborted when the caller has gone. It listens to the answer, since a connection outlasts many answers. */
+/** Creates a signal that is aborted when the caller has gone. It listens to the answer, since a connection outlasts many answers. */
 export function createGoneSignal({ raw }: FastifyReply): AbortSignal {
   const controller = new AbortController();
   const onClose = (): void => {

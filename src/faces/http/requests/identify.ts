@@ -73,7 +73,7 @@ function createTooManyTokensError(mostPerMinute: number, seconds: number): TooMa
   return new TooManyRequestsError('access.too-many', `${what}; try again in ${seconds} s, with a token of an operator`, seconds);
 }
 
-/** Every caller on this machine, where access is off. */
+/** Identifies every caller on this machine, where access is off. */
 export const identifyLocal: Identify = async ({ headers, socket }) => {
   const forwarded = headers.forwarded ?? headers['x-forwarded-for'];
   const strange = findStrangeOrigin({

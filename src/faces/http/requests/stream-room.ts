@@ -22,7 +22,7 @@ export class StreamRoom {
     this.#limits = limits;
   }
 
-  /** Held until the answer is over. @throws as `enter` does. */
+  /** Enters until the answer is over. @throws as `enter` does. */
   take(principal: string, reply: FastifyReply): void {
     onAnswerEnd(reply, this.enter(principal));
   }

@@ -10,7 +10,7 @@ import { omitText } from './withheld-text.ts';
 const LINES_AT_A_TIME = 128;
 
 /**
- * Episodes of one arm as NDJSON. The next ones are read when the client has received the last.
+ * Writes the episodes of one arm as NDJSON. The next ones are read when the client has received the last.
  *
  * @param withText whether the reader may see what the programs inside printed.
  */

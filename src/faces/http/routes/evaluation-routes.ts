@@ -20,7 +20,6 @@ export interface EvaluationRoutesOptions {
   readonly use: Pick<CheckpointUse, 'findUsable'>;
 }
 
-/** Looking at evaluations and comparisons. */
 export function addEvaluationRoutes(instance: FastifyInstance, { service, use }: EvaluationRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
@@ -81,7 +80,6 @@ export function addPlayingRoute(instance: FastifyInstance, service: Pick<Evaluat
   );
 }
 
-/** Calling evaluations off. */
 export function addCancelRoute(instance: FastifyInstance, service: EvaluationService): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.delete(

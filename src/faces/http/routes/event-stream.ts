@@ -44,7 +44,7 @@ interface Beating {
   readonly heartbeat: string;
 }
 
-/** It is read as fast as the client receives it, and ends when the caller would no longer be admitted. */
+/** Reads the frames as fast as the client receives them, and ends when the caller would no longer be admitted. */
 async function* withHeartbeats<Frame>(frames: AsyncIterable<Frame>, { clock, reply, heartbeat }: Beating): AsyncGenerator<Frame | string> {
   const { isStillKnown = async () => true } = reply.request;
   const iterator = frames[Symbol.asyncIterator]();
@@ -77,7 +77,7 @@ async function* withHeartbeats<Frame>(frames: AsyncIterable<Frame>, { clock, rep
   }
 }
 
-/** A timer rather than an aborted sleep: making the error of an abort would cost as much as sending the frame. */
+/** Uses a timer rather than an aborted sleep: making the error of an abort would cost as much as sending the frame. */
 async function awaitOrHeartbeat<Result>(next: Promise<Result>, clock: Clock): Promise<Result | 'heartbeat'> {
   const { promise, resolve } = Promise.withResolvers<'heartbeat'>();
   using _timer = clock.after(HEARTBEAT_MILLISECONDS, () => resolve('heartbeat'));

@@ -19,7 +19,7 @@ const TAGS = ['episodes of agents'];
 /** A verdict takes seconds, and agents for these calls request it once. */
 const WAIT_MS = 60_000;
 
-/** The three calls under the names of Gym-style APIs. They have no submission: requesting the reward submits. */
+/** Adds the three calls under the names of Gym-style APIs. They have no submission: requesting the reward submits. */
 export function addGymRoutes(instance: FastifyInstance, arena: EpisodeCalls): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.post(

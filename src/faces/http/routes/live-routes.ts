@@ -27,7 +27,7 @@ export interface LiveRoutesOptions {
   readonly room: StreamRoom;
 }
 
-/** One stream with the changes of all evaluations and pools: a page that shows many needs one connection. */
+/** Adds one stream with the changes of all evaluations and pools: a page that shows many needs one connection. */
 export function addLiveRoutes(instance: FastifyInstance, options: LiveRoutesOptions): void {
   const { service, clock, room } = options;
   const frames = new LiveFrames(options);

@@ -7,7 +7,6 @@ import { requireCaller } from '../requests/caller.ts';
 import { poolChangeSchema, type Pool, poolListSchema, poolSchema } from '../schemas/pool-schemas.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 
-/** Looking at pools, and scaling them. */
 export function addPoolRoutes(instance: FastifyInstance, pools: PoolService): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(

@@ -14,7 +14,7 @@ import type { EvaluationRoutesOptions } from './evaluation-routes.ts';
 import { findEvaluation } from '../requests/find-evaluation.ts';
 import { withholdText } from './withheld-text.ts';
 
-/** The page that `muster report --html` writes, of an evaluation of the server. */
+/** Adds the page that `muster report --html` writes, of an evaluation of the server. */
 export function addReportRoute(instance: FastifyInstance, { service, use }: EvaluationRoutesOptions): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/evaluations/:id/report',

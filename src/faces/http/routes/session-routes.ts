@@ -18,7 +18,7 @@ const sessionSchema = z
 
 type Session = z.infer<typeof sessionSchema>;
 
-/** Beginning and ending the session of a browser. Other callers need none. */
+/** Adds the calls that begin and end the session of a browser. Other callers need none. */
 export function addSessionRoutes(instance: FastifyInstance, version: string): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(

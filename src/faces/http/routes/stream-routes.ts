@@ -27,7 +27,6 @@ export interface StreamRoutesOptions {
   readonly room: StreamRoom;
 }
 
-/** Following an evaluation. */
 export function addEventRoutes(instance: FastifyInstance, { service, clock, room }: StreamRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
@@ -63,7 +62,6 @@ export function addEventRoutes(instance: FastifyInstance, { service, clock, room
   );
 }
 
-/** Reading the episodes of an evaluation. */
 export function addEpisodeRoutes(instance: FastifyInstance, { service, use, room }: StreamRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(

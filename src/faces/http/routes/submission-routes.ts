@@ -39,7 +39,6 @@ const accepted = {
   202: evaluationSchema.describe('it was accepted, and will be played whatever happens to this server'),
 };
 
-/** Asking for evaluations and comparisons. */
 export function addSubmissionRoutes(instance: FastifyInstance, options: SubmissionRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.post(

@@ -16,7 +16,6 @@ export const suiteResourceSchema = z
 
 const suiteParamsSchema = z.strictObject({ name: z.string().regex(/^[\w.-]{1,64}$/, 'expected the name of a suite that the server has') });
 
-/** Looking at suites that callers may name. */
 export function addSuiteRoutes(instance: FastifyInstance, library: Pick<Library, 'orderSuite'>): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/suites/:name',

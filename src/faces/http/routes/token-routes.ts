@@ -22,7 +22,6 @@ import {
 /** Creates, lists and revokes a principal's tokens. */
 export type TokenServiceFor = (principal: string) => TokenService;
 
-/** Giving out tokens, and taking them back. */
 export function addTokenRoutes(instance: FastifyInstance, officeOf: TokenServiceFor): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
@@ -65,7 +64,6 @@ export function addTokenRoutes(instance: FastifyInstance, officeOf: TokenService
   );
 }
 
-/** Looking at who did what. */
 export function addAuditRoute(instance: FastifyInstance, audit: Pick<AuditTrail, 'list'>): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/audit',
@@ -84,7 +82,7 @@ export function addAuditRoute(instance: FastifyInstance, audit: Pick<AuditTrail,
   );
 }
 
-/** Looking at who uses how much. @param list of the principals that are known, with the caller's own. */
+/** @param list of the principals that are known, with the caller's own. */
 export function addQuotaRoute(instance: FastifyInstance, list: (caller: string) => Promise<readonly PrincipalUse[]>): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/quotas',

@@ -1,6 +1,6 @@
 import { isMapping } from '../../../kernel/documents/path.ts';
 
-/** A question without the names that people gave its checkpoints. They decide nothing: under other names it is the same question. */
+/** Removes the names that people gave a question's checkpoints: under other names it is the same question. */
 export function omitNames(question: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { checkpoint, baseline, candidates } = question;
   return {

@@ -28,7 +28,7 @@ export function simplifySchemaNames<Document extends object>(document: Document)
   return renameReferences(plainlyNamed, (name) => plain.get(name) ?? name);
 }
 
-/** The one for answers remains where they are equal; the one for requests replaces it where nothing refers to it. */
+/** Tells whether the schema for requests is dropped: it equals the one for answers, to which something refers. */
 function isReplaced(name: string, plain: ReadonlyMap<string, string>, referred: ReadonlySet<string>): boolean {
   const other = plain.get(name);
   return other !== undefined && referred.has(other);
@@ -53,7 +53,7 @@ function renameReferences<Value>(value: Value, name: (name: string) => string): 
   return mapReferences(value, name);
 }
 
-/** A copy with every reference to a named schema replaced by what `name` makes of it. */
+/** Returns a copy with every reference to a named schema replaced by what `name` makes of it. */
 function mapReferences<Value>(value: Value, name: (name: string) => string): Value {
   const text = JSON.stringify(value, (key, member: unknown) =>
     key === '$ref' && typeof member === 'string' && member.startsWith(REFERENCE)

@@ -58,7 +58,7 @@ async function reconnect(store: Store, onMissed: () => void): Promise<void> {
   followAll(store, onMissed);
 }
 
-/** The course so far, and its continuation: the server stores the events of one evaluation, so that a late reader has all of them. */
+/** Reads the course so far, and follows its continuation: the server stores the events of one evaluation, so that a late reader has all of them. */
 export function followCourse(store: Store, id: string, onState: () => void): void {
   unfollow();
   const source = (events = new EventSource(`/v1/evaluations/${encodeURIComponent(id)}/events`));
@@ -92,7 +92,7 @@ export function followCourse(store: Store, id: string, onState: () => void): voi
   });
 }
 
-/** An agent's episode, and its steps as they are taken. */
+/** Follows an agent's episode, and its steps as they are taken. */
 export async function followTranscript(store: Store, id: string, signal: AbortSignal): Promise<void> {
   unfollow();
   await readTranscript(store, id, signal);
@@ -108,7 +108,7 @@ export async function followTranscript(store: Store, id: string, signal: AbortSi
   });
 }
 
-/** A stream of groups for a training, continuously. */
+/** Follows a stream of groups for a training. */
 export async function followBoard(store: Store, id: string, signal: AbortSignal): Promise<void> {
   unfollow();
   await readBoard(store, id, signal);

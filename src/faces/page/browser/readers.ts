@@ -9,7 +9,7 @@ import { createTranscript, type Transcript } from './model/transcript.ts';
 
 /** Reads what some views show into the state of the page. */
 
-/** Null in place of a refusal because it is not there. */
+/** Returns null where the server has no such thing. */
 export async function ignoreNotFound<Answer>(answer: Promise<Answer>): Promise<Answer | null> {
   try {
     return await answer;
@@ -127,7 +127,7 @@ async function readPair(id: string, candidate: EpisodeLine, signal: AbortSignal)
   return { baseline: lines?.find(({ index }) => index === candidate.index), candidate };
 }
 
-/** Latest first, as they begin and end. Earlier ones that were read stay. */
+/** Reads the latest episodes as they begin and end. Earlier ones that were read stay. */
 export function followAgents(store: Store, signal: AbortSignal): Promise<void> {
   return readAgain(signal, async () => {
     const { items, next } = await api.listAgentEpisodes(undefined);

@@ -44,7 +44,7 @@ export function createUpScale(domain: Domain): Scale {
   return scaleLinear(domain, [HEIGHT, 0]);
 }
 
-/** Position for `above`. */
+/** Formats the position for `above`. */
 export function formatPercent(scale: Scale, value: number): string {
   return `${Number((scale(value) / (WIDTH / 100)).toFixed(2))}%`;
 }

@@ -12,7 +12,7 @@ type Run = Case['runs'][number];
 const MOST_ROWS = 500;
 const MOST_DIFFERENCES = 20;
 
-/** Every run of the candidate: how it ended, whether its output is right, what it cost. */
+/** Renders every run of the candidate: how it ended, whether its output is right, what it cost. */
 export function renderCaseTable({ cases, seed }: CasesEvidence, compared: CompareEvidence | undefined, source: string): Markup {
   const equal = new Map(compared?.cases.map(({ name, run, isEqual }) => [`${run} ${name}`, isEqual]));
   const rows = cases.flatMap((one, position) =>
@@ -71,7 +71,7 @@ function hasFailed({ ending }: Run): boolean {
   return ending.kind !== 'exited' || ending.code !== 0;
 }
 
-/** Text that a program has printed; nothing where there is none. */
+/** Renders text that a program has printed; nothing where there is none. */
 export function renderPrinted(text: string): Markup | undefined {
   return text.trim() === '' ? undefined : markup`<pre tabindex="0"><bdi>${text}</bdi></pre>`;
 }
@@ -88,7 +88,7 @@ interface Outputs {
   readonly got: string;
 }
 
-/** Two outputs side by side; the parts that only one of them has are marked. */
+/** Renders two outputs side by side; the parts that only one of them has are marked. */
 function renderOutputDifference({ expected, got }: Outputs): Markup {
   const parts = diffWordsWithSpace(expected, got, { maxEditLength: MOST_CHANGES }) ?? [
     { value: expected, removed: true, added: false },

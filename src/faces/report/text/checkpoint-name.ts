@@ -6,7 +6,7 @@ export function nameCheckpoint({ uri }: Pick<CheckpointFacts, 'uri'>): string {
   return /[^/]+(?=\/*$)/.exec(uri)?.[0] ?? uri;
 }
 
-/** Short names that tell the checkpoints apart: where two are equal, their whole origin. */
+/** Returns short names that tell the checkpoints apart: where two are equal, their whole origin. */
 export function nameCheckpoints(checkpoints: readonly CheckpointFacts[]): string[] {
   const names = checkpoints.map(nameCheckpoint);
   return names.map((name, position) => (names.indexOf(name) === names.lastIndexOf(name) ? name : (checkpoints[position]?.uri ?? name)));

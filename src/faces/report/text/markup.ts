@@ -19,8 +19,8 @@ export type { MarkupText as Markup };
 export type Content = MarkupText | string | number | undefined | readonly Content[];
 
 /**
- * HTML or SVG from a template: markup`<td title="${name}">${name}</td>`. The template itself is trusted; inserted values are not: each becomes text
- * or the value of a quoted attribute, never a tag. Attributes that browsers interpret (`href`, `style`) accept only our own numbers.
+ * Makes HTML or SVG from a template: markup`<td title="${name}">${name}</td>`. The template itself is trusted; inserted values are not: each becomes
+ * text or the value of a quoted attribute, never a tag. Attributes that browsers interpret (`href`, `style`) accept only our own numbers.
  *
  * @throws RangeError when an attribute's value is not in quotes, where escaping would not suffice.
  */

@@ -2,7 +2,7 @@ import { formatCount, formatDuration, formatFigure } from '../../../kernel/text/
 import { markup, type Markup } from './markup.ts';
 
 /**
- * Numbers on the page. Each is rounded as its uncertainty allows, and carries the exact value; `source` is its path in the document, such as
+ * Renders a number on the page. It is rounded as its uncertainty allows, and carries its exact value; `source` is its path in the document, such as
  * `official.tasks.3.mean`, so that a program can compare the page with the document.
  */
 export function renderData(value: number, text: string, source?: string): Markup {
@@ -18,7 +18,7 @@ export function renderFigure(value: number | null | undefined, spread: number, s
   return value === null || value === undefined ? NONE : renderData(value, formatFigure(value, spread), source);
 }
 
-/** A value that is a measure of spread itself. */
+/** Renders a value that is a measure of spread itself. */
 export function renderSpreadFigure(value: number | null | undefined, source?: string): Markup {
   return renderFigure(value, value ?? 0, source);
 }
@@ -32,13 +32,13 @@ export interface Ends {
   readonly high: number;
 }
 
-/** `[0.2625, 0.2823]` */
+/** Renders `[0.2625, 0.2823]`. */
 export function renderEnds({ low, high }: Ends, spread: number, source?: string): Markup {
   const of = (end: keyof Ends): string | undefined => (source === undefined ? undefined : `${source}.${end}`);
   return markup`<span class="ends">[${renderFigure(low, spread, of('low'))}, ${renderFigure(high, spread, of('high'))}]</span>`;
 }
 
-/** `95 %`, `99.9 %` */
+/** Formats `95 %` or `99.9 %`. */
 export function formatPercentage(share: number, digits = 6): string {
   return `${Number((share * 100).toPrecision(digits))} %`;
 }
@@ -57,12 +57,12 @@ export function renderDuration(seconds: number, source?: string): Markup {
   return renderData(seconds, text, source);
 }
 
-/** `1 episode`, `1,234 episodes` */
+/** Formats `1 episode` or `1,234 episodes`. */
 export function countText(value: number, noun: string): string {
   return value === 1 ? `1 ${noun}` : `${formatCount(value)} ${noun}s`;
 }
 
-/** The spread to round a value by that comes with an interval or with nothing. */
+/** Computes the spread by which a value is rounded, with an interval or without one. */
 export function computeSpread(interval: Ends | null | undefined, value: number | null): number {
   return interval ? (interval.high - interval.low) / 2 : Math.abs(value ?? 1);
 }

@@ -45,10 +45,10 @@ export const FILTER_DESCRIPTOR = 5;
 export const NAMESPACE_DESCRIPTOR = 6;
 
 /**
- * bubblewrap's arguments, up to the program: what anyone may read in the process table.
+ * Builds bubblewrap's arguments, up to the program: those that every user may read in the process table.
  *
- * @param setpriv path of setpriv(1), where root makes the sandbox: it is root in a user namespace that is there already, until the first
- * process becomes the user of the program.
+ * @param setpriv path of setpriv(1), where root makes the sandbox: it is root in a user namespace that is there already, until the first process
+ * becomes the user of the program.
  */
 export function buildBubblewrapArguments(template: SandboxTemplate, view: SandboxView, setpriv: string | undefined): readonly string[] {
   return [
@@ -96,8 +96,8 @@ function buildUserChange(setpriv: string): readonly string[] {
 }
 
 /**
- * The same for the warden, which makes sandboxes from what it sees. It has its own user namespace, with every capability in it, and is root there:
- * only root may mount terminals. It stays in Muster's cgroup namespace, where it moves processes between groups.
+ * Builds the arguments for the warden, which makes sandboxes from what it sees. It has its own user namespace, with every capability in it, and is
+ * root there: only root may mount terminals. It stays in Muster's cgroup namespace, where it moves processes between groups.
  *
  * @param view `inbox` has what it loads for all its sandboxes, at the paths that it will have in each. @param sites host directory with those of all
  * its sandboxes. @param namespace descriptor of its user namespace, where one has been made for it.
@@ -132,7 +132,7 @@ export function buildSandboxTrialArguments(system: readonly string[], setpriv: s
   return [...buildIsolationArguments(setpriv), '--unshare-net', ...view, '--', ...(setpriv === undefined ? [] : buildUserChange(setpriv))];
 }
 
-/** Exactly the arguments of a warden, to try whether this machine allows its work. */
+/** Builds exactly the arguments of a warden, to try whether this machine allows its work. */
 export function buildWardenTrialArguments(system: readonly string[], namespace?: number): readonly string[] {
   return [
     ...buildNamespaceArguments(namespace),
@@ -164,7 +164,7 @@ function buildFileArguments(template: SandboxTemplate, view: SandboxView): reado
   ];
 }
 
-/** Files in /etc. Another root file system has its own. */
+/** Builds the arguments for files in /etc. Another root file system has its own. */
 function buildConfigurationArguments({ network }: SandboxTemplate, { etc }: SandboxView): readonly string[] {
   return [
     ...listSystemFiles(network).flatMap((file) => bindWithDirectories(file, file, '--ro-bind-try')),
@@ -176,7 +176,7 @@ function buildMountArguments({ mounts }: SandboxTemplate): readonly string[] {
   return mounts.flatMap(({ source, target }) => bindWithDirectories(source, target));
 }
 
-/** Further arguments, which are kept out of the process table: variables hold keys and passwords. */
+/** Builds further arguments, which are kept out of the process table: variables hold keys and passwords. */
 export function buildEnvironmentArguments(environment: SandboxTemplate['environment']): readonly string[] {
   return ['--clearenv', ...Object.entries({ ...ENVIRONMENT, ...environment }).flatMap(([name, value]) => ['--setenv', name, value])];
 }

@@ -23,7 +23,7 @@ export interface ClaimOptions {
   readonly serverTime: number;
 }
 
-/** One sandbox's claim. It ends by itself when its Muster is gone: it states its end for the controller. Pure. */
+/** Creates one sandbox's claim. It ends by itself when its Muster is gone: it states its end for the controller. Pure. */
 export function createClaimManifest(
   { id, template }: SandboxSpec,
   pod: PodTemplate,

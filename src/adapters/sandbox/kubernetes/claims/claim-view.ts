@@ -55,7 +55,6 @@ const WAITS: Readonly<Record<string, ClaimWait['kind']>> = {
 const REFUSED_POD = 'ReconcilerError';
 const EXPIRED: ReadonlySet<string> = new Set(['ClaimExpired', 'SandboxExpired']);
 
-/** Pure. */
 export function readClaimState({ metadata, status }: ClaimView): ClaimState {
   const ready = status.conditions.find(({ type }) => type === 'Ready');
   const finished = status.conditions.find(({ type, status: is }) => type === 'Finished' && is === 'True');

@@ -101,7 +101,7 @@ const UNITS: Readonly<Record<string, number>> = {
   Ti: 2 ** 40,
 };
 
-/** A quantity as Kubernetes writes them, "500m" or "1Gi"; undefined for anything else. */
+/** Reads a quantity as Kubernetes writes them, "500m" or "1Gi"; undefined for anything else. */
 function parseQuantity(value: unknown): number | undefined {
   const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)([A-Za-z]*)$/.exec(String(value)) ?? [];
   const factor = UNITS[unit];

@@ -87,7 +87,8 @@ function createRefusalError({ code, message, retryAfterMs }: Refusal, text: stri
 }
 
 /**
- * The same status for a missing permission, and for everything that the API server's admission refuses in a pod: quotas, bounds, policies, classes.
+ * The API server sends the same status for a missing permission, and for everything that its admission refuses in a pod: quotas, bounds, policies,
+ * classes.
  */
 function createForbiddenError(message: string, text: string, cause: unknown): MusterError {
   if (message.includes('exceeded quota')) {

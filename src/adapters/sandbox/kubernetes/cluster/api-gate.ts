@@ -57,7 +57,7 @@ export class ApiGate implements Disposable {
     }
   }
 
-  /** The same, with the client's own errors. */
+  /** Does the same as `request`, but throws the client's own errors. */
   async requestRaw<Result>(what: string, signal: AbortSignal, act: Attempt<Result>, retries = RETRIES): Promise<Result> {
     const either = AbortSignal.any([signal, this.#closed.signal]);
     return await pRetry(() => this.#queue.add(() => this.#attempt(what, either, act), { signal: either }), {

@@ -14,6 +14,6 @@ export interface ObjectKind<View extends WatchedView, State> extends Deleter {
   readonly parse: (object: unknown) => View;
   readonly readState: (view: View) => State;
   readonly list: (labelSelector: string, signal: AbortSignal) => Promise<Listing<View>>;
-  /** This one alone; undefined when there is none. */
+  /** Returns this one alone; undefined when there is none. */
   readonly get: (name: string, signal: AbortSignal) => Promise<View | undefined>;
 }

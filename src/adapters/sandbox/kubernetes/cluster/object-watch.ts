@@ -196,7 +196,7 @@ function getCode(error: unknown): number | undefined {
   return failureSchema.safeParse(error).data?.statusCode;
 }
 
-/** The connection's regular end, or one that Muster or the client's timer caused. */
+/** Tells whether the connection ended regularly, or because of Muster or the client's timer. */
 function isEnd(error: unknown): boolean {
   return (
     error === null || error === undefined || (error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError'))

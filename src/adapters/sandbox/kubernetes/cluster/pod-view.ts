@@ -78,7 +78,6 @@ const CONTAINER_REASONS: ReadonlySet<string> = new Set([
 /** The first failed pull may be temporary: Kubernetes tries again before it backs off. */
 const PASSING_REASONS: ReadonlySet<string> = new Set(['ErrImagePull', 'RegistryUnavailable']);
 
-/** Pure. */
 export function readPodState(pod: PodView): PodState {
   const end = readPodEnd(pod);
   if (end !== undefined) return { kind: 'ended', end };

@@ -40,7 +40,7 @@ export function getDialledUrl(settings: DialBackSettings, port: number): URL {
 }
 
 /**
- * What a pod has to know to find the host without a name server: pods that reach nothing but Muster reach no name server.
+ * Returns what a pod has to know to find the host without a name server: pods that reach nothing but Muster reach no name server.
  *
  * @throws InputError `PROVIDER.dial-back-address` when Muster cannot find it either.
  */

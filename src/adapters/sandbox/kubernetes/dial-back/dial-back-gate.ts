@@ -84,7 +84,7 @@ export class DialBackGate implements AsyncDisposable {
     }
   }
 
-  /** The container may connect from now on. @returns ends that. */
+  /** Lets the container connect, until the result is disposed. */
   expect(pod: string, name: string, container: DialledContainer, onTheft: () => void): Disposable {
     const place = `${pod}/${name}`;
     this.#expected.set(place, { container, onTheft });

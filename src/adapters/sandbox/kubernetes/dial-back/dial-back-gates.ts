@@ -10,7 +10,7 @@ export class DialBackGates implements AsyncDisposable {
     this.#parts = parts;
   }
 
-  /** Opened at the first use; tried again at the next use when that failed. */
+  /** Opens the gate at its first use; tries again at the next use when that failed. */
   of(settings: DialBackSettings): Promise<DialBackGate> {
     const { host, port, certificate, key } = settings;
     const place = JSON.stringify([host, port, certificate, key]);

@@ -146,7 +146,7 @@ export class DialChannel implements ProgramChannel {
     return undefined;
   }
 
-  /** Granted for larger amounts of consumed data, not for each piece: half a window is always on its way. */
+  /** Grants credit for larger amounts of consumed data, not for each piece: half a window is always on its way. */
   #giveCredit(flow: Flow): void {
     if (!this.#isStarted || flow.taken < WINDOW_BYTES / 2 || this.#socket.readyState !== WebSocket.OPEN) return;
     this.#socket.send(encodeCredit(flow.stream, flow.taken));

@@ -12,7 +12,7 @@ const CREDIT_MAX = 2 ** 24;
 
 const statusSchema = z.union([z.strictObject({ exited: z.int().min(0).max(255) }), z.strictObject({ failed: z.string().max(10_000) })]);
 
-/** The first message to a dialler: what to run. @param next token of its next connection; null: there will be none. */
+/** Formats the first message to a dialler: what to run. @param next token of its next connection; null: there will be none. */
 export function orderMessage(command: readonly string[], next: string | undefined): string {
   return JSON.stringify({ command, next: next ?? null });
 }
@@ -26,7 +26,7 @@ export function encodeCredit(stream: number, bytes: number): Buffer {
   return message;
 }
 
-/** Credit for the program's input, in bytes; undefined for a malformed message. */
+/** Reads the credit for the program's input, in bytes; undefined for a malformed message. */
 export function parseInputCredit(message: Buffer): number | undefined {
   if (message.length !== CREDIT_BYTES || message.readUInt8(1) !== CHANNEL.stdin) return undefined;
   const bytes = message.readUInt32BE(2);

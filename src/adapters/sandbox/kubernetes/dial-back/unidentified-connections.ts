@@ -24,7 +24,7 @@ export class UnidentifiedConnections {
     socket.once('close', () => this.#remove(address, port, socket));
   }
 
-  /** It has identified itself. @param socket this connection, or TLS over it. */
+  /** Forgets a connection that has identified itself. @param socket this connection, or TLS over it. */
   forget(socket: Socket): void {
     const { address, port } = getOrigin(socket);
     this.#remove(address, port, undefined);

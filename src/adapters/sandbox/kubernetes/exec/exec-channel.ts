@@ -130,7 +130,7 @@ export class ExecChannel implements ProgramChannel {
   }
 }
 
-/** A status as Kubernetes writes it: success, an exit code among the causes, or what went wrong. */
+/** Reads a status as Kubernetes writes it: success, an exit code among the causes, or what went wrong. */
 function toProgramEnd(text: string): ProgramEnd {
   const parsed = statusSchema.safeParse(tryParseJson(text));
   if (!parsed.success) return { kind: 'failed', detail: `the API server sent a status that makes no sense: ${text.slice(0, 200)}` };

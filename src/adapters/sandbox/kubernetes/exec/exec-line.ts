@@ -56,6 +56,6 @@ export class ExecLine implements PodLine {
     return new ExecChannel(socket, this.#clock, this.#heartbeats);
   }
 
-  /** Every connection is its command's. */
+  /** Does nothing: every connection belongs to its command. */
   [Symbol.dispose](): void {}
 }

@@ -37,13 +37,13 @@ export class SocketInput extends Writable {
     return new SocketInput(socket, 0, Buffer.of(CLOSE));
   }
 
-  /** This many more bytes may be sent. */
+  /** Allows this many more bytes to be sent. */
   grant(bytes: number): void {
     this.#credit += bytes;
     this.#wake();
   }
 
-  /** The program has closed its input. */
+  /** Called when the program has closed its input. */
   release(): void {
     this.#wake();
   }

@@ -8,7 +8,7 @@ export interface CgroupFiles {
   makeDirectory(path: string): Promise<void>;
   /** Removes one group with its control files. @throws EBUSY while a process is in it. */
   removeDirectory(path: string): Promise<void>;
-  /** Names of the child groups; none when the group is gone. */
+  /** Lists the names of the child groups; none when the group is gone. */
   listChildren(path: string): Promise<readonly string[]>;
   /** @returns undefined when there is no such file. */
   read(path: string): Promise<string | undefined>;

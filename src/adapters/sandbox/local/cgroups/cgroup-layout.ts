@@ -44,7 +44,7 @@ const V2_CONTROLS = [
   ['cpu', 'cpu.max'],
 ] as const;
 
-/** Version 2 where it has been delegated, else version 1 where it is writable, else none. */
+/** Detects version 2 where it has been delegated, else version 1 where it is writable, else none. */
 export async function detectCgroups(surroundings: CgroupSurroundings): Promise<CgroupDetection> {
   const obstacles: string[] = [];
   const layout = (await detectV2(surroundings, obstacles)) ?? (await detectV1(surroundings, obstacles));
@@ -58,7 +58,7 @@ interface CgroupMount {
   readonly controllers: readonly string[];
 }
 
-/** Format: proc_pid_mountinfo(5). */
+/** Parses the format of proc_pid_mountinfo(5). */
 function parseMounts(text: string): readonly CgroupMount[] {
   return text.split('\n').flatMap((line): readonly CgroupMount[] => {
     const [before = '', after = ''] = line.split(' - ');

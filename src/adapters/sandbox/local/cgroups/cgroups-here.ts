@@ -3,7 +3,7 @@ import type { CgroupFiles } from './cgroup-files.ts';
 import { type CgroupDetection, detectCgroups } from './cgroup-layout.ts';
 import type { Finding } from '../../finding.ts';
 
-/** The control groups that this process may make. */
+/** Detects the control groups that this process may make. */
 export async function detectHere(files: CgroupFiles): Promise<CgroupDetection> {
   const [membership, mounts] = await Promise.all([readFile('/proc/self/cgroup', 'utf8'), readFile('/proc/self/mountinfo', 'utf8')]);
   return detectCgroups({ files, membership, mounts });

@@ -10,7 +10,7 @@ export function describeGroupEnforcement(layout: CgroupLayout | undefined, limit
   return layout?.bases.has(limit) === true ? { scope: 'tree', by: layout.version } : undefined;
 }
 
-/** How a local sandbox's limits are enforced. @param processes what counts them, which depends on the kernel. */
+/** Describes how a local sandbox's limits are enforced. @param processes what counts them, which depends on the kernel. */
 export function describeEnforcedLimits(layout: CgroupLayout | undefined, processes: LimitEnforcement): EnforcedLimits {
   return {
     memory: describeGroupEnforcement(layout, 'memory') ?? { scope: 'process', by: 'rlimit' },
@@ -22,9 +22,9 @@ export function describeEnforcedLimits(layout: CgroupLayout | undefined, process
 }
 
 /**
- * Writable memory that a process may allocate, touched or not. An allocation far beyond the sandbox's limit fails at once, with an error that names
- * the code: otherwise the kernel would let it be filled up to the limit, which takes long, and then kill the process without a message. Libraries
- * allocate much that they never touch, above all for threads; the limit allows for that.
+ * Computes the writable memory that a process may allocate, touched or not. An allocation far beyond the sandbox's limit fails at once, with an error
+ * that names the code: otherwise the kernel would let it be filled up to the limit, which takes long, and then kill the process without a message.
+ * Libraries allocate much that they never touch, above all for threads; the limit allows for that.
  */
 export function computeDataBytes(memoryBytes: number): number {
   return 2 * memoryBytes + 2 * 2 ** 30;

@@ -58,7 +58,7 @@ export class OwnerCgroups {
     }
   }
 
-  /** Settings of a sandbox's group in each hierarchy, by the directory that holds the group, for a maker other than `create`. */
+  /** Lists the settings of a sandbox's group in each hierarchy, by the directory that holds the group, for a maker other than `create`. */
   limitFiles(limits: SandboxLimits): readonly HierarchyLimits[] {
     const settings = limitSettings(this.layout.version, limits);
     const inDirectory = (directory: string): readonly LimitFile[] =>

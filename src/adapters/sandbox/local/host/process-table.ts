@@ -33,7 +33,7 @@ export interface RunningProcess {
   readonly argv: readonly string[];
 }
 
-/** Every process that this user may read. One pass costs two system calls a process, so it is only for rare use. */
+/** Lists every process that this user may read. One pass costs two system calls a process, so it is only for rare use. */
 export async function listProcesses(): Promise<readonly RunningProcess[]> {
   const found: RunningProcess[] = [];
   for (const name of await readdir('/proc')) {

@@ -82,7 +82,7 @@ async function awaitLauncher(child: ChildProcess): Promise<Launcher> {
   return { process: child, pid, stdin, stdout, stderr };
 }
 
-/** Muster's end of the pipe at a descriptor from 3 on. */
+/** Returns Muster's end of the pipe at a descriptor from 3 on. */
 export function getPipe({ process }: Launcher, descriptor: 3 | 4): Duplex {
   const pipe = process.stdio[descriptor];
   if (pipe instanceof Duplex) return pipe;

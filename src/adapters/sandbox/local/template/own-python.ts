@@ -16,8 +16,8 @@ export const PYTHON_VARIABLE = 'MUSTER_PYTHON';
 export const SETUP_COMMAND = 'muster setup';
 
 /**
- * Started from Python, that very interpreter; in a checkout, the environment of `npm run setup`; otherwise, as installed by npm, the one that `muster
- * setup` makes in the user's data directory.
+ * Finds the interpreter of `python: auto`: where the Python package started Muster, the one that it is installed in; in a checkout, the one that `npm
+ * run setup` installs; otherwise, as installed by npm, the one that `muster setup` installs in the user's data directory.
  *
  * @param projectDirectory contains `runner/`.
  */

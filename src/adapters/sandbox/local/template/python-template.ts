@@ -142,7 +142,7 @@ function describeRemedy(own: OwnPython | undefined): string {
   return own?.remedy ?? 'set python in the template to the path of Python 3.11 or newer, or to auto';
 }
 
-/** Why the interpreter cannot be run; undefined when it can. */
+/** Returns why the interpreter cannot be run; undefined when it can. */
 async function findHindrance(path: string, own: OwnPython | undefined): Promise<string | undefined> {
   try {
     await access(path, constants.X_OK);

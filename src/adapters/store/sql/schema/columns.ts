@@ -1,7 +1,7 @@
 import { InfrastructureError } from '../../../../kernel/errors.ts';
 import type { Row } from './database.ts';
 
-/** Reading columns. @throws InfrastructureError `store.unreadable` each, when a column holds something else. */
+/** The functions of this file read columns. @throws InfrastructureError `store.unreadable` when a column holds something else. */
 
 export function readText(row: Row, column: string): string {
   const value = row[column];

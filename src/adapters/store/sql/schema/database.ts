@@ -22,9 +22,9 @@ export interface Dialect {
 
 /** SQL that reads JSON. A document is an expression whose value is text. What is not there is NULL. */
 export interface JsonReading {
-  /** A member that is text. */
+  /** Reads a member that is text. */
   text(document: string, member: string): string;
-  /** A member that is an object or an array, as a document. */
+  /** Reads a member that is an object or an array, as a document. */
   document(document: string, member: string): string;
   /** Gives a FROM clause the elements of an array, as documents in the column `value`. There are none when the array is NULL. */
   elements(array: string, alias: string): string;

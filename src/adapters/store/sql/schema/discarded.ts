@@ -5,7 +5,9 @@ import { sql } from './statement.ts';
 /** Small enough that no other statement waits long for a removal. */
 const EPISODES_A_TIME = 20_000;
 
-/** Steps that remove an evaluation at once; its episodes, which may be a million, are marked for the sweep. @param key of the evaluation. */
+/**
+ * Returns the steps that remove an evaluation at once; its episodes, which may be a million, are marked for the sweep. @param key of the evaluation.
+ */
 export function forgetSteps(key: number): readonly Step[] {
   return [
     toStep(sql`INSERT INTO discarded (evaluation) VALUES (${key}) ON CONFLICT DO NOTHING`),

@@ -9,7 +9,7 @@ export interface Sql {
 
 type Inserted = Value | undefined | Sql;
 
-/** Undefined means NULL. */
+/** Makes a statement. Undefined means NULL. */
 export function sql(texts: TemplateStringsArray, ...inserted: readonly Inserted[]): Sql {
   if (inserted.every(isValue)) return { texts, values: inserted.map((item) => item ?? null) };
   const parts = [texts[0] ?? ''];
@@ -33,7 +33,7 @@ function isValue(item: Inserted): item is Value | undefined {
   return typeof item !== 'object' || item === null;
 }
 
-/** Text of the program's own, never anything from outside. */
+/** Takes text of the program's own, never anything from outside. */
 export function toPlainSql(text: string): Sql {
   return { texts: [text], values: [] };
 }

@@ -136,7 +136,7 @@ function getOptions(curve: Curve, width: number): uPlot.Options {
   };
 }
 
-/** Each curve followed by the edges of its band, and the bands between these. */
+/** Lists each curve followed by the edges of its band, and the bands between these. */
 function listSeries({ xLabel, label = 'mean', band, more = [] }: Curve): Pick<uPlot.Options, 'series' | 'bands'> {
   const series: uPlot.Series[] = [{ label: xLabel }];
   const bands: uPlot.Band[] = [];
@@ -170,7 +170,7 @@ function drawLevel(plot: uPlot, level: number): void {
   ctx.restore();
 }
 
-/** A line across the whole height, with a mark that points up for promote and down for regress, because colour alone is not accessible. */
+/** Draws a line across the whole height, with a mark that points up for promote and down for regress, because colour alone is not accessible. */
 function drawMark(plot: uPlot, { x, kind }: Mark): void {
   const { ctx, bbox } = plot;
   const at = Math.round(plot.valToPos(x, 'x', true));

@@ -8,7 +8,7 @@ export interface Actions {
   readonly go: (route: Route) => void;
   readonly readMore: () => void;
   readonly cancel: (id: string) => void;
-  /** A stream of groups for a training. */
+  /** Cancels a stream of groups for a training. */
   readonly cancelStream: (id: string) => void;
   readonly replay: () => void;
   /** @param position among the pictures of the replay. */
@@ -16,7 +16,7 @@ export interface Actions {
   /** Plays the pictures in order, or stops them when they are running. */
   readonly runPictures: () => void;
   readonly changePool: (name: string, change: PoolChange) => void;
-  /** The changes of a step in the present episode of an agent. */
+  /** Reads the changes of a step in the present episode of an agent. */
   readonly readDiff: (step: number) => void;
   readonly dismissProblem: () => void;
 }

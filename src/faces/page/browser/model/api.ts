@@ -109,7 +109,7 @@ export interface AgentEpisodePage {
 const STEPS_A_PAGE = 100;
 const formatAgentEpisodePath = (id: string): string => `/v1/episodes/${encodeURIComponent(id)}`;
 
-/** Latest first. */
+/** Lists the latest first. */
 export const listAgentEpisodes = (after: string | undefined): Promise<AgentEpisodePage> =>
   ask('GET', `/v1/episodes?limit=100${after === undefined ? '' : `&after=${encodeURIComponent(after)}`}`);
 export const getAgentEpisode = (id: string): Promise<AgentEpisode> => ask('GET', formatAgentEpisodePath(id));

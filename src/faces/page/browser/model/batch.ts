@@ -7,7 +7,7 @@ export interface Batch {
   readonly items: readonly EvaluationItem[];
 }
 
-/** The batch with the latest evaluation first. */
+/** Lists the batch with the latest evaluation first. */
 export function groupBatches(evaluations: readonly EvaluationItem[]): readonly Batch[] {
   const labelled = evaluations.filter(({ labels }) => labels['batch'] !== undefined).sort(compareLatestFirst);
   const byName = Map.groupBy(labelled, ({ labels }) => labels['batch'] ?? '');

@@ -8,7 +8,7 @@ export interface Course {
   readonly points: readonly (Omit<CoursePoint, 'episodes'> & { readonly x: number })[];
 }
 
-/** Several courses on the places of all of them: what a course has no point at is left out of it. */
+/** Aligns several courses on the places of all of them: null where a course has no point. */
 export function alignCourses([first, ...others]: readonly Course[]): Pick<Curve, 'x' | 'label' | 'mean' | 'band' | 'more'> {
   const x = [...new Set([first, ...others].flatMap((course) => course?.points.map((point) => point.x) ?? []))].sort((a, b) => a - b);
   const align = ({ points }: Course): { readonly values: Band['low']; readonly band: Band } => {

@@ -8,8 +8,8 @@ export interface Rewards {
 }
 
 /**
- * Mean rewards of the groups that a trainer gets: by the latest version in each group, averaged over groups. By group where the trainer has reported
- * fewer than two versions. Filtered groups are excluded.
+ * Computes the mean rewards of the groups that a trainer gets: by the latest version in each group, averaged over groups. By group where the trainer
+ * has reported fewer than two versions. Filtered groups are excluded.
  */
 export function readRewards(groups: readonly Group[]): Rewards {
   const rewarded = groups.flatMap(({ number, mean, versions }) =>

@@ -10,7 +10,7 @@ import type { PageState } from './state.ts';
 
 const NONE = '–';
 
-/** `483.1 ± 9.2`; a dash while there is none. */
+/** Formats `483.1 ± 9.2`; a dash while there is none. */
 export function formatEstimate(item: EvaluationItem): string {
   const figures = item.running;
   if (figures?.kind === 'comparison') return formatComparison(figures.candidates);
@@ -77,7 +77,7 @@ export function formatCheckpoint({ checkpoints, run, version }: EvaluationItem):
   return run === null ? name : `${run}${version === null ? '' : ` @ ${formatCount(version)}`} · ${name}`;
 }
 
-/** Title of the browser's tab: the view comes first, since tabs are narrow. */
+/** Formats the title of the browser's tab: the view comes first, since tabs are narrow. */
 export function formatTitle({ route, detail, transcript, stream }: PageState): string {
   switch (route.view) {
     case 'overview':

@@ -12,7 +12,7 @@ import { renderFigures } from './figures.ts';
 import { renderReturns } from './returns.ts';
 import { renderForgottenSandboxes, renderSandboxes } from '../charts/sandbox-lanes.ts';
 
-/** One evaluation: its answer so far, how the interval has narrowed, its episodes. */
+/** Renders one evaluation: its answer so far, how the interval has narrowed, its episodes. */
 export function renderEvaluation(state: PageState, id: string, actions: Actions): TemplateResult {
   const { detail } = state;
   if (detail?.id !== id || detail.evaluation === undefined) return html`<p class="muted">Reading …</p>`;

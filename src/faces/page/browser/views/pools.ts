@@ -92,7 +92,7 @@ function renderPoolControls({ name, draining, max }: Pool, actions: Actions): Te
   </form>`;
 }
 
-/** One cell a sandbox, in the order of `STATES`, then free slots up to the maximum, then lost sandboxes, which no longer take a slot. */
+/** Renders one cell a sandbox, in the order of `STATES`, then free slots up to the maximum, then lost sandboxes, which no longer take a slot. */
 function renderCells({ sandboxes, lost, max }: Pool): TemplateResult {
   const total = STATES.reduce((sum, state) => sum + sandboxes[state], 0);
   const perCell = Math.ceil(Math.max(total, max) / MOST_CELLS);

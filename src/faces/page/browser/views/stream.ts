@@ -13,7 +13,7 @@ import { formatFilteredShare, renderStreamState } from './streams.ts';
 
 type Group = BoardResource['groups'][number];
 
-/** One stream: what it may still begin and what prevents more, and its latest groups with rewards, advantages, staleness and leases. */
+/** Renders one stream: what it may still begin and what prevents more, and its latest groups with rewards, advantages, staleness and leases. */
 export function renderStream(state: PageState, id: string, actions: Actions): TemplateResult {
   const { stream: looked, now } = state;
   if (looked?.id !== id || looked.board === undefined) return html`<p class="muted">Reading …</p>`;
