@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { TaskStep } from '../tasks/task.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import type { Evidence } from '../verification/evidence.ts';
+import { listLastLines } from '../verification/last-lines.ts';
 import type { Verdict } from '../verification/verdict.ts';
 
 /** One of the task's own submissions, and its required score. */
@@ -47,7 +49,16 @@ export function explainVerdict({ problem, stages, evidence }: Verdict, expected:
   if (problem !== null) return problem.detail;
   if (expected === 0) return evidence.flatMap(describeLetThrough).at(-1) ?? 'nothing was judged';
   const failed = stages.filter(({ outcome }) => outcome === 'failed' || outcome === 'infrastructure');
-  return failed.map(({ stage, detail }) => `${stage}: ${detail}`).join('; ');
+  const why = failed.map(({ stage, detail }) => `${stage}: ${detail}`).join('; ');
+  const printed = quotePrinted(evidence.filter(({ stage }) => stage === failed[0]?.stage));
+  return printed === '' ? why : `${why}; it printed last: ${printed}`;
+}
+
+/** Lines of a program, and characters of them, that an explanation quotes. */
+const [QUOTED_LINES, QUOTED] = [5, 400];
+
+function quotePrinted(evidence: readonly Evidence[]): string {
+  return escapeUnprintableLine(listLastLines(evidence, QUOTED_LINES).join('\n')).slice(-QUOTED);
 }
 
 /** Tests that have to begin to pass, and pass in every run although nothing was done. */

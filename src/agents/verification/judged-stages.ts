@@ -121,7 +121,8 @@ function computeCorrectness(mode: 'all' | 'share', { cases }: Pick<CasesEvidence
   return mode === 'share' || share === 1 ? share : 0;
 }
 
-function findEndingProblem(ending: Ending): string {
+/** Says in which way a program did not end as it should; empty when it did. */
+export function findEndingProblem(ending: Ending): string {
   switch (ending.kind) {
     case 'exited':
       return ending.code === 0 ? '' : `ended with status ${ending.code}`;

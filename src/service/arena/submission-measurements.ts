@@ -53,10 +53,11 @@ export class SubmissionMeasurements {
     const report = await this.#parts.tasks.findSoundness(toJudgedTask(task));
     const found = report && findUnsound(report);
     if (found === undefined) return;
-    const { role, name, rewards, expected, detail } = found;
+    // Its detail may quote a hidden case, and agents read this.
+    const { role, name, rewards, expected } = found;
     const problem = `task ${task.id} is not sound: its ${role === name ? role : `${role} ${name}`} scored ${rewards.join(', ')}, expected ${expected}`;
-    const remedy = 'correct the task, or its verifier, and run "muster task check --keep" again';
-    throw new InputError('task.unsound', `${problem}${detail === '' ? '' : ` (${detail})`}; ${remedy}`);
+    const remedy = '"muster task check" says why; correct the task or its verifier, then run "muster task check --keep"';
+    throw new InputError('task.unsound', `${problem}; ${remedy}`);
   }
 
   /** @throws InfrastructureError; InputError; the reason of closing. */

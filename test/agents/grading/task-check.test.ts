@@ -73,7 +73,9 @@ describe('the check of a task', () => {
       ['nop', [1]],
       ['cheat', [1]],
     ]);
-    expect(found.trials[0]?.detail).toBe('execute: case drawn-1: ended with status 1; case drawn-1: ended with status 1');
+    expect(found.trials[0]?.detail).toBe(
+      `execute: case drawn-1: ended with status 1; case drawn-1: ended with status 1; it printed last: File "/driver/main.py", line 4, in <module> from sort import sort_numbers File "/app/sort.py", line 1, in <module> import nothing ModuleNotFoundError: No module named 'nothing'`,
+    );
     // What passes before anything is done.
     const suite = await fixture.task({
       ...TASK,

@@ -113,13 +113,20 @@ describe('a task that was checked', () => {
     const config = await stage.write('arena.json', { server: { port: 0, access: 'off' }, arena: { tasks: [directory] } });
     const check = (...more: string[]) => stage.call(['task', 'check', directory, '--times', '1', '--config', config, ...more]);
     await writeFile(solution, 'nothing');
-    expect((await check('--keep')).exitCode).toBe(2);
+    const error = "NameError: name 'nothing' is not defined";
+    expect(await check('--keep')).toMatchObject({
+      exitCode: 2,
+      stdout: expect.stringMatching(`ended with status 1; .* printed last: .*${error}`),
+    });
+    const verified = await stage.call(['verify', join(directory, TASK), '-s', join(directory, TASK, 'solution')]);
+    expect(verified).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(`what it printed last .*:\n(.*\n)+  ${error}`) });
     const { url, command } = await MusterServer.start(stage, config);
     const agent = new Agent(url);
     const start = () => agent.send('POST', '/v1/episodes', { task: TASK, agent: 'test' });
+    // An agent does not see what the hidden cases are.
     expect((await start()).json).toMatchObject({
       code: 'task.unsound',
-      detail: expect.stringMatching(/its oracle scored 0, expected 1 .*correct the task.*muster task check --keep/s),
+      detail: expect.stringMatching(/its oracle scored 0, expected 1; "muster task check" says why; .*"muster task check --keep"$/),
     });
     // The store is the server's alone: the same command says so, and what to do.
     expect(await check('--keep')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is in use by another Muster') });

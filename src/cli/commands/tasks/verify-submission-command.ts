@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
-import type { Ending, Evidence } from '../../../agents/verification/evidence.ts';
+import type { Evidence } from '../../../agents/verification/evidence.ts';
+import { listLastLines } from '../../../agents/verification/last-lines.ts';
 import type { TakenVerdict } from '../../../app/grading/task-grader.ts';
 import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { addNeededOption } from '../../flags/needed-option.ts';
@@ -107,7 +108,7 @@ function formatTakenVerdict({ task, seed, verdict }: TakenVerdict): readonly str
     ...(components.length > 1
       ? ['', ...alignColumns(components.map(({ name, weight, score }) => [name, `weight ${weight}`, scoreText(score)]))]
       : []),
-    ...(failed ? findOutput(evidence.filter(({ stage }) => stage === failed.stage)) : []),
+    ...(failed ? formatPrinted(evidence.filter(({ stage }) => stage === failed.stage)) : []),
     '',
     `task ${task.id}, step ${task.step}, ${task.digest}`,
     `seed ${seed}`,
@@ -118,28 +119,7 @@ function scoreText(score: number | null): string {
   return score === null ? 'not measured' : score.toFixed(4);
 }
 
-function findOutput(evidence: readonly Evidence[]): readonly string[] {
-  const lines = evidence.flatMap((one) => ('output' in one ? [one.output] : 'runs' in one ? one.runs.map(({ output }) => output) : []));
-  const shown = lines.join('\n').trim().split('\n').slice(-SHOWN_LINES);
-  const endings = evidence.flatMap((one) => ('ending' in one ? [formatEnding(one.ending)] : []));
-  return shown.join('') === ''
-    ? []
-    : ['', `what it printed last (${endings.join(', ') || 'see --json for all'}):`, ...shown.map((line) => `  ${line}`)];
-}
-
-function formatEnding(ending: Ending): string {
-  switch (ending.kind) {
-    case 'exited':
-      return `it ended with status ${ending.code}`;
-    case 'signal':
-      return `it was ended by ${ending.signal}`;
-    case 'timeout':
-      return 'it did not end in time';
-    case 'out-of-memory':
-      return 'it took more memory than it may';
-    case 'output-too-large':
-      return 'it printed more than it may';
-    case 'no-output':
-      return ending.detail;
-  }
+function formatPrinted(evidence: readonly Evidence[]): readonly string[] {
+  const lines = listLastLines(evidence, SHOWN_LINES);
+  return lines.length === 0 ? [] : ['', 'what it printed last (see --json for all):', ...lines.map((line) => `  ${line}`)];
 }
