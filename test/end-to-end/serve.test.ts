@@ -220,6 +220,9 @@ describe('the commands that speak to a server', () => {
     expect((await stage.call(['list', '--run', 'r', ...at])).stdout).toMatch(
       new RegExp(`^id .*\\n${id} +late\\.safetensors \\(r@0\\) +cartpole +finished +[\\d.]+ ± [\\d.]+ +\\d+ s\\n`),
     );
+    const against = ['--baseline', LATE.replace('late', 'early'), '--episodes', '50', '--watch'];
+    const compared = await stage.call(['submit', CARTPOLE, '-c', LATE, ...against, ...at]);
+    expect(compared.stdout).toMatch(/against early\.safetensors\n .*promote late\.safetensors /);
     const cancelled = await stage.call(['cancel', id, ...at]);
     expect(cancelled).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('finished') });
     expect(cancelled.stderr).toContain('had ended before: nothing was cancelled');
@@ -307,16 +310,19 @@ describe('the commands that speak to a server', () => {
   it('submit to a pool that drains, which plays on all of its sandboxes once it is resumed', async () => {
     const at = ['--server', server.url];
     expect((await stage.call(['pool', 'drain', 'local', ...at])).stdout).toContain('draining');
-    const id = (await stage.call(['submit', CARTPOLE, '-c', LATE, '--episodes', '80', ...at])).stdout.trim();
+    const submitting = stage.start(['submit', CARTPOLE, '-c', LATE, '--episodes', '80', '--watch', ...at]);
+    await submitting.until('it says what it waits for', () => submitting.stderr.includes(' waits for a sandbox; "muster pool list"'));
     await server.command.until('its sandboxes are waited for', async () =>
       (await stage.call(['pool', 'list', ...at])).stdout.includes('2 requests wait'),
     );
+    const id = /ev-[a-z0-9-]+/.exec(submitting.stderr)?.[0] ?? '';
     expect(await server.find(id)).toMatchObject({ state: 'waiting', failure: null });
     const watching = stage.start(['watch', id, ...at]);
-    await watching.until('it says what it waits for', () => watching.stderr.includes(`${id} waits for a sandbox; "muster pool list"`));
+    await watching.until('it says so, too', () => watching.stderr.includes(`${id} waits for a sandbox`));
     expect((await stage.call(['pool', 'resume', 'local', ...at])).stdout).toContain('max 2');
-    const watched = await watching.ended;
-    expect(watched.exitCode).toBe(0);
-    expect(watched.stdout).toContain('(at most 2)');
+    for (const { exitCode, stdout } of [await submitting.ended, await watching.ended]) {
+      expect(exitCode).toBe(0);
+      expect(stdout).toContain('(at most 2)');
+    }
   });
 });

@@ -1,11 +1,14 @@
 import { Command, Option } from 'commander';
 import { basename } from 'node:path';
+import { z } from 'zod';
 import type { OpenLog, ResultLog } from '../../app/result-log.ts';
 import type { RunWatchHooks, RunWatchRequest } from '../../app/run-watching.ts';
 import { isComparisonSummary, isSummary } from '../../faces/client/answer-of.ts';
 import type { MusterClient } from '../../faces/client/muster-client.ts';
 import type { EvaluationResource } from '../../faces/http/schemas/evaluation-schemas.ts';
+import { systemClock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
+import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
 import { escapeUnprintable } from '../../kernel/text/printable.ts';
 import { runningFiguresSchema } from '../../service/orders/running-figures.ts';
 import type { StalePolicy } from '../../service/watching/watch-plan.ts';
@@ -101,11 +104,7 @@ async function watchEvaluation(connect: Connect, id: string, flags: WatchFlags):
       `muster watch ${id}: without --suite an evaluation on a server is followed, by an id such as ev-0mfw3k9xq-…; to evaluate a run's directory, add --suite`,
     );
   using interrupt = watchInterruption(process, 'no longer watching; it goes on');
-  const client = connect(flags);
-  const { state } = await client.get(id, interrupt.signal);
-  if (state === 'waiting')
-    await print(process.stderr, formatNotice(`${id} waits for a sandbox; "muster pool list" shows whether its pool drains or is in use`));
-  return await followEvaluation(client, id, flags.json === true, interrupt.signal);
+  return await followEvaluation(connect(flags), id, flags.json === true, interrupt.signal);
 }
 
 async function watchRun(watchARun: WatchARun, openLog: OpenLog, run: string, suite: string, flags: WatchFlags): Promise<number> {
@@ -131,11 +130,19 @@ async function watchRun(watchARun: WatchARun, openLog: OpenLog, run: string, sui
   return await watchAndPrintRun(watchARun, request, flags.json === true, interrupt.signal, log);
 }
 
+/** An evaluation that finds a free sandbox begins sooner. */
+const WAITED_MILLISECONDS = 2000;
+const waitingSchema = z.object({ state: z.literal('waiting') });
+
 /** @returns the exit code for the evaluation's end. */
 export async function followEvaluation(client: MusterClient, id: string, json: boolean, signal: AbortSignal): Promise<number> {
   {
     using display = openProgressDisplay(createFiguresView(id), process.stderr);
+    const notice = formatNotice(`${id} waits for a sandbox; "muster pool list" shows whether its pool drains or is in use`);
+    let isWaiting = false;
+    using _timer = systemClock.after(WAITED_MILLISECONDS, () => void (isWaiting && print(process.stderr, notice)));
     for await (const { type, data } of client.events(id, { signal })) {
+      isWaiting = waitingSchema.safeParse(data).success;
       const figures = type === 'progress' ? runningFiguresSchema.safeParse(data).data : undefined;
       if (figures) display.show(figures);
     }
@@ -146,10 +153,19 @@ export async function followEvaluation(client: MusterClient, id: string, json: b
   return getExitCodeOfState(evaluation);
 }
 
-function formatAnswerLines({ id, suite, state, summary }: EvaluationResource): readonly string[] {
+function formatAnswerLines({ id, suite, state, summary, checkpoints }: EvaluationResource): readonly string[] {
   const title = escapeUnprintable(`${suite} · ${id}`);
   if (isSummary(summary)) return formatSummary(summary, title);
-  return isComparisonSummary(summary) ? formatComparison(summary, title) : [`${title}: ${state}`];
+  return isComparisonSummary(summary) ? formatComparison(nameAsAsked(summary, checkpoints), title) : [`${title}: ${state}`];
+}
+
+/** Calls checkpoints as the caller named them: an uploaded one has only its digest as its URI. */
+function nameAsAsked(summary: ComparisonSummary, checkpoints: EvaluationResource['checkpoints']): ComparisonSummary {
+  const name = <Facts extends { readonly uri: string }>(facts: Facts): Facts => ({
+    ...facts,
+    uri: checkpoints.find(({ uri }) => uri === facts.uri)?.name ?? facts.uri,
+  });
+  return { ...summary, baseline: name(summary.baseline), candidates: summary.candidates.map(name) };
 }
 
 /** Returns the exit code for the state of an evaluation. */
