@@ -127,6 +127,26 @@ def test_an_argument_of_a_callback_that_cannot_be_used_is_refused_before_the_tra
         PeriodicEvaluator(**options)
 
 
+class Weights:
+    suffix = ".safetensors"
+
+    def write(self, path: Path) -> None:
+        path.write_bytes(b"weights")
+
+
+def test_the_end_of_a_training_says_at_once_that_its_server_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("muster.training.evaluator.GONE_SECONDS", 0.1)
+    monkeypatch.setattr("muster.training.serving.PATIENCE_SECONDS", 0.0)
+    evaluator = TrainingEvaluator("cartpole", directory=tmp_path, server="http://127.0.0.1:1")
+    assert evaluator.checkpoint(1, Weights)
+    assert evaluator.finish() is None
+    said = [record.getMessage() for record in caplog.records if record.name == "muster"]
+    patterns = ["step 1 waits for a server: ", "the server has not answered for ", "evaluations are unfinished"]
+    assert [text.startswith(pattern) for text, pattern in zip(said, patterns, strict=True)] == [True] * 3
+
+
 def test_a_misspelt_keyword_beside_a_training_is_named_with_the_one_that_was_meant() -> None:
     for entrance in (PeriodicEvaluator, TrainingEvaluator):
         with pytest.raises(TypeError, match="'bsy'; did you mean 'busy'"):

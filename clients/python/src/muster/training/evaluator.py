@@ -64,8 +64,7 @@ class TrainingEvaluator:
         until: float | None = None,
         stop: Mapping[str, Any] | None = None,
     ) -> None:
-        where = None if directory is None else Path(directory)
-        self._settings = Settings(suite, where, run, server, token, log, busy, until, stop)
+        self._settings = Settings(suite, None if directory is None else Path(directory), run, server, token, log, busy, until, stop)
         self.log_directory = None if log_directory is None else Path(log_directory)
         self._forget()
 
@@ -147,9 +146,8 @@ class TrainingEvaluator:
         try:
             self._wait(lambda: False, timeout)
         finally:
-            best = self.best
             self.close()
-        return best
+        return self.best
 
     def close(self) -> None:
         """Ends the thread, and closes what was opened. Accepted checkpoints stay in the directory."""
@@ -241,10 +239,13 @@ class TrainingEvaluator:
 
     def _wait(self, is_over: Callable[[], bool], timeout: float | None = None) -> None:
         """Waits until `is_over` returns true, the time is over, or the server has been unreachable for too long."""
-        begin = time.monotonic()
+        begin, is_said = time.monotonic(), False
         while self._thread is not None and self._thread.is_alive() and not is_over():
             self._thread.join(JOIN_SECONDS)
             gone = 0.0 if self._work is None else self._work.gone_seconds
+            if gone > 0 and not is_said:
+                is_said = True
+                logger.warning("the server has not answered for %.0f s; after %g s it is waited for no longer", gone, GONE_SECONDS)
             if gone > GONE_SECONDS or (timeout is not None and time.monotonic() - begin > timeout):
                 logger.warning("evaluations are unfinished; the next evaluator of the directory %s continues them", self.directory)
                 return
