@@ -50,11 +50,10 @@ function planStep(state: EpisodeState, { number, digest }: Extract<EpisodeEvent,
   const { phase, answered } = state;
   const expected = answered.length + 1;
   const asked = number ?? expected;
-  if (asked < expected) {
-    const isSame = asked >= 1 && answered[asked - 1] === digest;
-    return createPlan(state, isSame ? { kind: 'repeat', number: asked } : { kind: 'refuse', reason: 'conflict', expected });
-  }
-  if (asked > expected) return createPlan(state, { kind: 'refuse', reason: 'gap', expected });
+  if (asked < expected && answered[asked - 1] === digest) return createPlan(state, { kind: 'repeat', number: asked });
+  const takesSteps = phase.kind === 'created' || phase.kind === 'ready' || phase.kind === 'stepping';
+  if (takesSteps && asked !== expected)
+    return createPlan(state, { kind: 'refuse', reason: asked < expected ? 'conflict' : 'gap', expected });
   switch (phase.kind) {
     case 'created':
       return createPlan(state, { kind: 'open' });

@@ -97,7 +97,7 @@ function happen(each: Happening, model: Model, plan: (event: EpisodeEvent, now?:
       const expected = expectedAnswer(model, number ?? next, each, number === undefined);
       const { action } = plan({ kind: 'step', number, digest: each.body });
       if (action.kind === 'perform') model.carriedOut = each.body;
-      return { actual: action.kind, expected };
+      return { actual: action.kind === 'refuse' ? action.reason : action.kind, expected };
     }
     case 'answer': {
       if (model.carriedOut === undefined) return NOTHING;
@@ -144,8 +144,10 @@ function happen(each: Happening, model: Model, plan: (event: EpisodeEvent, now?:
 }
 
 function expectedAnswer(model: Model, number: number, { body }: { readonly body: string }, isAny: boolean): string {
-  if (number <= model.stored.length) return model.stored[number - 1] === body ? 'repeat' : 'refuse';
-  if (number > model.stored.length + 1 || model.isOver) return 'refuse';
+  const next = model.stored.length + 1;
+  if (number < next && model.stored[number - 1] === body) return 'repeat';
+  if (model.isOver) return 'over';
+  if (number !== next) return number < next ? 'conflict' : 'gap';
   if (model.carriedOut === undefined) return 'perform';
-  return isAny || model.carriedOut === body ? 'wait' : 'refuse';
+  return isAny || model.carriedOut === body ? 'wait' : 'conflict';
 }
