@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { describeInvalid, parseProbability } from '../../src/cli/flags/flag-values.ts';
+import { describeInvalidJson, parseProbability } from '../../src/cli/flags/flag-values.ts';
 import { parseServerUrl } from '../../src/faces/client/server-address.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 
@@ -19,7 +19,7 @@ it('invalid JSON of a flag is refused by its key, with the nearest valid key', (
   const schema = z.strictObject({ shaping: z.enum(['full', 'none']).optional() });
   const messageOf = (value: object): string => {
     const { error } = schema.safeParse(value);
-    return error === undefined ? 'taken' : describeInvalid(error, value, schema);
+    return error === undefined ? 'taken' : describeInvalidJson(error, value, schema);
   };
   expect(messageOf({ shapin: 'none' })).toBe('shapin: unknown key; did you mean "shaping"?');
   expect(messageOf({ shaping: 3 })).toBe('shaping: expected one of "full"|"none", got 3.');

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeInvalid } from '../../kernel/documents/problems.ts';
 
 /** The largest number of bytes of a file that an action reads or writes whole. */
 export const FILE_BYTES = 4 * 2 ** 20;
@@ -135,12 +136,11 @@ export function readAction(given: unknown, allowed: readonly ActionName[] = ACTI
   if (known === undefined)
     return toMisfit('unknown-action', `action: expected one of ${expected}, got ${JSON.stringify(name.slice(0, 100))}`);
   if (!allowed.includes(known)) return toMisfit('not-allowed', `action ${known} is not allowed in this task; it allows ${expected}`);
-  const parsed = actionSchema.safeParse(toWholeWrite(given));
+  const written = toWholeWrite(given);
+  const parsed = actionSchema.safeParse(written);
   if (parsed.success) return { kind: 'action', action: parsed.data };
-  return toMisfit(
-    'malformed',
-    `${name}: ${parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'fields'}: ${message}`).join('; ')}`,
-  );
+  const schema = actionSchema.options.find(({ shape }) => shape.action.value === getField(written, 'action'));
+  return toMisfit('malformed', `${name}: ${describeInvalid(parsed.error, written, schema ?? actionSchema)}`);
 }
 
 function toWholeWrite(given: unknown): unknown {

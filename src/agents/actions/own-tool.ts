@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeInvalid } from '../../kernel/documents/problems.ts';
 import { ACTION_NAMES, isText, type Misfit } from './action.ts';
 import type { Tool } from './action-tools.ts';
 
@@ -58,8 +59,8 @@ export function readToolCall(given: unknown, tools: readonly OwnTool[]): ReadToo
   if (tool === undefined) return undefined;
   const read = getSchema(tool).safeParse(fields);
   if (read.success) return { kind: 'tool', call: { tool, values: read.data } };
-  const problems = read.error.issues.map(({ path, message }) => `${path.join('.') || 'fields'}: ${message}`);
-  return { kind: 'misfit', misfit: { reason: 'malformed', detail: `${tool.name}: ${problems.join('; ')}`.slice(0, 2000) } };
+  const detail = `${tool.name}: ${describeInvalid(read.error, fields, getSchema(tool))}`.slice(0, 2000);
+  return { kind: 'misfit', misfit: { reason: 'malformed', detail } };
 }
 
 /** Describes the tool as agents receive it. */

@@ -1,14 +1,11 @@
 import { InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
-import { KnownSettings } from '../../kernel/documents/known-settings.ts';
-import { formatPath } from '../../kernel/documents/path.ts';
-import { listProblems } from '../../kernel/documents/problems.ts';
+import { describeInvalid } from '../../kernel/documents/problems.ts';
 import { findConfidenceProblem } from '../../aggregation/intervals/confidence.ts';
 
-/** Describes what is wrong with the JSON that a flag or an argument has. */
-export function describeInvalid(error: z.ZodError, value: unknown, schema: z.ZodType): string {
-  const problems = listProblems(error, value, new KnownSettings(schema));
-  const text = problems.map((each) => (each.path.length === 0 ? each.text : `${formatPath(each.path)}: ${each.text}`)).join('; ');
+/** Describes, as a sentence, what is wrong with the JSON that a flag or an argument has. */
+export function describeInvalidJson(error: z.ZodError, value: unknown, schema: z.ZodType): string {
+  const text = describeInvalid(error, value, schema);
   return text.endsWith('?') ? text : `${text}.`;
 }
 

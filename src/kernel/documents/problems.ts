@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { findNearest, suggestNames } from './did-you-mean.ts';
-import type { KnownSettings } from './known-settings.ts';
+import { KnownSettings } from './known-settings.ts';
 import { formatPath, getValueAt, isMapping, type SettingPath } from './path.ts';
 
 /** An error in a document that a person wrote, and its path. */
@@ -32,6 +32,12 @@ const CREDENTIALS = /\/\/[^"]*@/g;
 /** Lists the first problems, up to `MOST_PROBLEMS`. */
 export function listProblems(error: z.ZodError, value: unknown, known: KnownSettings): readonly Problem[] {
   return [...listProblemsOfIssues(error.issues, value, known).take(MOST_PROBLEMS)];
+}
+
+/** Formats one line for a value that no file holds: `command: is missing; expected a text; timeout: expected …`. */
+export function describeInvalid(error: z.ZodError, value: unknown, schema: z.ZodType): string {
+  const problems = listProblems(error, value, new KnownSettings(schema));
+  return problems.map(({ path, text }) => (path.length === 0 ? text : `${formatPath(path)}: ${text}`)).join('; ');
 }
 
 /** Formats one line: `muster.yaml:12: pool.max: expected …`. */

@@ -232,6 +232,10 @@ describe('an agent in its workspace', () => {
       [{ action: 'edit_file', file: 'x', code: 'x', old: 'x', new: 'y' }, 'malformed'],
     ] as const)
       expect([given, reasonOf(await data(given))]).toEqual([given, reason]);
+    expect((await act({ action: 'run', cmd: 'x', timeout: -1 })).text).toBe(
+      'Not done (malformed): run: command: is missing; expected a text; timeout: expected a number above 0, got -1; ' +
+        'cmd: unknown key; expected one of action, command, stdin, timeout',
+    );
     expect(readAction({ action: 'run', command: 'x' }, ['submit'])).toMatchObject({ misfit: { reason: 'not-allowed' } });
     await data({
       action: 'run',

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { actionSchema } from '../../../agents/actions/action.ts';
 import type { StepAnswer } from '../../../agents/arena/episode-answers.ts';
 import type { AgentEpisode } from '../../../faces/client/arena-client.ts';
-import { describeInvalid, parseWholeNumber } from '../../flags/flag-values.ts';
+import { describeInvalidJson, parseWholeNumber } from '../../flags/flag-values.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../../flags/server-flags.ts';
 import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
@@ -70,7 +70,7 @@ function parseAction(text: string): Given {
   if (value === undefined) throw new InvalidArgumentError('expected JSON, or the text of a command.');
   const parsed = actionSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new InvalidArgumentError(`this is not an action: ${describeInvalid(parsed.error, value, actionSchema)}`);
+  throw new InvalidArgumentError(`this is not an action: ${describeInvalidJson(parsed.error, value, actionSchema)}`);
 }
 
 function formatStep({ step: number, observation, done, truncated, remaining, notice }: StepAnswer): string {

@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { shapeReward } from '../../../agents/arena/reward.ts';
 import { weightsSchema, type RewardTerms } from '../../../agents/tasks/arena-rules.ts';
 import { escapeUnprintableLine } from '../../../kernel/text/printable.ts';
-import { describeInvalid } from '../../flags/flag-values.ts';
+import { describeInvalidJson } from '../../flags/flag-values.ts';
 import { addNeededOption } from '../../flags/needed-option.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../../flags/server-flags.ts';
 import { watchInterruption } from '../../terminal/interruption.ts';
@@ -46,5 +46,5 @@ function parseWeights(text: string): RewardTerms {
   if (value === undefined) throw new InvalidArgumentError('expected JSON, such as {"style": 0}.');
   const parsed = weightsSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new InvalidArgumentError(describeInvalid(parsed.error, value, weightsSchema));
+  throw new InvalidArgumentError(describeInvalidJson(parsed.error, value, weightsSchema));
 }
