@@ -1,6 +1,7 @@
 """Changes several files of a workspace together: all of them, or none."""
 
 import contextlib
+import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -140,6 +141,8 @@ def _choose_mode(place: _Place, directory: int, must_exist: bool) -> int:
         return _MODE
     if stat.S_ISDIR(found):
         raise Refusal("directory", place.path, "is a directory")
+    if stat.S_ISLNK(found):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), place.path)
     if not stat.S_ISREG(found):
         raise Refusal("special", place.path, f"is {describe_kind(found)}")
     return stat.S_IMODE(found) & 0o777

@@ -31,7 +31,7 @@ class Refusal(Exception):
 def split_below(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
     """Splits a normalised absolute path into the innermost writable directory that contains it, and the names below that."""
     parts = path.split("/")[1:]
-    if not path.startswith("/") or any(part in ("", ".", "..") for part in parts):
+    if not path.startswith("/") or (path != "/" and any(part in ("", ".", "..") for part in parts)):
         raise Refusal("path", path, "is not a normalised absolute path")
     base = max((base for base in bases if path == base or path.startswith(f"{base}/")), key=len, default=None)
     if base is not None:
@@ -56,8 +56,10 @@ def directory_problem(path: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise Refusal("missing", path, "is not there") from error
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise Refusal("link", path, "is reached through a link or a file") from error
+        if error.errno == errno.ELOOP:
+            raise Refusal("link", path, "is a link that cannot be followed") from error
+        if error.errno == errno.ENOTDIR:
+            raise Refusal("link", path, "is reached through a file or a link that is no directory") from error
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise Refusal("full", path, "cannot be written: there is no space left") from error
         raise Refusal("unreadable", path, error.strerror or str(error)) from error

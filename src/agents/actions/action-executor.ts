@@ -134,8 +134,8 @@ export class ActionExecutor {
       const { source, target } = part;
       const before = source === null ? { text: '' } : await this.#readBefore(source, texts, signal);
       if ('refused' in before) return { data: before.refused };
-      if (source === null && target !== null && (await this.#exists(target, texts, signal)))
-        return { data: refuse('patch', `${target}: the patch makes it, but it is there already`) };
+      const obstacle = source === null && target !== null ? await this.#findObstacle(target, texts, signal) : undefined;
+      if (obstacle) return { data: obstacle };
       const after = patchText(before.text, part);
       if ('problem' in after) return { data: refuse('patch', `${source ?? target ?? ''}: ${after.problem}`) };
       if (source !== null && source !== target) texts.set(source, null);
@@ -156,11 +156,14 @@ export class ActionExecutor {
     return known === null ? { refused: refuse('missing', `${file}: the patch has removed it before`) } : { text: known };
   }
 
-  async #exists(file: string, texts: ReadonlyMap<string, string | null>, signal: AbortSignal): Promise<boolean> {
+  /** @returns why a patch cannot make a file. */
+  async #findObstacle(file: string, texts: ReadonlyMap<string, string | null>, signal: AbortSignal): Promise<ObservationData | undefined> {
     const known = texts.get(file);
-    if (known !== undefined) return known !== null;
-    const read = await this.#files.read(this.#resolvePath(file), FILE_BYTES, signal);
-    return read.kind === 'given' || read.refusal.kind !== 'missing';
+    if (known === null) return undefined;
+    const read = known === undefined ? await this.#files.read(this.#resolvePath(file), FILE_BYTES, signal) : undefined;
+    if (read?.kind === 'refused' && read.refusal.kind === 'missing') return undefined;
+    if (read?.kind === 'refused' && read.refusal.kind !== 'too-large') return refuseFile(read.refusal);
+    return refuse('patch', `${file}: the patch makes it, but it is there already`);
   }
 
   #buildChange(texts: ReadonlyMap<string, string | null>): { readonly change: FileChange; readonly bytes: number } {

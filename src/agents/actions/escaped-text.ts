@@ -33,6 +33,11 @@ export function escapeText(text: string): string {
   return whole.split('\t').map(escapeUnprintable).join('\t');
 }
 
+/** One line, also for a name with line breaks. */
+export function escapeName(name: string): string {
+  return escapeText(name).replaceAll('\n', String.raw`\n`);
+}
+
 /** Drops the first bytes of a character whose last ones are left out. */
 function findWholeEnd(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {

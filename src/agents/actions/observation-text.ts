@@ -1,5 +1,5 @@
 import type { CommandEnd } from '../workspace/command.ts';
-import { escapeText } from './escaped-text.ts';
+import { escapeName, escapeText } from './escaped-text.ts';
 import type { Excerpt, Observation, ObservationData } from './observation.ts';
 import { nameSignal } from '../../kernel/text/signal-name.ts';
 
@@ -40,13 +40,13 @@ function getText(data: ObservationData): string {
 function formatFile({ file, content, from, lines, bytes }: Extract<ObservationData, { kind: 'file' }>): string {
   const shown = content === '' ? 0 : content.replace(/\n$/, '').split('\n').length;
   const part = shown === lines ? `${lines} lines` : `from line ${from}; ${lines} lines in all`;
-  return `${escapeText(file)} (${part}, ${bytes} bytes):\n${escapeText(content)}`;
+  return `${escapeName(file)} (${part}, ${bytes} bytes):\n${escapeText(content)}`;
 }
 
 function listText({ path, entries, total, isComplete }: Extract<ObservationData, { kind: 'listed' }>): string {
   if (total === 0) return `${escapeText(path)} is empty.`;
   const rows = entries.map((entry) => {
-    const name = escapeText(entry.path);
+    const name = escapeName(entry.path);
     switch (entry.kind) {
       case 'directory':
         return `${name}/`;
@@ -62,7 +62,7 @@ function listText({ path, entries, total, isComplete }: Extract<ObservationData,
 
 function formatFound({ matches, total, isComplete }: Extract<ObservationData, { kind: 'found' }>): string {
   if (total === 0) return isComplete ? 'No line holds it.' : 'No line of what was searched holds it; not every file was searched.';
-  const rows = matches.map(({ file, line, text }) => `${escapeText(file)}:${line}: ${escapeText(text)}`);
+  const rows = matches.map(({ file, line, text }) => `${escapeName(file)}:${line}: ${escapeText(text)}`);
   return [...rows, ...(isComplete ? [] : [`[${matches.length} of ${total} lines or more are shown]`])].join('\n');
 }
 

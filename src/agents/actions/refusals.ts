@@ -22,5 +22,5 @@ const REASONS: Readonly<Record<string, RefusalReason>> = {
 
 /** Translates a workspace's refusal of a file for the agent. */
 export function refuseFile({ kind, path, detail }: FileRefusal): ObservationData {
-  return refuse(REASONS[kind] ?? 'unreadable', `${path}: ${detail}`);
+  return refuse(REASONS[kind] ?? 'unreadable', path === '' ? detail : `${path}: ${detail}`);
 }

@@ -129,7 +129,11 @@ describe('an agent in its workspace', () => {
     expect(await data({ action: 'start', name: 'no name', command: 'true' })).toMatchObject({ reason: 'malformed' });
     // Sixteen may run on, and collecting files ends them.
     for (let i = 0; i < 16; i += 1) await data({ action: 'start', name: `n${i}`, command: 'sleep 1003' });
-    expect(await data({ action: 'start', name: 'more', command: 'true' })).toMatchObject({ kind: 'refused', reason: 'too-many' });
+    expect(await data({ action: 'start', name: 'more', command: 'true' })).toEqual({
+      kind: 'refused',
+      reason: 'too-many',
+      detail: '16 commands run already; stop one first',
+    });
     await session.collect(['/app'], { files: 100, bytes: 1000 }, AbortSignal.timeout(60_000));
     expect(await data({ action: 'poll', name: 'n0', wait: 20 })).toMatchObject({ end: { kind: 'signalled', signal: 9 } });
   });
@@ -170,11 +174,11 @@ describe('an agent in its workspace', () => {
   });
 
   it('does not get out of the workspace, not even by its own links, and learns what is there instead of a file', async () => {
-    const { session, data } = await agent();
+    const { session, act, data } = await agent();
     const made = [
       'ln -s /etc etc; ln -s /etc/passwd passwd; ln -s /proc/1/environ environ; ln -s /proc/self/root/app/in around; ln -s loop loop',
       'ln -s /tmp/inside inside; echo inside >/tmp/inside; mkdir dir; mkfifo pipe; echo x >locked; chmod 0 locked',
-      String.raw`printf "\377\000" >binary; truncate -s 5000000 huge; touch "$(printf 'odd\377\033')"; mkdir readonly; chmod 555 readonly`,
+      String.raw`printf "\377\000" >binary; truncate -s 5000000 huge; touch "$(printf 'odd\377\033\nline')"; mkdir readonly; chmod 555 readonly`,
     ];
     await shell(session, made.join('\n'));
     const read = async (file: string): Promise<string> => reasonOf(await data({ action: 'read_file', file }));
@@ -192,17 +196,24 @@ describe('an agent in its workspace', () => {
     expect(await write('.')).toBe('directory');
     expect(await read('pipe')).toBe('special-file');
     expect(await write('pipe')).toBe('special-file');
-    expect(await read('loop')).toBe('link');
     expect(await read('binary')).toBe('no-text');
     expect(await read('huge')).toBe('too-large');
     expect(await read('locked')).toBe('unreadable');
     expect(await write('readonly/x')).toBe('unreadable');
-    expect(await write('locked/x')).toBe('link');
+    for (const asked of [{ action: 'read_file' }, { action: 'write_file', content: 'x' }]) {
+      expect((await act({ ...asked, file: 'loop' })).text).toBe('Not done (link): /app/loop: is a link that cannot be followed');
+      for (const file of ['loop/x', 'locked/x'])
+        expect((await act({ ...asked, file })).text).toContain('is reached through a file or a link');
+    }
     expect(reasonOf(await data({ action: 'list_files', path: 'etc' }))).toBe('outside');
-    expect(reasonOf(await data({ action: 'search', path: '/', text: 'root' }))).toBe('outside');
-    const listed = await data({ action: 'list_files' });
-    expect(listed).toMatchObject({ isComplete: true });
-    expect(JSON.stringify(listed)).toContain(String.raw`odd\\xff\\u001b`);
+    expect((await act({ action: 'search', path: '/', text: 'root' })).text).toContain(
+      '(outside): /: is in none of the writable directories',
+    );
+    const added = '--- /dev/null\n+++ b/../etc/x\n@@ -0,0 +1 @@\n+x\n';
+    expect(reasonOf(await data({ action: 'apply_patch', patch: added }))).toBe('outside');
+    const listed = await act({ action: 'list_files' });
+    expect(listed.data).toMatchObject({ isComplete: true });
+    expect(listed.text).toContain(String.raw`odd\xff\u001b\nline`);
   });
 
   it('changes no file when the workspace is full, and continues', async () => {
