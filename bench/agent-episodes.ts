@@ -113,6 +113,6 @@ function playOne(
     const isSolved = random() < (tasks[task] ?? 0);
     fold.offer(index, task, { kind: 'completed', return: isSolved ? 1 : 0, length: 1, metrics: {} });
   }
-  const interval = stopping.interval();
+  const interval = stopping.computeInterval();
   return { episodes: fold.folded, holds: interval !== undefined && interval.low <= MEAN && MEAN <= interval.high };
 }

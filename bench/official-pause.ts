@@ -39,9 +39,9 @@ await using thread = new FiguresThread(systemClock);
 for (const each of CASES) {
   const fold = folded(each);
   const before = process.threadCpuUsage();
-  const here = JSON.stringify(fold.official());
+  const here = JSON.stringify(fold.computeOfficial());
   const between = process.threadCpuUsage();
-  const elsewhere = JSON.stringify(await fold.officialBy(thread.workOut));
+  const elsewhere = JSON.stringify(await fold.computeOfficialBy(thread.workOut));
   const after = process.threadCpuUsage();
   const isSame = here === elsewhere ? 'the same' : 'NOT the same';
   process.stdout.write(

@@ -27,7 +27,7 @@ export function biased(rule: SequentialRule, distribution: Distribution, atMost:
       stopping.fold({ low: value, high: value });
       returns.add(value);
     }
-    const { low = NaN, high = NaN } = stopping.interval() ?? {};
+    const { low = NaN, high = NaN } = stopping.computeInterval() ?? {};
     const [mean, reduced] = [returns.mean ?? NaN, computeBiasReducedMean(returns, stopping) ?? NaN];
     const outcome = low <= truth && truth <= high ? 'holds' : 'below';
     return { outcome, episodes: returns.count, errors: { mean: off(mean), middle: off((low + high) / 2), reduced: off(reduced) } };

@@ -68,7 +68,7 @@ export function compare({ draw, margin, confidence, pairs }: ComparisonQuestion,
 
 /** Of several candidates, the first verdict that claims a difference, if any does. */
 function firstVerdict(fold: PairedFold): DecisionOutcome {
-  const verdicts = fold.running().candidates.map(({ verdict }): DecisionOutcome => verdict ?? 'inconclusive');
+  const verdicts = fold.getRunning().candidates.map(({ verdict }): DecisionOutcome => verdict ?? 'inconclusive');
   return verdicts.find((verdict) => verdict === 'promote' || verdict === 'regress') ?? verdicts[0] ?? 'inconclusive';
 }
 

@@ -37,7 +37,7 @@ export function evaluate(distribution: Distribution, stop: Stop, random: Random)
     windowSize: 2 * SANDBOXES,
   });
   // How many episodes a fixed number still takes is known, and no more are begun.
-  play(fold, stop.rule === 'fixed' ? () => rule.expectedRemaining() : () => Infinity, distribution, random);
+  play(fold, stop.rule === 'fixed' ? () => rule.estimateRemaining() : () => Infinity, distribution, random);
   return { outcome: outcomeOf(rule, distribution), episodes: fold.folded };
 }
 
@@ -105,7 +105,7 @@ function insert(underway: Underway[], episode: Underway): void {
 }
 
 function outcomeOf(rule: StoppingRule, { mean }: Distribution): CoverageOutcome {
-  const interval = rule.interval();
+  const interval = rule.computeInterval();
   if (interval === undefined) return 'no interval';
   if (interval.high < mean) return 'below';
   return interval.low > mean ? 'above' : 'holds';

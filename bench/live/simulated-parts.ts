@@ -37,7 +37,7 @@ export const simulatedLibrary: Library = {
   assertPlayable: () => undefined,
 };
 
-const NO_LOOK: RunLook = { returns: () => undefined, sandboxes: () => new SandboxTimeline(0).read(0) };
+const NO_LOOK: RunLook = { getReturns: () => undefined, readLanes: () => new SandboxTimeline(0).read(0) };
 
 /** Of one evaluation. Two hundred of them have 10,000 a second. */
 const EPISODES_A_SECOND = 50;

@@ -131,34 +131,34 @@ export class PrefixFold {
   }
 
   /** Returns figures of the prefix so far. Takes microseconds: meant for a progress display. */
-  running(): RunningStatistics {
-    const interval = this.#rule.interval();
+  getRunning(): RunningStatistics {
+    const interval = this.#rule.computeInterval();
     return {
       episodes: this.folded,
       mean: this.#tally.mean,
       halfWidth: interval && computeHalfWidth(interval),
       interval: interval && { low: interval.low, high: interval.high },
       target: this.#rule.targetHalfWidth,
-      expectedRemaining: this.#ended === undefined ? Math.min(this.#rule.expectedRemaining(), this.#budget - this.folded) : 0,
+      expectedRemaining: this.#ended === undefined ? Math.min(this.#rule.estimateRemaining(), this.#budget - this.folded) : 0,
     };
   }
 
   /** Returns of the prefix so far, while it grows. Takes some milliseconds. */
-  returns(): RunningReturns {
-    return this.#tally.returns();
+  getReturns(): RunningReturns {
+    return this.#tally.getReturns();
   }
 
   /** Computes the figures of the prefix so far; final once the fold has ended. Sorts and resamples the stored values: up to a second or two. */
-  official(): OfficialStatistics {
-    return this.#tally.official(this.#ended ?? null, computeDistributionFigures(this.#tally.question()));
+  computeOfficial(): OfficialStatistics {
+    return this.#tally.computeOfficial(this.#ended ?? null, computeDistributionFigures(this.#tally.buildQuestion()));
   }
 
   /**
-   * Does the same as `official`, with the slow figures computed by `workOut`. Call it only after the end: an episode that is folded meanwhile would
+   * Does the same as `computeOfficial`, with the slow figures computed by `workOut`. Call it only after the end: an episode that is folded meanwhile would
    * be in one half of the figures.
    */
-  async officialBy(workOut: WorkOut): Promise<OfficialStatistics> {
-    return this.#tally.official(this.#ended ?? null, await workOut(this.#tally.question()));
+  async computeOfficialBy(workOut: WorkOut): Promise<OfficialStatistics> {
+    return this.#tally.computeOfficial(this.#ended ?? null, await workOut(this.#tally.buildQuestion()));
   }
 
   #advance(): void {

@@ -87,13 +87,13 @@ export class Tally {
     this.#course.note(this.episodes, () => this.#point());
   }
 
-  /** Returns the slow part of `official` as a question, whose answer is the figures of the returns' distribution. */
-  question(): DistributionQuestion {
-    return this.#distribution.question(this.#rule.confidence, this.#hasBca, this.#weights);
+  /** Returns the slow part of `computeOfficial` as a question, whose answer is the figures of the returns' distribution. */
+  buildQuestion(): DistributionQuestion {
+    return this.#distribution.buildQuestion(this.#rule.confidence, this.#hasBca, this.#weights);
   }
 
-  /** @param figures the answer to `question` for the same episodes. */
-  official(endedBy: OfficialStatistics['endedBy'], figures: DistributionFigures): OfficialStatistics {
+  /** @param figures the answer to the question of `buildQuestion` for the same episodes. */
+  computeOfficial(endedBy: OfficialStatistics['endedBy'], figures: DistributionFigures): OfficialStatistics {
     const [returns, scores] = [this.#returns, this.#scores];
     const { confidence, targetHalfWidth } = this.#rule;
     const fixed = this.#isFixed();
@@ -108,7 +108,7 @@ export class Tally {
       standardError: toFigure(scores.standardError),
       min: toFigure(returns.min),
       max: toFigure(returns.max),
-      interval: this.#rule.interval() ?? null,
+      interval: this.#rule.computeInterval() ?? null,
       targetHalfWidth: toFigure(targetHalfWidth),
       worstCase: this.#unresolved.computeWorstCase(scores, this.#bounds) ?? null,
       certainty: this.#assessCertainty() ?? null,
@@ -126,19 +126,19 @@ export class Tally {
           : this.#tasks.estimateTaskPopulation(returns.mean, confidence),
       },
       course: this.#course.listPoints(this.episodes, () => this.#point()).map((point) => point()),
-      warnings: [...this.#rule.warnings(), ...this.#listWarnings()],
+      warnings: [...this.#rule.listWarnings(), ...this.#listWarnings()],
     };
   }
 
   /** Returns quick figures of the returns, while episodes are added. */
-  returns(): RunningReturns {
+  getReturns(): RunningReturns {
     const { min, max, count } = this.#returns;
     return {
       resolved: count,
       mean: toFigure(this.mean),
       min: toFigure(min),
       max: toFigure(max),
-      interval: this.#rule.interval() ?? null,
+      interval: this.#rule.computeInterval() ?? null,
       ...this.#distribution.look(),
       failures: this.#failures.counts,
       tasks: this.#tasks.listStatistics(this.#isFixed() ? this.#rule.confidence : undefined),
@@ -176,7 +176,7 @@ export class Tally {
   /** Returns the course's point as of now, computed only when the returned function is called. */
   #point(): () => CoursePoint {
     const { episodes, mean } = this;
-    const intervalThen = this.#rule.intervalLater();
+    const intervalThen = this.#rule.deferInterval();
     return () => {
       const interval = intervalThen();
       return { episodes, mean: toFigure(mean), low: toFigure(interval?.low), high: toFigure(interval?.high) };

@@ -5,7 +5,7 @@ import { Egress } from '../service/access/egress.ts';
 import { parseObjectLocation } from '../adapters/checkpoints/objects/object-store.ts';
 import { suggestNearest } from '../adapters/files/nearest-path.ts';
 import { CheckedRequests } from '../adapters/http/checked-requests.ts';
-import { recordFile, replaceFile } from '../adapters/files/record-file.ts';
+import { createRecordFile, replaceFile } from '../adapters/files/record-file.ts';
 import { createBucketStores } from './checkpoints/bucket-stores.ts';
 import type { Config } from '../config/config.ts';
 import { formatCanonicalJson, digestBytes } from '../kernel/canonical-json.ts';
@@ -75,7 +75,7 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
       {
         source: createSourceForOwner(config, systemClock),
         maxFiles: config.checkpoints.maxFiles,
-        memory: recordFile(recordPath(config, uri, suite), systemClock),
+        memory: createRecordFile(getRecordPath(config, uri, suite), systemClock),
         clock: systemClock,
         evaluate: async (name, checkpoint, signal, after) => {
           const played = hooks.during(name, (onProgress) =>
@@ -116,7 +116,7 @@ function checkWatchable(run: string): string {
 }
 
 /** Returns the path of the record of evaluated checkpoints, one for each run, suite and stopping rule. */
-function recordPath({ stateDir }: Config, uri: string, { definition }: LoadedSuite): string {
+function getRecordPath({ stateDir }: Config, uri: string, { definition }: LoadedSuite): string {
   const name = digestBytes(formatCanonicalJson({ uri, suite: definition.digest, stop: definition.stop })).replace('sha256:', '');
   return join(stateDir, 'watches', `${name}.json`);
 }

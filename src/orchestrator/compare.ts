@@ -99,7 +99,7 @@ export async function compare(
   const { failure } = result;
   if (failure && !(failure instanceof InfrastructureError)) throw nameCheckpoint(failure, listPlayed(request));
   await context.turns?.next();
-  const official = await comparison.official(context.workOutImprovement);
+  const official = await comparison.computeOfficial(context.workOutImprovement);
   const parts = listCheckpointEpisodes(request, official);
   const failing = parts.findIndex((part) => isAllFailed(suite, result.ending, part));
   const ending = failing < 0 ? result.ending : 'failures';

@@ -95,13 +95,13 @@ export class Comparison implements Study<RunningComparison> {
     return this.#fold.surplus - Math.max(0, this.#handedOver - this.#fold.folded);
   }
 
-  running(): RunningComparison {
-    return this.#fold.running();
+  getRunning(): RunningComparison {
+    return this.#fold.getRunning();
   }
 
   /** Call it once no more episodes are offered. @param workOut computes what takes long; by default this thread does. */
-  async official(workOut?: WorkOutImprovement): Promise<OfficialComparison> {
-    return workOut ? this.#fold.officialBy(workOut) : this.#fold.official();
+  async computeOfficial(workOut?: WorkOutImprovement): Promise<OfficialComparison> {
+    return workOut ? this.#fold.computeOfficialBy(workOut) : this.#fold.computeOfficial();
   }
 
   /** Errors of the failed episodes of one checkpoint, 0 being the baseline. */
@@ -134,7 +134,7 @@ export class Comparison implements Study<RunningComparison> {
       get isReached() {
         return !fold.isLive(arm);
       },
-      expectedRemaining: () => fold.expectedRemaining(),
+      estimateRemaining: () => fold.estimateRemaining(),
       offer,
     };
   }

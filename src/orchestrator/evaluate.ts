@@ -58,7 +58,7 @@ export async function evaluate(context: EvaluateContext, request: EvaluationRequ
   if (failure && !(failure instanceof InfrastructureError))
     throw nameCheckpoint(failure, [{ name: request.checkpointName, uri: request.checkpointUri, checkpoint: request.checkpoint }]);
   await context.turns?.next();
-  const official = await evaluation.official(context.workOut);
+  const official = await evaluation.computeOfficial(context.workOut);
   const ending = isAllFailed(request.suite, ended, official) ? 'failures' : ended;
   const summary = summarise({ ...request, official, ending, facts });
   if (failure) throw new EvaluationFailedError(summary, failure);

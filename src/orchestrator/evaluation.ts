@@ -80,29 +80,29 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
     return this.#fold.surplus;
   }
 
-  expectedRemaining(): number {
-    return this.#rule.expectedRemaining();
+  estimateRemaining(): number {
+    return this.#rule.estimateRemaining();
   }
 
   offer(index: number, task: number, outcome: Outcome): void {
     this.#fold.offer(index, task, outcome);
   }
 
-  running(): RunningStatistics {
-    return this.#fold.running();
+  getRunning(): RunningStatistics {
+    return this.#fold.getRunning();
   }
 
-  returns(): RunningReturns {
+  getReturns(): RunningReturns {
     const known = this.#returns;
     if (known && this.folded < (1 + SEEN_GROWTH) * known.folded) return known.returns;
-    const returns = this.#fold.returns();
+    const returns = this.#fold.getReturns();
     this.#returns = { folded: this.folded, returns };
     return returns;
   }
 
   /** Call it once no more episodes are offered. @param workOut computes what takes long; by default this thread does. */
-  async official(workOut?: WorkOut): Promise<OfficialStatistics> {
-    return workOut ? this.#fold.officialBy(workOut) : this.#fold.official();
+  async computeOfficial(workOut?: WorkOut): Promise<OfficialStatistics> {
+    return workOut ? this.#fold.computeOfficialBy(workOut) : this.#fold.computeOfficial();
   }
 }
 

@@ -25,7 +25,7 @@ const coin = (probability: number, weight = 1): Task => ({ weight, draw: (random
 
 interface Evaluated {
   readonly official: OfficialStatistics;
-  readonly running: ReturnType<PrefixFold['running']>;
+  readonly running: ReturnType<PrefixFold['getRunning']>;
   /** What every episode counted for, of those that resolved. */
   readonly counted: Moments;
   readonly unresolved: readonly Score[];
@@ -75,7 +75,7 @@ function evaluate(tasks: readonly Task[], { stop, adaptive = true, budgetEpisode
     if (!isLost) returns[task]?.push(value);
     fold.offer(index, task, isLost ? { kind: 'lost', detail: '' } : { kind: 'completed', return: value, length: 1, metrics: {} });
   }
-  return { official: fold.official(), running: fold.running(), counted, unresolved, returns };
+  return { official: fold.computeOfficial(), running: fold.getRunning(), counted, unresolved, returns };
 }
 
 const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -198,7 +198,7 @@ describe('with adaptive allocation', () => {
       const task = allocation.pickTask(index, streams.drawTask(index));
       fold.offer(index, task, index === 1 ? { kind: 'lost', detail: '' } : { kind: 'failed', cause: 'timeout', detail: '' });
     }
-    const official = fold.official();
+    const official = fold.computeOfficial();
     expect(officialStatisticsSchema.parse(JSON.parse(JSON.stringify(official)))).toEqual(official);
     expect(Object.keys(official)).toEqual(Object.keys(officialStatisticsSchema.shape));
   });

@@ -33,26 +33,26 @@ test('looks at 64, 80, 100, 125, … episodes and at no other, however narrow th
   for (let episodes = 1; episodes <= 1000; episodes += 1) {
     rule.fold(known(5));
     if (rule.isSatisfied()) satisfiedAt.push(episodes);
-    expect(rule.expectedRemaining()).toBe((LOOKS.find((look) => look >= episodes) ?? 1184) - episodes);
+    expect(rule.estimateRemaining()).toBe((LOOKS.find((look) => look >= episodes) ?? 1184) - episodes);
   }
   expect(satisfiedAt).toEqual(LOOKS);
 });
 
 test('the adjusted interval is available at any time', () => {
   const values = [3, 1, 4, 1, 5, 9, 2, 6];
-  expect(folded(values.map(known)).interval()).toMatchObject({
+  expect(folded(values.map(known)).computeInterval()).toMatchObject({
     ...adjusted(values),
     method: 'approximate',
     confidence: 0.95,
     guarantee: expect.stringContaining('not by proof'),
   });
-  expect(folded([known(3)]).interval()).toBeUndefined();
+  expect(folded([known(3)]).computeInterval()).toBeUndefined();
 });
 
 test('a policy that always wins also has the adjusted interval', () => {
   const wins = Array<number>(125).fill(10);
   const rule = folded(wins.map(known), 0.2);
-  expect(rule.interval()).toMatchObject({ ...adjusted(wins), method: 'approximate' });
+  expect(rule.computeInterval()).toMatchObject({ ...adjusted(wins), method: 'approximate' });
   expect(rule.isSatisfied()).toBe(true);
 });
 
@@ -70,13 +70,13 @@ test('stops at the first look at which the interval is narrow enough', () => {
     const { low, high } = adjusted(values);
     expect((high - low) / 2).toBeLessThanOrEqual(0.5);
     expect(LOOKS).toContain(values.length);
-    expect(rule.expectedRemaining()).toBe(0);
+    expect(rule.estimateRemaining()).toBe(0);
   }
 });
 
 test('unresolved episodes count at their lowest for the low end and at their highest for the high end', () => {
   const values = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8];
-  const interval = folded([...values.map(known), missing]).interval();
+  const interval = folded([...values.map(known), missing]).computeInterval();
   expect(interval?.low).toBe(adjusted([...values, 0]).low);
   expect(interval?.high).toBe(adjusted([...values, 10]).high);
 });
@@ -96,7 +96,7 @@ test('the estimate ends at a look, and comes true on average', () => {
       while (!rule.isSatisfied()) {
         episodes += 1;
         rule.fold(episodes < 90 && episodes % every === 0 ? missing : known(random() < p ? 10 : 0));
-        if (episodes === 90) estimated += rule.expectedRemaining();
+        if (episodes === 90) estimated += rule.estimateRemaining();
       }
       needed += episodes - 90;
     }
@@ -117,7 +117,7 @@ test('the estimate is a whole number whatever the bounds are', () => {
     fc.property(scores, (seen) => {
       const rule = new ApproximateRule(1e300, 0.95, vast);
       for (const score of seen) rule.fold(score);
-      expect(rule.expectedRemaining()).toSatisfy((remaining: number) => Number.isSafeInteger(remaining) && remaining >= 1);
+      expect(rule.estimateRemaining()).toSatisfy((remaining: number) => Number.isSafeInteger(remaining) && remaining >= 1);
     }),
   );
 });

@@ -34,7 +34,7 @@ const uniform = (seed: number, count: number): number[] => {
 function endsOfSequence(values: readonly number[], declared?: Bounds): { low: number; high: number } {
   const moments = new Moments();
   for (const value of values) moments.add(value);
-  const interval = new AsymptoticSequence(options).interval(moments, declared);
+  const interval = new AsymptoticSequence(options).computeInterval(moments, declared);
   if (interval === undefined) throw new Error('expected an interval');
   return { low: interval.low, high: interval.high };
 }
@@ -44,16 +44,16 @@ test('unbounded returns: stops at the first episode at which the interval is nar
   const rule = new AsymptoticRule(options, undefined);
   const values: number[] = [];
   while (!rule.isSatisfied()) {
-    const interval = rule.interval();
+    const interval = rule.computeInterval();
     expect(interval === undefined ? Infinity : computeHalfWidth(interval)).toBeGreaterThan(options.halfWidth);
-    expect(rule.expectedRemaining()).toBeGreaterThanOrEqual(1);
+    expect(rule.estimateRemaining()).toBeGreaterThanOrEqual(1);
     values.push(lognormal(random, 0.5));
     rule.fold(known(values.at(-1) ?? 0));
   }
-  const interval = rule.interval();
+  const interval = rule.computeInterval();
   expect(interval).toMatchObject({ method: 'asymptotic-sequence', confidence: 0.95, ...endsOfSequence(values) });
   expect([(interval?.low ?? 9) < Math.exp(0.125), (interval?.high ?? 0) > Math.exp(0.125)]).toEqual([true, true]);
-  expect([rule.expectedRemaining(), rule.targetHalfWidth, rule.warnings()]).toEqual([0, options.halfWidth, []]);
+  expect([rule.estimateRemaining(), rule.targetHalfWidth, rule.listWarnings()]).toEqual([0, options.halfWidth, []]);
 });
 
 const fewDistinct = fc.tuple(fc.nat(2 ** 31), fc.integer({ min: 1, max: 14 }), fc.double({ min: 0, max: 0.3, noNaN: true }));
@@ -69,7 +69,7 @@ test('an interval exists from exactly 64 episodes on, if 10 of them differ from 
         rule.fold(known(value));
         times.set(value, (times.get(value) ?? 0) + 1);
         const offMode = episodes - Math.max(...times.values());
-        expect(rule.interval() !== undefined).toBe(episodes >= 64 && offMode >= 10);
+        expect(rule.computeInterval() !== undefined).toBe(episodes >= 64 && offMode >= 10);
       }
     }),
   );
@@ -81,37 +81,37 @@ test('a policy that nearly always gets the same return is never called certain, 
     undefined,
     20,
   );
-  expect([rule.interval(), rule.isSatisfied()]).toEqual([undefined, false]);
-  expect(rule.warnings()).toEqual([expect.stringContaining('10 differ from the most frequent return; of 2000, 8 did')]);
-  expect(rule.expectedRemaining()).toBe(500);
+  expect([rule.computeInterval(), rule.isSatisfied()]).toEqual([undefined, false]);
+  expect(rule.listWarnings()).toEqual([expect.stringContaining('10 differ from the most frequent return; of 2000, 8 did')]);
+  expect(rule.estimateRemaining()).toBe(500);
 });
 
 test('returns that are all the same stay so however differently they count', () => {
   const counted = uniform(9, 200).map((value) => ({ low: value, high: value, returned: known(1) }));
-  expect(folded(counted).interval()).toBeUndefined();
+  expect(folded(counted).computeInterval()).toBeUndefined();
 });
 
 test('unresolved episodes count at the bounds, and the interval holds the one of the resolved episodes alone', () => {
   const values = uniform(4, 200);
   const { low, high } = endsOfSequence(values, bounds);
   const rule = folded([...values.map(known), missing, missing], bounds);
-  const interval = rule.interval();
+  const interval = rule.computeInterval();
   expect(interval?.low).toBe(Math.min(low, endsOfSequence([...values, 0, 0], bounds).low));
   expect(interval?.high).toBe(Math.max(high, endsOfSequence([...values, 1, 1], bounds).high));
-  expect(rule.warnings()).toEqual([]);
+  expect(rule.listWarnings()).toEqual([]);
 });
 
 test('unresolved episodes count neither towards the 64 nor towards the 10', () => {
   const values = uniform(5, 64).map(known);
-  expect(folded([...values.slice(1), missing, missing], bounds).interval()).toBeUndefined();
-  expect(folded([...values, missing], bounds).interval()).toBeDefined();
+  expect(folded([...values.slice(1), missing, missing], bounds).computeInterval()).toBeUndefined();
+  expect(folded([...values, missing], bounds).computeInterval()).toBeDefined();
   const nineOff = Array.from({ length: 100 }, (_, position) => known(position < 9 ? 0.5 : 1));
-  expect(folded([...nineOff, missing, missing], bounds).interval()).toBeUndefined();
+  expect(folded([...nineOff, missing, missing], bounds).computeInterval()).toBeUndefined();
 });
 
 test('where the return has bounds the interval stays within them', () => {
   const values = Array.from({ length: 64 }, (_, position) => (position < 10 ? 0.9 : 1));
-  expect(folded(values.map(known), bounds).interval()).toMatchObject({ low: endsOfSequence(values, bounds).low, high: 1 });
+  expect(folded(values.map(known), bounds).computeInterval()).toMatchObject({ low: endsOfSequence(values, bounds).low, high: 1 });
 });
 
 test('good returns, never quite the same, end an evaluation at once, but not where bounds say how bad one could have been', () => {
@@ -120,7 +120,7 @@ test('good returns, never quite the same, end an evaluation at once, but not whe
     const rule = new AsymptoticRule({ ...options, halfWidth: 0.01 }, declared);
     let episodes = 0;
     for (; !rule.isSatisfied(); episodes += 1) rule.fold(known(values[episodes] ?? 0));
-    return { episodes, low: rule.interval()?.low ?? Number.NaN };
+    return { episodes, low: rule.computeInterval()?.low ?? Number.NaN };
   };
   // One return in 100 could be a 0 and not have come up in 64, which happens half of the time, nor in 418.
   const mean = 0.99 * 0.975;
@@ -133,11 +133,11 @@ test('without bounds one unresolved episode leaves no interval for good, and the
   const values = uniform(6, 4000).map(known);
   expect(folded(values).isSatisfied()).toBe(true);
   const rule = folded([...values, nothingKnown]);
-  expect([rule.interval(), rule.isSatisfied()]).toEqual([undefined, false]);
-  expect(rule.warnings()).toEqual([
+  expect([rule.computeInterval(), rule.isSatisfied()]).toEqual([undefined, false]);
+  expect(rule.listWarnings()).toEqual([
     expect.stringMatching(/There is no interval: 1 of 4001 episodes are unresolved.*"asymptotic" cannot be satisfied/),
   ]);
-  expect(rule.expectedRemaining()).toBe(Number.MAX_SAFE_INTEGER);
+  expect(rule.estimateRemaining()).toBe(Number.MAX_SAFE_INTEGER);
 });
 
 const played: readonly (readonly [returns: string, draw: (random: () => number) => number, halfWidth: number, lostEvery: number])[] = [
@@ -156,7 +156,7 @@ test.each(played)('the estimate of what is still needed comes true on average: %
     while (!rule.isSatisfied()) {
       episodes += 1;
       rule.fold(episodes < 200 && episodes % lostEvery === 0 ? missing : known(draw(random)));
-      if (episodes === 200) estimated += rule.expectedRemaining();
+      if (episodes === 200) estimated += rule.estimateRemaining();
     }
     needed += episodes - 200;
   }
@@ -167,7 +167,7 @@ test.each(played)('the estimate of what is still needed comes true on average: %
 test('before the first interval, at least the episodes for it are needed', () => {
   const rule = new AsymptoticRule(options, undefined);
   for (let episodes = 0; episodes < 64; episodes += 1) {
-    expect(rule.expectedRemaining()).toBeGreaterThanOrEqual(64 - episodes);
+    expect(rule.estimateRemaining()).toBeGreaterThanOrEqual(64 - episodes);
     rule.fold(known(episodes));
   }
 });
@@ -179,8 +179,8 @@ test('the estimate is a whole number whatever came before', () => {
       const rule = new AsymptoticRule(options, undefined);
       for (const value of values) {
         rule.fold(known(value));
-        expect(rule.expectedRemaining()).toSatisfy((remaining: number) => Number.isSafeInteger(remaining) && remaining >= 0);
-        expect(rule.expectedRemaining() === 0).toBe(rule.isSatisfied());
+        expect(rule.estimateRemaining()).toSatisfy((remaining: number) => Number.isSafeInteger(remaining) && remaining >= 0);
+        expect(rule.estimateRemaining() === 0).toBe(rule.isSatisfied());
       }
     }),
   );

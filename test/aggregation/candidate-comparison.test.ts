@@ -40,7 +40,7 @@ test.each([
   const candidate = comparison({ candidates });
   expect(repeat(candidate, win, 1000)).toBe(pairs);
   expect(candidate.verdict).toBe('promote');
-  const { verdict, decidedAt, evidence, interval } = candidate.official(1);
+  const { verdict, decidedAt, evidence, interval } = candidate.computeOfficial(1);
   expect([verdict, decidedAt]).toEqual(['promote', pairs]);
   expect(evidence.needed).toBeCloseTo(Math.log10((2 * candidates) / 0.05), 12);
   expect(evidence.promote).toBeGreaterThanOrEqual(evidence.needed);
@@ -50,25 +50,25 @@ test.each([
 test('a losing candidate regresses by the same amount of evidence', () => {
   const candidate = comparison();
   expect(repeat(candidate, loss, 1000)).toBe(8);
-  expect(candidate.official(1)).toMatchObject({ verdict: 'regress', decidedAt: 8, difference: -10 });
+  expect(candidate.computeOfficial(1)).toMatchObject({ verdict: 'regress', decidedAt: 8, difference: -10 });
 });
 
 test('without a margin nothing is ever equivalent, and the same policy twice stays inconclusive', () => {
   const candidate = comparison();
   expect(repeat(candidate, tie, 3000)).toBe(3000);
-  const official = candidate.official(1);
+  const official = candidate.computeOfficial(1);
   expect(official).toMatchObject({ verdict: 'inconclusive', decidedAt: null, difference: 0, discordant: 0, smallestEffect: null });
   expect(official.evidence).toMatchObject({ promote: 0, regress: 0 });
   expect(official.warnings).toEqual([expect.stringContaining('never differed')]);
   // Where every episode of the candidate failed, its sameness is not what there is to mend.
-  expect(candidate.official(1, 3000).warnings).toEqual([]);
+  expect(candidate.computeOfficial(1, 3000).warnings).toEqual([]);
 });
 
 test('with a margin the same policy twice is equivalent, as soon as the interval lies inside of it', () => {
   const candidate = comparison({ margin: 0.5 });
   const pairs = repeat(candidate, tie, 3000);
   expect(candidate.verdict).toBe('equivalent');
-  const { interval, course } = candidate.official(1);
+  const { interval, course } = candidate.computeOfficial(1);
   expect(Math.max(-(interval?.low ?? -1), interval?.high ?? 1)).toBeLessThan(0.5);
   const before = course.at(-2);
   expect(before?.pairs).toBeLessThan(pairs);
@@ -90,7 +90,7 @@ test('a difference must exceed the margin', () => {
 test('a quick promotion has an interval that agrees with it', () => {
   const candidate = comparison({ bounds: { low: 0, high: 500 } });
   expect(repeat(candidate, [known(100), known(356)], 1000)).toBe(14);
-  const { verdict, difference, interval } = candidate.official(1);
+  const { verdict, difference, interval } = candidate.computeOfficial(1);
   expect([verdict, difference]).toEqual(['promote', 256]);
   expect(interval?.low).toBeGreaterThan(0);
   expect(interval?.low).toBeLessThan(10);
@@ -104,9 +104,9 @@ test.each([
   { margin: 2, candidates: 3, confidence: 0.975 },
 ])('with a margin of $margin and $candidates candidates an interval holds at $confidence', ({ margin, candidates, confidence }) => {
   const candidate = comparison({ margin, candidates });
-  expect(candidate.official(1).interval).toBeNull();
+  expect(candidate.computeOfficial(1).interval).toBeNull();
   repeat(candidate, win, 3);
-  expect(candidate.official(1).interval?.confidence).toBeCloseTo(confidence, 12);
+  expect(candidate.computeOfficial(1).interval?.confidence).toBeCloseTo(confidence, 12);
 });
 
 /** Some better, some worse, some alike; some lose episodes. */
@@ -131,7 +131,7 @@ const course = fc
 function settle(pairs: readonly Pair[], margin: number): CandidateFigures {
   const candidate = comparison({ margin });
   for (const [baseline, own] of pairs) if (candidate.verdict === undefined) candidate.fold(0, baseline, own);
-  return candidate.official(1);
+  return candidate.computeOfficial(1);
 }
 
 const isWithheld = ({ warnings }: CandidateFigures): boolean => warnings.some((warning) => warning.includes('no candidate is promoted'));
@@ -175,11 +175,11 @@ test('a promotion waits until at most 2 % of the pairs are unresolved', () => {
   candidate.fold(0, known(0), lost);
   // The lost one is taken for a 0, which is no difference: evidence suffices at pair 15, and 1 of 50 is 2 %.
   repeat(candidate, win, 14);
-  expect(candidate.running().evidence.promote).toBeGreaterThanOrEqual(candidate.running().evidence.needed);
+  expect(candidate.getRunning().evidence.promote).toBeGreaterThanOrEqual(candidate.getRunning().evidence.needed);
   expect(candidate.verdict).toBeUndefined();
-  expect(candidate.official(1)).toMatchObject({ verdict: 'inconclusive', warnings: [expect.stringContaining('1 of 15 pairs')] });
+  expect(candidate.computeOfficial(1)).toMatchObject({ verdict: 'inconclusive', warnings: [expect.stringContaining('1 of 15 pairs')] });
   repeat(candidate, win, 1000);
-  expect(candidate.official(1)).toMatchObject({ verdict: 'promote', decidedAt: 50, unresolvedPairs: 1, warnings: [] });
+  expect(candidate.computeOfficial(1)).toMatchObject({ verdict: 'promote', decidedAt: 50, unresolvedPairs: 1, warnings: [] });
 });
 
 test('unresolved pairs do not delay a regression', () => {
@@ -197,18 +197,18 @@ test.each<[string, Pair, number, number]>([
   const candidate = comparison();
   candidate.fold(0, baseline, own);
   const meanBet = 0.3059548542337663;
-  const { promote, regress } = candidate.running().evidence;
+  const { promote, regress } = candidate.getRunning().evidence;
   expect(10 ** promote).toBeCloseTo(1 + meanBet * low, 12);
   expect(10 ** regress).toBeCloseTo(1 - meanBet * high, 12);
-  expect(candidate.official(1)).toMatchObject({ pairs: 1, unresolvedPairs: 1, mean: null, baselineMean: null, difference: null });
+  expect(candidate.computeOfficial(1)).toMatchObject({ pairs: 1, unresolvedPairs: 1, mean: null, baselineMean: null, difference: null });
 });
 
 test('a verdict is final: no further pair is taken', () => {
   const candidate = comparison();
   repeat(candidate, win, 1000);
-  const official = JSON.stringify(candidate.official(1));
+  const official = JSON.stringify(candidate.computeOfficial(1));
   expect(() => candidate.fold(0, known(10), known(0))).toThrow(RangeError);
-  expect(JSON.stringify(candidate.official(1))).toBe(official);
+  expect(JSON.stringify(candidate.computeOfficial(1))).toBe(official);
 });
 
 test('a small comparison has the figures computed by hand', () => {
@@ -221,7 +221,7 @@ test('a small comparison has the figures computed by hand', () => {
   ] as const;
   for (const [baseline, own] of pairs) candidate.fold(0, known(baseline), known(own));
   candidate.fold(0, known(10), lost);
-  const official = candidate.official(1);
+  const official = candidate.computeOfficial(1);
   expect(official).toMatchObject({ pairs: 5, unresolvedPairs: 1, mean: 5.25, baselineMean: 5, difference: 0.25, discordant: 3 });
   expect(official.standardError).toBeCloseTo(Math.sqrt(8.75 / 3 / 4), 12);
   expect(official.smallestEffect).toBeCloseTo(2.390955178723906, 12);
@@ -240,16 +240,16 @@ test('the smallest effect is given only with an open verdict', () => {
   const candidate = comparison();
   candidate.fold(0, known(5), known(4));
   repeat(candidate, win, 3);
-  expect(candidate.official(1).smallestEffect).toBeGreaterThan(0);
+  expect(candidate.computeOfficial(1).smallestEffect).toBeGreaterThan(0);
   repeat(candidate, win, 1000);
-  expect(candidate.official(1)).toMatchObject({ verdict: 'promote', smallestEffect: null });
+  expect(candidate.computeOfficial(1)).toMatchObject({ verdict: 'promote', smallestEffect: null });
 });
 
 test('the course is evenly spaced, has at most 128 points, and ends with the last pair', () => {
   const candidate = comparison();
-  expect(candidate.official(1).course).toEqual([]);
+  expect(candidate.computeOfficial(1).course).toEqual([]);
   repeat(candidate, tie, 1001);
-  const pairs = candidate.official(1).course.map((point) => point.pairs);
+  const pairs = candidate.computeOfficial(1).course.map((point) => point.pairs);
   expect(pairs).toEqual([...Array.from({ length: 125 }, (_, point) => 8 * (point + 1)), 1001]);
 });
 
@@ -261,7 +261,7 @@ test('the scale and offset of the return change nothing but the units', () => {
     plain.fold(0, known(baseline), known(own));
     moved.fold(0, known(128 * baseline - 640), known(128 * own - 640));
   }
-  const [one, other] = [plain.official(1), moved.official(1)];
+  const [one, other] = [plain.computeOfficial(1), moved.computeOfficial(1)];
   expect(other.verdict).toBe(one.verdict);
   expect(other.evidence.promote).toBeCloseTo(one.evidence.promote, 10);
   expect(other.difference).toBeCloseTo(128 * (one.difference ?? Number.NaN), 9);
@@ -276,11 +276,11 @@ test('the number of pairs still needed is whole, at least 1 before a verdict, an
       const candidate = comparison({ margin });
       for (const [baseline, own] of pairs) {
         if (candidate.verdict !== undefined) break;
-        const remaining = candidate.expectedRemaining();
+        const remaining = candidate.estimateRemaining();
         expect(remaining >= 1 && (Number.isSafeInteger(remaining) || remaining === Infinity)).toBe(true);
         candidate.fold(0, baseline, own);
       }
-      expect(candidate.expectedRemaining() === 0).toBe(candidate.verdict !== undefined);
+      expect(candidate.estimateRemaining() === 0).toBe(candidate.verdict !== undefined);
     }),
   );
 });
@@ -295,7 +295,7 @@ test.each([
     const candidate = comparison({ margin });
     const estimates: number[] = [];
     while (candidate.verdict === undefined) {
-      estimates.push(candidate.expectedRemaining());
+      estimates.push(candidate.estimateRemaining());
       const draw = random();
       candidate.fold(0, ...(draw < 0.6 ? tie : draw < 0.6 + 0.4 * share ? win : loss));
     }
@@ -313,7 +313,7 @@ test('differences that drift are reported', () => {
   // Without these, the wins that follow would end the comparison before they contradict what came before.
   repeat(candidate, [lost, lost], 40);
   repeat(candidate, win, 500);
-  expect(candidate.official(1).warnings).toEqual([
+  expect(candidate.computeOfficial(1).warnings).toEqual([
     expect.stringContaining('40 of 1540 pairs are unresolved'),
     expect.stringContaining('contradict every mean'),
   ]);
@@ -323,7 +323,7 @@ test('the probability of improvement uses the first hundred thousand pairs, and 
   const candidate = comparison();
   repeat(candidate, tie, 100_000);
   for (let pair = 0; pair < 3; pair += 1) candidate.fold(0, ...win);
-  expect(candidate.official(1)).toMatchObject({
+  expect(candidate.computeOfficial(1)).toMatchObject({
     probabilityOfImprovement: { value: 0.5 },
     warnings: [expect.stringContaining('first 100000 resolved pairs')],
   });

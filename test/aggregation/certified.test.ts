@@ -153,7 +153,7 @@ test('the default range is [0, 1]', () => {
   const xs = goldenSequence(200);
   const unranged = run(golden, xs);
   const given = run(golden, inRange(xs, { low: 0, high: 1 }));
-  expect([given.low, given.high, given.expectedRemaining()]).toEqual([unranged.low, unranged.high, unranged.expectedRemaining()]);
+  expect([given.low, given.high, given.estimateRemaining()]).toEqual([unranged.low, unranged.high, unranged.estimateRemaining()]);
 });
 
 test('a range wider than the values costs certainty, and a range without a possible mean is refused', () => {
@@ -191,7 +191,7 @@ test('an excluded mean is never admitted again, and the estimate of the needed e
         expect(sequence.low).toBeGreaterThanOrEqual(low);
         expect(sequence.high).toBeLessThanOrEqual(high);
         [low, high] = [sequence.low, sequence.high];
-        expect(sequence.expectedRemaining()).toSatisfy((remaining: number) => Number.isSafeInteger(remaining) && remaining >= 1);
+        expect(sequence.estimateRemaining()).toSatisfy((remaining: number) => Number.isSafeInteger(remaining) && remaining >= 1);
       }
     }),
   );
@@ -245,8 +245,8 @@ test('the estimate of what is still needed comes true on average', () => {
         const value = random() < p ? 1 : 0;
         sequence.fold(value, value);
         folded += 1;
-        expect(sequence.expectedRemaining()).toBeGreaterThanOrEqual(1);
-        if (folded === 30) estimated += sequence.expectedRemaining();
+        expect(sequence.estimateRemaining()).toBeGreaterThanOrEqual(1);
+        if (folded === 30) estimated += sequence.estimateRemaining();
       }
       needed += folded - 30;
     }

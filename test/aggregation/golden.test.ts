@@ -127,7 +127,7 @@ test('quantiles of returns', () => {
     const distribution = new ReturnDistribution();
     for (const value of given.values) distribution.add(value, 0);
     const [p05, p25, p50, p75, p95] = given.quantiles.map((quantile): unknown => expect.closeTo(quantile, 9));
-    expect(computeDistributionFigures(distribution.question(0.95, false)).quantiles).toEqual({
+    expect(computeDistributionFigures(distribution.buildQuestion(0.95, false)).quantiles).toEqual({
       of: given.values.length,
       p05,
       p25,

@@ -84,13 +84,13 @@ function play(given: Scenario, windowSize: number, next: (underWay: number) => n
         if (fold.isLive(arm) && dispatched[arm] === index) underWay.push([arm, (dispatched[arm] = index + 1) - 1]);
     expect(fold.limit).toBeLessThanOrEqual(limit);
     ({ limit } = fold);
-    expect(fold.expectedRemaining()).toBeGreaterThanOrEqual(1);
-    expect(fold.folded + fold.expectedRemaining()).toBeLessThanOrEqual(limit);
+    expect(fold.estimateRemaining()).toBeGreaterThanOrEqual(1);
+    expect(fold.folded + fold.estimateRemaining()).toBeLessThanOrEqual(limit);
     arrive(next(underWay.length));
   }
   expect(fold.folded).toBeLessThanOrEqual(limit);
   while (underWay.length > 0) arrive(0);
-  expect([fold.limit, fold.expectedRemaining(), fold.running().expectedRemaining]).toEqual([fold.folded, 0, 0]);
+  expect([fold.limit, fold.estimateRemaining(), fold.getRunning().expectedRemaining]).toEqual([fold.folded, 0, 0]);
   return fold;
 }
 
@@ -98,8 +98,8 @@ test('the official result is byte-identical in any order of arrival, with any wi
   fc.assert(
     fc.property(scenario, fc.nat(2 ** 31), fc.integer({ min: 1, max: 40 }), (given, orderSeed, windowSize) => {
       const random = seededRandom(orderSeed);
-      const inOrder = play(given, 8, () => 0).official();
-      const shuffled = play(given, windowSize, (underWay) => Math.floor(random() * underWay)).official();
+      const inOrder = play(given, 8, () => 0).computeOfficial();
+      const shuffled = play(given, windowSize, (underWay) => Math.floor(random() * underWay)).computeOfficial();
       expect(JSON.stringify(shuffled)).toBe(JSON.stringify(inOrder));
       expect(inOrder.episodes).toBe(inOrder.pairs + inOrder.candidates.reduce((sum, { pairs }) => sum + pairs, 0));
       expect(inOrder.episodes).toBeLessThanOrEqual(given.budgetEpisodes);
@@ -109,7 +109,7 @@ test('the official result is byte-identical in any order of arrival, with any wi
 });
 
 test('the sampled comparisons end in every possible way, so the orders of arrival are tried on all verdicts', () => {
-  const officials = fc.sample(scenario, { numRuns: 40, seed: 7 }).map((given) => play(given, 8, () => 0).official());
+  const officials = fc.sample(scenario, { numRuns: 40, seed: 7 }).map((given) => play(given, 8, () => 0).computeOfficial());
   const verdicts = new Set(officials.flatMap(({ candidates }) => candidates.map(({ verdict }) => verdict)));
   expect([...verdicts].sort()).toEqual(['equivalent', 'inconclusive', 'promote', 'regress']);
   expect(new Set(officials.map(({ endedBy }) => endedBy))).toEqual(new Set(['verdicts', 'episodes']));
@@ -126,7 +126,7 @@ test('an index is folded once the baseline and every candidate have it', () => {
   expect([fold.folded, fold.surplus]).toEqual([0, 5]);
   expect(fold.offer(2, 0, 0, completed(1))).toEqual({ kind: 'folded', indices: 2 });
   expect([fold.folded, fold.surplus]).toEqual([2, 0]);
-  expect(fold.running()).toMatchObject({ pairs: 2, episodes: 6, candidates: [{ difference: 1.5 }, { difference: -0.5 }] });
+  expect(fold.getRunning()).toMatchObject({ pairs: 2, episodes: 6, candidates: [{ difference: 1.5 }, { difference: -0.5 }] });
 });
 
 test('a settled candidate drops out: the others continue, and its later episodes do not count', () => {
@@ -137,11 +137,11 @@ test('a settled candidate drops out: the others continue, and its later episodes
     for (const arm of [1, 0, 2, 3]) fold.offer(arm, index, 0, completed([5, 10, 5, 0][arm] ?? 0));
   const settledAt = fold.folded;
   expect([fold.isLive(0), fold.isLive(1), fold.isLive(2), fold.isLive(3)]).toEqual([true, false, true, false]);
-  const before = fold.official().candidates;
+  const before = fold.computeOfficial().candidates;
   expect(fold.offer(1, settledAt, 0, completed(0))).toEqual({ kind: 'surplus' });
   expect(fold.offer(1, settledAt, 0, completed(0))).toEqual({ kind: 'duplicate' });
   playOut(fold, [completed(5), completed(0), completed(6), completed(10)], 80);
-  const after = fold.official().candidates;
+  const after = fold.computeOfficial().candidates;
   expect([after[0], after[2]]).toEqual([before[0], before[2]]);
   expect(after.map(({ verdict, pairs }) => [verdict, pairs])).toEqual([
     ['promote', settledAt],
@@ -157,7 +157,7 @@ test('α is split over the candidates at the start, and the share of a settled o
   const beside = pairedFold({ candidates: ['a', 'b'] });
   playOut(alone, [completed(4), completed(6)]);
   playOut(beside, [completed(4), completed(10), completed(6)]);
-  const needed = (fold: PairedFold): number | undefined => fold.official().candidates.at(-1)?.evidence.needed;
+  const needed = (fold: PairedFold): number | undefined => fold.computeOfficial().candidates.at(-1)?.evidence.needed;
   expect(needed(alone)).toBeCloseTo(Math.log10(2 / 0.05), 12);
   expect(needed(beside)).toBeCloseTo(Math.log10(4 / 0.05), 12);
   expect(beside.folded).toBeGreaterThan(alone.folded);
@@ -174,7 +174,7 @@ test.each([
 ])('a budget of $budgetEpisodes episodes is shared by the arms that take part', ({ budgetEpisodes, pairs, episodes, decidedAt }) => {
   const fold = pairedFold({ candidates: ['winner', 'equal'], budgetEpisodes });
   playOut(fold, [completed(0), completed(10), completed(0)]);
-  const official = fold.official();
+  const official = fold.computeOfficial();
   expect(official).toMatchObject({ pairs, episodes, endedBy: 'episodes' });
   expect(official.candidates.map((candidate) => candidate.decidedAt)).toEqual([decidedAt, null]);
 });
@@ -182,16 +182,16 @@ test.each([
 test('the last verdict ends the comparison, also where the budget is spent with it', () => {
   const fold = pairedFold({ budgetEpisodes: 16 });
   playOut(fold, [completed(0), completed(10)]);
-  expect([fold.ended, fold.folded, fold.running().episodes]).toEqual(['verdicts', 8, 16]);
-  expect([fold.isLive(0), fold.isLive(1), fold.limit, fold.expectedRemaining()]).toEqual([false, false, 8, 0]);
-  expect(fold.running().candidates).toMatchObject([{ name: 'new', pairs: 8, difference: 10, verdict: 'promote' }]);
+  expect([fold.ended, fold.folded, fold.getRunning().episodes]).toEqual(['verdicts', 8, 16]);
+  expect([fold.isLive(0), fold.isLive(1), fold.limit, fold.estimateRemaining()]).toEqual([false, false, 8, 0]);
+  expect(fold.getRunning().candidates).toMatchObject([{ name: 'new', pairs: 8, difference: 10, verdict: 'promote' }]);
 });
 
 test('failed episodes are counted by cause for each arm, up to the end of the arm', () => {
   const fold = pairedFold({ candidates: ['never fails', 'breaks the bounds'], budgetEpisodes: 12 });
   playOut(fold, [{ kind: 'failed', cause: 'timeout', detail: '' }, completed(1), completed(11)]);
   expect(fold.offer(2, 4, 0, completed(11))).toEqual({ kind: 'surplus' });
-  const { pairs, baselineFailures, candidates } = fold.official();
+  const { pairs, baselineFailures, candidates } = fold.computeOfficial();
   expect(pairs).toBe(4);
   expect(baselineFailures).toMatchObject({ timeout: 4, 'out-of-bounds': 0 });
   expect(candidates.map(({ failures }) => failures)).toMatchObject([
@@ -203,11 +203,11 @@ test('failed episodes are counted by cause for each arm, up to the end of the ar
 test('episodes after the end are surplus and change nothing', () => {
   const fold = pairedFold({ budgetEpisodes: 4 });
   playOut(fold, [completed(3), completed(5)]);
-  const official = JSON.stringify(fold.official());
+  const official = JSON.stringify(fold.computeOfficial());
   expect(fold.offer(1, 2, 0, completed(0))).toEqual({ kind: 'surplus' });
   expect(fold.offer(0, 2, 0, completed(9))).toEqual({ kind: 'surplus' });
   expect(fold.offer(0, 2, 0, completed(9))).toEqual({ kind: 'duplicate' });
-  expect([fold.folded, fold.surplus, JSON.stringify(fold.official())]).toEqual([2, 2, official]);
+  expect([fold.folded, fold.surplus, JSON.stringify(fold.computeOfficial())]).toEqual([2, 2, official]);
 });
 
 test('dispatch may run as far as the budget would reach if all but one candidate settled next', () => {
@@ -215,22 +215,22 @@ test('dispatch may run as far as the budget would reach if all but one candidate
   expect(pairedFold({ budgetEpisodes: 61 }).limit).toBe(30);
   expect(pairedFold({ budgetEpisodes: 61, baselineEpisodes: 12 }).limit).toBe(12);
   expect(pairedFold().limit).toBe(Infinity);
-  expect(pairedFold({ budgetEpisodes: 60, candidates: ['a', 'b'] }).expectedRemaining()).toBe(20);
+  expect(pairedFold({ budgetEpisodes: 60, candidates: ['a', 'b'] }).estimateRemaining()).toBe(20);
 });
 
 test('a recorded baseline sets the last index, and otherwise equals one that is played', () => {
   const recorded = pairedFold({ baselineEpisodes: 6, budgetEpisodes: 100 });
   const played = pairedFold({ budgetEpisodes: 12 });
-  expect(recorded.running().expectedRemaining).toBe(6);
-  expect(played.running().expectedRemaining).toBe(12);
+  expect(recorded.getRunning().expectedRemaining).toBe(6);
+  expect(played.getRunning().expectedRemaining).toBe(12);
   for (const fold of [recorded, played]) playOut(fold, [completed(4), completed(5)]);
-  expect(recorded.official()).toEqual({
-    ...played.official(),
+  expect(recorded.computeOfficial()).toEqual({
+    ...played.computeOfficial(),
     warnings: [expect.stringContaining('recorded baseline ended after 6 episodes')],
   });
   const long = pairedFold({ baselineEpisodes: 14 });
   playOut(long, [completed(0), completed(10)]);
-  expect(long.official()).toMatchObject({ endedBy: 'verdicts', warnings: [] });
+  expect(long.computeOfficial()).toMatchObject({ endedBy: 'verdicts', warnings: [] });
 });
 
 test('failures count with the scores that the suite declares, lost episodes make their pairs unresolved', () => {
@@ -240,7 +240,7 @@ test('failures count with the scores that the suite declares, lost episodes make
     fold.offer(0, index, 0, completed(3));
     fold.offer(1, index, 0, outcome);
   }
-  expect(fold.official().candidates).toMatchObject([{ pairs: 4, unresolvedPairs: 1, mean: (0 + 1 + 4) / 3, baselineMean: 3 }]);
+  expect(fold.computeOfficial().candidates).toMatchObject([{ pairs: 4, unresolvedPairs: 1, mean: (0 + 1 + 4) / 3, baselineMean: 3 }]);
 });
 
 test.each([
@@ -251,7 +251,7 @@ test.each([
 ])('the result after %d indices has every key, and is what the schema says', (indices, endedBy) => {
   const fold = pairedFold({ candidates: ['a', 'b'], budgetEpisodes: 48 });
   playOut(fold, [completed(2), completed(4), lost], indices);
-  const official = fold.official();
+  const official = fold.computeOfficial();
   expect(officialComparisonSchema.parse(JSON.parse(JSON.stringify(official)))).toEqual(official);
   expect(Object.keys(official)).toEqual(Object.keys(officialComparisonSchema.shape));
   for (const candidate of official.candidates)

@@ -67,7 +67,7 @@ function play(fold: PrefixFold, seed: number, next: (underWay: number) => number
     const { task, outcome } = episodeOf(seed, index);
     fold.offer(index, task, outcome);
   }
-  return JSON.stringify(fold.official());
+  return JSON.stringify(fold.computeOfficial());
 }
 
 test.each<Stop>([
@@ -89,9 +89,9 @@ test('the prefix grows up to the first gap', () => {
   const fold = prefixFold();
   expect(fold.offer(2, 0, completed(2))).toEqual({ kind: 'held' });
   expect(fold.offer(1, 0, completed(1))).toEqual({ kind: 'held' });
-  expect([fold.folded, fold.surplus, fold.running().mean]).toEqual([0, 2, undefined]);
+  expect([fold.folded, fold.surplus, fold.getRunning().mean]).toEqual([0, 2, undefined]);
   expect(fold.offer(0, 0, completed(0))).toEqual({ kind: 'folded', indices: 3 });
-  expect([fold.folded, fold.surplus, fold.running().mean]).toEqual([3, 0, 1]);
+  expect([fold.folded, fold.surplus, fold.getRunning().mean]).toEqual([3, 0, 1]);
 });
 
 test('quick episodes are not averaged in before slow ones of a lower index', () => {
@@ -100,7 +100,7 @@ test('quick episodes are not averaged in before slow ones of a lower index', () 
   expect(fold.ended).toBeUndefined();
   fold.offer(0, 0, completed(1));
   expect(fold.ended).toBe('rule');
-  expect(fold.official()).toMatchObject({ episodes: 3, mean: 7 });
+  expect(fold.computeOfficial()).toMatchObject({ episodes: 3, mean: 7 });
   expect(fold.surplus).toBe(3);
 });
 
@@ -108,11 +108,11 @@ test('episodes after the end are surplus: counted, never averaged in', () => {
   const fold = prefixFold({ stop: { rule: 'fixed', episodes: 2, confidence: 0.95 } });
   fold.offer(0, 0, completed(3));
   fold.offer(1, 0, completed(5));
-  const official = JSON.stringify(fold.official());
+  const official = JSON.stringify(fold.computeOfficial());
   expect(fold.offer(2, 0, completed(10))).toEqual({ kind: 'surplus' });
   expect(fold.offer(2, 0, completed(10))).toEqual({ kind: 'duplicate' });
   expect([fold.folded, fold.surplus]).toEqual([2, 1]);
-  expect(JSON.stringify(fold.official())).toBe(official);
+  expect(JSON.stringify(fold.computeOfficial())).toBe(official);
 });
 
 test('an index that is offered twice changes nothing, waiting or folded', () => {
@@ -121,14 +121,14 @@ test('an index that is offered twice changes nothing, waiting or folded', () => 
   expect(fold.offer(1, 0, completed(9))).toEqual({ kind: 'duplicate' });
   fold.offer(0, 0, completed(2));
   expect(fold.offer(0, 0, completed(9))).toEqual({ kind: 'duplicate' });
-  expect(fold.running()).toMatchObject({ episodes: 2, mean: 3 });
+  expect(fold.getRunning()).toMatchObject({ episodes: 2, mean: 3 });
 });
 
 test('the budget in episodes ends the fold, unless the same episode satisfies the rule', () => {
   const short = prefixFold({ budgetEpisodes: 2 });
   short.offer(0, 0, completed(1));
   short.offer(1, 0, completed(1));
-  expect([short.ended, short.running().expectedRemaining, short.official().endedBy]).toEqual(['episodes', 0, 'episodes']);
+  expect([short.ended, short.getRunning().expectedRemaining, short.computeOfficial().endedBy]).toEqual(['episodes', 0, 'episodes']);
   const exact = prefixFold({ budgetEpisodes: 6 });
   for (let index = 0; index < 6; index += 1) exact.offer(index, 0, completed(1));
   expect(exact.ended).toBe('rule');
@@ -137,34 +137,34 @@ test('the budget in episodes ends the fold, unless the same episode satisfies th
 test('the needed episodes never exceed the rest of the budget', () => {
   const fold = prefixFold({ budgetEpisodes: 4 });
   fold.offer(0, 0, completed(1));
-  expect(fold.running().expectedRemaining).toBe(3);
+  expect(fold.getRunning().expectedRemaining).toBe(3);
 });
 
 test('a running figure shows how near the target is', () => {
   const fold = prefixFold({ stop: { rule: 'certified', halfWidth: 1, confidence: 0.95 } });
-  expect(fold.running()).toMatchObject({ episodes: 0, mean: undefined, halfWidth: undefined, target: 1 });
+  expect(fold.getRunning()).toMatchObject({ episodes: 0, mean: undefined, halfWidth: undefined, target: 1 });
   for (let index = 0; index < 3; index += 1) fold.offer(index, 0, completed(10));
-  expect(fold.running()).toMatchObject({ episodes: 3, mean: 10, halfWidth: 4.575, target: 1 });
+  expect(fold.getRunning()).toMatchObject({ episodes: 3, mean: 10, halfWidth: 4.575, target: 1 });
 });
 
 test('an episode lost for good is folded as unresolved: outside of the mean, inside of the interval', () => {
   const fold = prefixFold({ stop: { rule: 'fixed', episodes: 3, confidence: 0.95 } });
   for (const [index, outcome] of [completed(4), lost, completed(6)].entries()) fold.offer(index, 0, outcome);
-  const official = fold.official();
+  const official = fold.computeOfficial();
   expect(official).toMatchObject({ episodes: 3, resolved: 2, unresolved: 1, mean: 5, endedBy: 'rule' });
   const complete = prefixFold({ stop: { rule: 'fixed', episodes: 3, confidence: 0.95 } });
   for (const index of [0, 1, 2]) complete.offer(index, 0, completed(4 + index));
-  expect(official.interval?.low).toBeLessThanOrEqual(complete.official().interval?.low ?? Number.NaN);
-  expect(official.interval?.high).toBeGreaterThanOrEqual(complete.official().interval?.high ?? Number.NaN);
+  expect(official.interval?.low).toBeLessThanOrEqual(complete.computeOfficial().interval?.low ?? Number.NaN);
+  expect(official.interval?.high).toBeGreaterThanOrEqual(complete.computeOfficial().interval?.high ?? Number.NaN);
 });
 
 test('without bounds a lost episode takes the interval away and the result says why', () => {
   const fold = prefixFold({ bounds: undefined, stop: { rule: 'fixed', episodes: 3, confidence: 0.95 } });
   for (const [index, outcome] of [completed(4), lost, completed(6)].entries()) fold.offer(index, 0, outcome);
-  const official = fold.official();
+  const official = fold.computeOfficial();
   expect(official).toMatchObject({ episodes: 3, unresolved: 1, mean: 5, interval: null });
   expect(official.warnings).toEqual([expect.stringContaining('no interval')]);
-  expect(fold.running().halfWidth).toBeUndefined();
+  expect(fold.getRunning().halfWidth).toBeUndefined();
 });
 
 test('failures count with the scores that the suite declares, and by cause', () => {
@@ -173,7 +173,7 @@ test('failures count with the scores that the suite declares, and by cause', () 
   const crash: Outcome = { kind: 'failed', cause: 'policy-crash', detail: '' };
   for (const [index, outcome] of [timeout, crash, completed(Number.NaN), completed(10.5), completed(5)].entries())
     fold.offer(index, 0, outcome);
-  const official = fold.official();
+  const official = fold.computeOfficial();
   expect(official.mean).toBeCloseTo((1 + 2 + 2 + 2 + 5) / 5, 12);
   expect(official.failures).toEqual({
     timeout: 1,

@@ -24,7 +24,7 @@ function rulesFor(halfWidth: number): readonly Stop[] {
 function intervalOf(stop: Stop, bounds: Bounds | undefined, returns: readonly number[]): Interval | undefined {
   const rule = createStoppingRule(stop, bounds);
   for (const value of returns) rule.fold({ low: value, high: value });
-  return rule.interval();
+  return rule.computeInterval();
 }
 
 /** What the rule makes of the returns, or that it refuses their bounds. */

@@ -36,7 +36,7 @@ function warningsOf(draw: Draw, tasks: number): readonly string[] {
     before[task] = draw(random, before[task] ?? 0);
     fold.offer(index, task, completed((task + before[task]) / tasks));
   }
-  return fold.official().warnings;
+  return fold.computeOfficial().warnings;
 }
 
 test('an evaluation warns when each return depends on the one before, also when tasks alternate', () => {
@@ -67,7 +67,7 @@ test('a comparison warns when each difference depends on the one before', () => 
       fold.offer(0, index, 0, completed(0.5));
       fold.offer(1, index, 0, completed(before));
     }
-    return fold.official().candidates[0]?.warnings ?? [];
+    return fold.computeOfficial().candidates[0]?.warnings ?? [];
   };
   expect(warnings(kept)).toContainEqual(WARNING);
   expect(warnings(fresh)).not.toContainEqual(WARNING);

@@ -35,46 +35,46 @@ test('fixed: satisfied with the last of its episodes, and says how many are left
   const rule = createStoppingRule(fixed, bounds);
   const course = some.map((score) => {
     rule.fold(score);
-    return [rule.isSatisfied(), rule.expectedRemaining()];
+    return [rule.isSatisfied(), rule.estimateRemaining()];
   });
   expect(course).toEqual([...[7, 6, 5, 4, 3, 2, 1].map((remaining) => [false, remaining]), [true, 0]]);
   expect(rule.targetHalfWidth).toBeUndefined();
 });
 
 test('fixed: the interval is of the method that fits the returns', () => {
-  expect(folded(fixed, undefined, some).interval()?.method).toBe('student-t');
-  expect(folded(fixed, bounds, some).interval()?.method).toBe('adjusted');
-  expect(folded(fixed, bounds, [0, 10, 10].map(known)).interval()?.method).toBe('clopper-pearson');
-  expect(folded(fixed, bounds, [0, 10, 9.999].map(known)).interval()?.method).toBe('adjusted');
+  expect(folded(fixed, undefined, some).computeInterval()?.method).toBe('student-t');
+  expect(folded(fixed, bounds, some).computeInterval()?.method).toBe('adjusted');
+  expect(folded(fixed, bounds, [0, 10, 10].map(known)).computeInterval()?.method).toBe('clopper-pearson');
+  expect(folded(fixed, bounds, [0, 10, 9.999].map(known)).computeInterval()?.method).toBe('adjusted');
 });
 
 test('fixed: a policy that always wins has an interval of positive width', () => {
-  const { low, high } = ends(folded(fixed, bounds, Array(20).fill(known(10))).interval());
+  const { low, high } = ends(folded(fixed, bounds, Array(20).fill(known(10))).computeInterval());
   expect(low).toBeCloseTo(8.315665290169147, 9);
   expect(high).toBe(10);
 });
 
 test('fixed: one episode has no interval', () => {
-  for (const declared of [bounds, undefined]) expect(folded(fixed, declared, [known(10)]).interval()).toBeUndefined();
+  for (const declared of [bounds, undefined]) expect(folded(fixed, declared, [known(10)]).computeInterval()).toBeUndefined();
 });
 
 test('fixed: unresolved episodes count at their lowest for the low end and at their highest for the high end', () => {
   const wins = [10, 10, 10, 0, 10, 10].map(known);
-  const { low, high } = ends(folded(fixed, bounds, [...wins, missing, missing]).interval());
+  const { low, high } = ends(folded(fixed, bounds, [...wins, missing, missing]).computeInterval());
   expect(low).toBe(computeClopperPearsonInterval({ successes: 5, trials: 8 }, 0.95, bounds).low);
   expect(high).toBe(computeClopperPearsonInterval({ successes: 7, trials: 8 }, 0.95, bounds).high);
 
-  const graded = ends(folded(fixed, bounds, [...some, missing]).interval());
-  expect(graded.low).toBe(ends(folded(fixed, bounds, [...some, known(0)]).interval()).low);
-  expect(graded.high).toBe(ends(folded(fixed, bounds, [...some, known(10)]).interval()).high);
+  const graded = ends(folded(fixed, bounds, [...some, missing]).computeInterval());
+  expect(graded.low).toBe(ends(folded(fixed, bounds, [...some, known(0)]).computeInterval()).low);
+  expect(graded.high).toBe(ends(folded(fixed, bounds, [...some, known(10)]).computeInterval()).high);
 });
 
 test('fixed: without bounds an unresolved episode leaves no interval, and the reason is given', () => {
   const rule = folded(fixed, undefined, [...some, nothingKnown]);
-  expect(rule.interval()).toBeUndefined();
-  expect(rule.warnings()).toEqual([expect.stringContaining('1 of 9 episodes are unresolved')]);
-  expect(folded(fixed, undefined, some).warnings()).toEqual([]);
-  expect(folded(fixed, bounds, [...some, missing]).warnings()).toEqual([]);
+  expect(rule.computeInterval()).toBeUndefined();
+  expect(rule.listWarnings()).toEqual([expect.stringContaining('1 of 9 episodes are unresolved')]);
+  expect(folded(fixed, undefined, some).listWarnings()).toEqual([]);
+  expect(folded(fixed, bounds, [...some, missing]).listWarnings()).toEqual([]);
 });
 
 const anyReturn = fc.oneof(fc.constantFrom(0, 10), fc.double({ min: 0, max: 10, noNaN: true })).map(known);
@@ -86,9 +86,9 @@ test('with every rule, an unresolved episode only ever widens the interval', () 
   fc.assert(
     fc.property(fc.oneof(scores, twoValued), fc.nat(100), everyRule, (seen, place, stop) => {
       const rule = folded(stop, bounds, seen);
-      fc.pre(!rule.warnings().some((warning) => warning.includes('contradict')));
-      const before = rule.interval();
-      const after = folded(stop, bounds, seen.toSpliced(place, 0, missing)).interval();
+      fc.pre(!rule.listWarnings().some((warning) => warning.includes('contradict')));
+      const before = rule.computeInterval();
+      const after = folded(stop, bounds, seen.toSpliced(place, 0, missing)).computeInterval();
       expect(after === undefined).toBe(before === undefined);
       if (before === undefined || after === undefined) return;
       expect(after.low).toBeLessThanOrEqual(before.low);
@@ -103,7 +103,12 @@ const withMissing = fc.array(fc.oneof({ weight: 30, arbitrary: anyReturn }, { we
 });
 
 test('with every rule, the answer depends on the folded prefix alone, not on the moment of the call', () => {
-  const answer = (rule: StoppingRule): unknown => [rule.isSatisfied(), rule.interval(), rule.expectedRemaining(), rule.warnings()];
+  const answer = (rule: StoppingRule): unknown => [
+    rule.isSatisfied(),
+    rule.computeInterval(),
+    rule.estimateRemaining(),
+    rule.listWarnings(),
+  ];
   fc.assert(
     fc.property(withMissing, everyRule, (seen, stop) => {
       const asked = createStoppingRule(stop, bounds);
@@ -125,7 +130,7 @@ test('with every rule, an interval that is computed later belongs to the moment 
       const rule = createStoppingRule(stop, bounds);
       const moments = seen.map((score) => {
         rule.fold(score);
-        return { atOnce: rule.interval(), later: rule.intervalLater() };
+        return { atOnce: rule.computeInterval(), later: rule.deferInterval() };
       });
       for (const { atOnce, later } of moments) expect(later()).toEqual(atOnce);
     }),
@@ -142,9 +147,9 @@ test('a rule with a target is satisfied only by an interval that reaches it', ()
       for (let episodes = 0; episodes < 400 && !rule.isSatisfied(); episodes += 1)
         rule.fold(random() < lost ? missing : known(5 + spread * (random() - random())));
       if (!rule.isSatisfied()) return;
-      const interval = rule.interval();
+      const interval = rule.computeInterval();
       expect(interval === undefined ? Infinity : computeHalfWidth(interval)).toBeLessThanOrEqual(halfWidth * (1 + 1e-12));
-      expect([rule.expectedRemaining(), rule.targetHalfWidth]).toEqual([0, halfWidth]);
+      expect([rule.estimateRemaining(), rule.targetHalfWidth]).toEqual([0, halfWidth]);
     }),
   );
 });
@@ -153,17 +158,17 @@ test('certified: stops at the first episode at which the interval is narrow enou
   const random = seededRandom(11);
   const rule = createStoppingRule(certified, bounds);
   while (!rule.isSatisfied()) {
-    const { low, high } = rule.interval() ?? bounds;
+    const { low, high } = rule.computeInterval() ?? bounds;
     expect((high - low) / 2).toBeGreaterThan(0.5);
-    expect(rule.expectedRemaining()).toBeGreaterThanOrEqual(1);
+    expect(rule.estimateRemaining()).toBeGreaterThanOrEqual(1);
     rule.fold(known(random() < 0.9 ? 10 : 0));
   }
-  const interval = rule.interval();
+  const interval = rule.computeInterval();
   expect(interval).toMatchObject({ method: 'certified', confidence: 0.95, guarantee: expect.stringContaining('every stopping time') });
   const { low, high } = ends(interval);
   expect((high - low) / 2).toBeLessThanOrEqual(0.5);
   expect([low < 9, high > 9]).toEqual([true, true]);
-  expect(rule.expectedRemaining()).toBe(0);
+  expect(rule.estimateRemaining()).toBe(0);
   expect(rule.targetHalfWidth).toBe(0.5);
 });
 
@@ -171,13 +176,13 @@ test('certified: the scale and offset of the return change nothing but the units
   const random = seededRandom(5);
   const draws = Array.from({ length: 120 }, () => Math.floor(random() * 5) / 4);
   const shifted: Bounds = { low: -512, high: 512 };
-  const plain = ends(folded({ ...certified, halfWidth: 0.125 }, { low: 0, high: 1 }, draws.map(known)).interval());
+  const plain = ends(folded({ ...certified, halfWidth: 0.125 }, { low: 0, high: 1 }, draws.map(known)).computeInterval());
   const moved = ends(
     folded(
       { ...certified, halfWidth: 128 },
       shifted,
       draws.map((draw) => known(draw * 1024 - 512)),
-    ).interval(),
+    ).computeInterval(),
   );
   expect(moved.low).toBeCloseTo(plain.low * 1024 - 512, 9);
   expect(moved.high).toBeCloseTo(plain.high * 1024 - 512, 9);
@@ -186,15 +191,15 @@ test('certified: the scale and offset of the return change nothing but the units
 test('certified: bounds far wider than the returns are called loose; a bound that is reached is not', () => {
   const random = seededRandom(2);
   const narrow = Array.from({ length: 100 }, () => known(4.9 + 0.2 * random()));
-  expect(folded(certified, bounds, narrow).warnings()).toEqual([expect.stringContaining('reward bounds [0, 10] are loose')]);
-  expect(folded(certified, bounds, Array(100).fill(known(10))).warnings()).toEqual([]);
+  expect(folded(certified, bounds, narrow).listWarnings()).toEqual([expect.stringContaining('reward bounds [0, 10] are loose')]);
+  expect(folded(certified, bounds, Array(100).fill(known(10))).listWarnings()).toEqual([]);
   const wide = Array.from({ length: 100 }, () => known(2 + 6 * random()));
-  expect(folded(certified, bounds, wide).warnings()).toEqual([]);
+  expect(folded(certified, bounds, wide).listWarnings()).toEqual([]);
 });
 
 test('certified: returns that drift are reported', () => {
   const drifting = [...Array.from({ length: 1000 }, (_, position) => known(10 * (position % 2))), ...Array<Score>(1000).fill(known(10))];
-  expect(folded(certified, bounds, drifting).warnings()).toEqual([expect.stringContaining('contradict every mean')]);
+  expect(folded(certified, bounds, drifting).listWarnings()).toEqual([expect.stringContaining('contradict every mean')]);
 });
 
 test.each<[string, Stop, Bounds | undefined, RegExp]>([

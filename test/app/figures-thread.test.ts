@@ -54,7 +54,7 @@ describe('a thread for figures', () => {
   ])('comes to the same for a candidate of a comparison, byte for byte: %s', async (_what, pairs) => {
     await using thread = new FiguresThread(systemClock);
     const fold = comparisonOf(pairs, 3);
-    expect(JSON.stringify(await fold.officialBy(thread.workOutImprovement))).toBe(JSON.stringify(fold.official()));
+    expect(JSON.stringify(await fold.computeOfficialBy(thread.workOutImprovement))).toBe(JSON.stringify(fold.computeOfficial()));
   });
 
   it('answers several callers at once, each with its own figures', async () => {

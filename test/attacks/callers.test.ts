@@ -33,7 +33,7 @@ class TwoPrincipals implements AsyncDisposable {
   }
 
   /** What an evaluation of the owner comes to. */
-  async official(cache = false): Promise<string> {
+  async computeOfficial(cache = false): Promise<string> {
     const summary = await this.shared.client('owner').evaluate(LATE, 'cartpole', { stop: STOP, cache });
     return JSON.stringify(summary.official);
   }
@@ -60,10 +60,10 @@ const LASTING = 'leaves a thread that patches CartPole later';
  * @returns what the owner got each time.
  */
 async function besieged(principals: TwoPrincipals, isFirst: boolean): Promise<Readonly<Record<string, string>>> {
-  const came: Record<string, string> = { alone: await principals.official() };
+  const came: Record<string, string> = { alone: await principals.computeOfficial() };
   for (const [attack, environment] of sampled(Object.entries(CHANGES), ([name]) => isFirst || name === LASTING)) {
     const { code } = await principals.attack(environment);
-    came[`after one who ${attack}`] = await principals.official();
+    came[`after one who ${attack}`] = await principals.computeOfficial();
     expect([attack, code]).toEqual([attack, 'suite.refused']);
   }
   const digest = sha256(await readFile(LATE));
@@ -133,7 +133,7 @@ describe('the memory of a sandbox that an intruder is given', () => {
 describe('episodes that an intruder has played after changing CartPole', () => {
   it('are what they would have been, also for others who find them in the cache', async () => {
     await using principals = await TwoPrincipals.open();
-    const expected = await principals.official();
+    const expected = await principals.computeOfficial();
     const ask = async (principal: string): Promise<{ readonly official: string; readonly recalled: number | undefined }> => {
       // No evaluation before has stored an answer to this one.
       const { official, run } = await principals.shared.client(principal).evaluate(LATE, 'cartpole', { stop: STOP });

@@ -51,6 +51,6 @@ function fixture(answer: (look: number) => SandboxUsage) {
   let looks = 0;
   const sandbox = { id: parseSandboxId('s1'), capabilities: { usage: async () => answer((looks += 1)) } };
   const log = { warn: (details: object) => void warnings.push(details) };
-  const read = (sandboxes: number, isOver: boolean) => UsageMeter.of(sandbox).read(sandboxes, isOver, { clock, log });
+  const read = (sandboxes: number, isOver: boolean) => UsageMeter.get(sandbox).read(sandboxes, isOver, { clock, log });
   return { clock, warnings, looks: () => looks, read };
 }

@@ -31,7 +31,7 @@ import { ManualClock } from './manual-clock.ts';
 import { completed } from './store-fixture.ts';
 
 /** Of the scripted player, which has no sandboxes. */
-export const NO_LOOK: RunLook = { returns: () => undefined, sandboxes: () => new SandboxTimeline(0).read(0) };
+export const NO_LOOK: RunLook = { getReturns: () => undefined, readLanes: () => new SandboxTimeline(0).read(0) };
 
 /** An episode of the scripted player takes so long. */
 export const EPISODE_MS = 100;

@@ -12,7 +12,7 @@ import { tryParseJson } from '../../kernel/json-bounds.ts';
  * Keeps a watch's record in a file of its own, replaced in one step. The watching process has a file beside it with its own name, so that its claim
  * ends with it, however it ends.
  */
-export function recordFile(path: string, clock: Clock): WatchMemory {
+export function createRecordFile(path: string, clock: Clock): WatchMemory {
   return {
     hold: () => translateErrors(path, () => holdPath(path, 'watched-by', clock, createAlreadyWatchedError)),
     async read() {

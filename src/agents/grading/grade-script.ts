@@ -4,7 +4,7 @@ import type { ScriptEvidence } from '../verification/evidence.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import { readEnding, shortenEvidence, SHOWN_OUTPUT, formatShownText } from './endings.ts';
 import type { Grading, GradingContext } from './grading-context.ts';
-import { describeGradingTemplate, LOGS, TESTS, testFiles } from './grading-template.ts';
+import { describeGradingTemplate, LOGS, TESTS, readTestFiles } from './grading-template.ts';
 import { layWorkdir } from './lay-workdir.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { putSubmission } from './submission.ts';
@@ -39,7 +39,7 @@ export async function gradeScript(
   const problem = await putSubmission(session, submission.files, either);
   if (problem !== undefined) return { ...UNJUDGED, ending: { kind: 'no-output', detail: shortenEvidence(problem) } };
   for (const directory of [TESTS, LOGS, REWARDS]) await session.wipe(directory, either);
-  await session.put(await testFiles(task, step, content), either);
+  await session.put(await readTestFiles(task, step, content), either);
   const result = await session.run(
     {
       argv: ['/bin/bash', '-c', `(${TESTS}/test.sh) 2>&1`],

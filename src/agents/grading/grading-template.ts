@@ -87,7 +87,7 @@ export async function listWorkdirFiles(
 }
 
 /** Lists the files of the step's tests, at /tests. @param prefix of the wanted files, in tests/. @param at where that goes. */
-export async function testFiles(
+export async function readTestFiles(
   { files }: Task,
   { tests }: TaskStep,
   content: TaskContent,

@@ -6,7 +6,7 @@ import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { SHOWN_OUTPUT } from './endings.ts';
 import type { Grading, GradingContext } from './grading-context.ts';
-import { describeGradingTemplate, TESTS, testFiles } from './grading-template.ts';
+import { describeGradingTemplate, TESTS, readTestFiles } from './grading-template.ts';
 import { listLaidFiles } from './lay-workdir.ts';
 import { computeStyle, findChangedLines, readFindings, type ChangedLines } from './style-findings.ts';
 
@@ -41,7 +41,7 @@ export async function measureStyle(
   if (changed.length === 0) return 0;
   await using sandbox = await sandboxes.open(describeGradingTemplate(task, step, [TESTS]), signal);
   const either = AbortSignal.any([signal, sandbox.signal]);
-  const tests = await testFiles(task, step, content);
+  const tests = await readTestFiles(task, step, content);
   const count = async (
     files: readonly WorkspaceFile[],
     isCounted: (lines: ChangedLines, line: number) => boolean,

@@ -12,7 +12,7 @@ import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 import type { CandidateTerms } from './candidate-terms.ts';
 import { readEnding, shortenEvidence } from './endings.ts';
 import { runOnCases, leaveUnbounded } from './case-runs.ts';
-import { describeCandidateTemplate, DRIVER, listWrittenPaths, testFiles, wipeWritablePaths } from './grading-template.ts';
+import { describeCandidateTemplate, DRIVER, listWrittenPaths, readTestFiles, wipeWritablePaths } from './grading-template.ts';
 import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 import { describeUnfit } from './submission.ts';
 import type { ExpectedCase } from './expected-cases.ts';
@@ -78,7 +78,7 @@ export async function* runCandidate(
   const runs = {
     command: change ? change({ ...command, watched }) : { ...command, watched },
     wiped: listWrittenPaths(describeCandidateTemplate(terms, execute)),
-    trusted: execute.driver === undefined ? [] : await testFiles(task, step, content, `${execute.driver}/`, DRIVER),
+    trusted: execute.driver === undefined ? [] : await readTestFiles(task, step, content, `${execute.driver}/`, DRIVER),
     files: terms.files,
     workdir,
     output: locateOutput(execute, workdir),

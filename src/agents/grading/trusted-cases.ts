@@ -11,7 +11,7 @@ import type { ExpectedCase } from './expected-cases.ts';
 import { cleanEnvironment } from './clean-environment.ts';
 import { joinStreams } from './endings.ts';
 import { listForkedModules } from './forked-runs.ts';
-import { describeCandidateTemplate, describeGradingTemplate, TESTS, testFiles, wipeWritablePaths } from './grading-template.ts';
+import { describeCandidateTemplate, describeGradingTemplate, TESTS, readTestFiles, wipeWritablePaths } from './grading-template.ts';
 import { runOnCases, leaveUnbounded } from './case-runs.ts';
 import { buildCaseCommand, locateOutput, readOutput } from './run-case.ts';
 
@@ -55,7 +55,7 @@ async function computeCases(terms: CandidateTerms, execute: CasesStage, signal: 
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
   await wipeWritablePaths(session, template, either);
-  await session.put(await testFiles(task, step, content), either);
+  await session.put(await readTestFiles(task, step, content), either);
   const drawn = await drawCases(session, terms, execute, either);
   const cases = [...stored, ...drawn];
   const unknown = cases.filter(({ expected }) => expected === undefined);

@@ -78,7 +78,7 @@ interface StepContext {
 function getVerifier(directory: TaskDirectory, place: StepParts, { tests, workspace }: StepContext): Verifier {
   const { timeout_sec: timeoutSeconds, env: environment } = place.verifier;
   const where = `${directory.where}/${place.directory}muster.toml`;
-  const staged = parseStagedVerifier(where, place.muster, testFiles(directory, tests), { timeoutSeconds, environment });
+  const staged = parseStagedVerifier(where, place.muster, createTestFiles(directory, tests), { timeoutSeconds, environment });
   if (staged !== undefined) return staged;
   if (tests.some(({ path }) => path === 'test.sh')) return createScriptVerifier(place.verifier, workspace);
   throw new InputError(
@@ -99,7 +99,7 @@ function createScriptVerifier(verifier: HarborVerifier, workspace: Workspace): S
   };
 }
 
-function testFiles({ where, contents }: TaskDirectory, tests: TaskStep['tests']): TestFiles {
+function createTestFiles({ where, contents }: TaskDirectory, tests: TaskStep['tests']): TestFiles {
   const byPath = new Map(tests.map(({ path, file }) => [path, file]));
   return {
     has: (path) => byPath.has(path),

@@ -92,18 +92,18 @@ export class CandidateComparison {
   }
 
   /** Pairs until a verdict is likely: 0 once there is one, otherwise a whole number from 1 on, or Infinity when none can be expected. */
-  expectedRemaining(): number {
+  estimateRemaining(): number {
     if (this.#verdict !== undefined) return 0;
     const { count, mean = 0, sumOfSquares } = this.#sample.differences;
     const { range, needed } = this.#terms;
     const average = (mean / range) * (count / (count + 1));
     const variance = (sumOfSquares / range / range + 1) / (count + 1);
-    const decided = this.#evidence.expectedUntil(needed, average, variance, Math.sqrt(variance / (count + PSEUDO_PAIRS)));
+    const decided = this.#evidence.estimateUntil(needed, average, variance, Math.sqrt(variance / (count + PSEUDO_PAIRS)));
     const equivalent = this.#sequence.estimateWithinMargin(average, variance) - this.pairs;
     return Math.max(1, Math.ceil(Math.min(decided, equivalent)));
   }
 
-  running(): RunningCandidate {
+  getRunning(): RunningCandidate {
     const { promote, regress, low, high } = this.#point();
     return {
       name: this.#name,
@@ -117,24 +117,24 @@ export class CandidateComparison {
   }
 
   /** @param seed of the bootstrap. @param failed how many of the candidate's episodes failed. */
-  official(seed: number, failed = 0): CandidateFigures {
+  computeOfficial(seed: number, failed = 0): CandidateFigures {
     const { tasks, confidence } = this.#askImprovement(seed);
-    return this.#computeOfficial(computeProbabilityOfImprovement(tasks, confidence, seed), failed);
+    return this.#assembleOfficial(computeProbabilityOfImprovement(tasks, confidence, seed), failed);
   }
 
   /**
-   * Does the same as `official`, with the slow figures computed by `workOut`. Call it only once no more pairs are folded: a later pair would be in
+   * Does the same as `computeOfficial`, with the slow figures computed by `workOut`. Call it only once no more pairs are folded: a later pair would be in
    * one half of the figures.
    */
-  async officialBy(workOut: WorkOutImprovement, seed: number, failed = 0): Promise<CandidateFigures> {
-    return this.#computeOfficial(await workOut(this.#askImprovement(seed)), failed);
+  async computeOfficialBy(workOut: WorkOutImprovement, seed: number, failed = 0): Promise<CandidateFigures> {
+    return this.#assembleOfficial(await workOut(this.#askImprovement(seed)), failed);
   }
 
   #askImprovement(seed: number): ImprovementQuestion {
     return { tasks: this.#sample.kept.groupByTask(), confidence: this.#terms.confidence, seed };
   }
 
-  #computeOfficial(improvement: ProbabilityOfImprovement | undefined, failed: number): CandidateFigures {
+  #assembleOfficial(improvement: ProbabilityOfImprovement | undefined, failed: number): CandidateFigures {
     const sample = this.#sample;
     const { promote, regress, low, high } = this.#point();
     const { intervalConfidence, needed } = this.#terms;

@@ -150,7 +150,7 @@ export class PairedEvidence {
   }
 
   /** Pairs until one of them likely reaches `limit`. A difference within its uncertainty `error` could have either sign and counts as `error`. */
-  expectedUntil(limit: number, mean: number, variance: number, error: number): number {
+  estimateUntil(limit: number, mean: number, variance: number, error: number): number {
     return Math.min(
       this.#promote.estimateUntil(limit, Math.max(mean - this.#margin, error), variance),
       this.#regress.estimateUntil(limit, Math.max(-mean - this.#margin, error), variance),

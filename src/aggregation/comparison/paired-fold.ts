@@ -142,44 +142,44 @@ export class PairedFold {
    * Indices that are likely still needed by the candidate that needs most, limited by the budget as if none were settled earlier. 0 once ended,
    * otherwise from 1 on; Infinity when no verdict can be expected and there is no limit.
    */
-  expectedRemaining(): number {
+  estimateRemaining(): number {
     return this.#live.reduce((most, { comparison }) => Math.max(most, this.#forecastRemaining(comparison)), 0);
   }
 
   /** Returns figures of the prefix so far. Takes microseconds: meant for a progress display. */
-  running(): RunningComparison {
+  getRunning(): RunningComparison {
     const ofCandidates = this.#live.reduce((sum, { comparison }) => sum + this.#forecastRemaining(comparison), 0);
     return {
       pairs: this.folded,
       episodes: this.#budget.episodes,
-      expectedRemaining: ofCandidates + (this.#budget.isBaselineRecorded ? 0 : this.expectedRemaining()),
-      candidates: this.#contenders.map(({ comparison }) => comparison.running()),
+      expectedRemaining: ofCandidates + (this.#budget.isBaselineRecorded ? 0 : this.estimateRemaining()),
+      candidates: this.#contenders.map(({ comparison }) => comparison.getRunning()),
     };
   }
 
   /** Computes the figures of the prefix so far; final once the comparison has ended. Takes as long as bootstraps over the stored returns. */
-  official(): OfficialComparison {
-    return this.#computeOfficial(
+  computeOfficial(): OfficialComparison {
+    return this.#assembleOfficial(
       this.#contenders.map(({ comparison, failures }) => ({
-        ...comparison.official(this.#seed, countFailed(failures.counts)),
+        ...comparison.computeOfficial(this.#seed, countFailed(failures.counts)),
         failures: failures.counts,
       })),
     );
   }
 
   /**
-   * Does the same as `official`, with the slow figures computed by `workOut`. Call it only after the end: an index that is folded meanwhile would be
+   * Does the same as `computeOfficial`, with the slow figures computed by `workOut`. Call it only after the end: an index that is folded meanwhile would be
    * in one half of the figures.
    */
-  async officialBy(workOut: WorkOutImprovement): Promise<OfficialComparison> {
+  async computeOfficialBy(workOut: WorkOutImprovement): Promise<OfficialComparison> {
     const candidates = this.#contenders.map(async ({ comparison, failures }) => ({
-      ...(await comparison.officialBy(workOut, this.#seed, countFailed(failures.counts))),
+      ...(await comparison.computeOfficialBy(workOut, this.#seed, countFailed(failures.counts))),
       failures: failures.counts,
     }));
-    return this.#computeOfficial(await Promise.all(candidates));
+    return this.#assembleOfficial(await Promise.all(candidates));
   }
 
-  #computeOfficial(candidates: CandidateStatistics[]): OfficialComparison {
+  #assembleOfficial(candidates: CandidateStatistics[]): OfficialComparison {
     return {
       pairs: this.folded,
       episodes: this.#budget.episodes,
@@ -199,7 +199,7 @@ export class PairedFold {
 
   #forecastRemaining(comparison: CandidateComparison): number {
     if (this.#ended !== undefined) return 0;
-    return Math.min(comparison.expectedRemaining(), this.#budget.countIndicesLeft(this.#countArmsAtOnce()));
+    return Math.min(comparison.estimateRemaining(), this.#budget.countIndicesLeft(this.#countArmsAtOnce()));
   }
 
   /** Whether every arm that takes part in the due index has it. */

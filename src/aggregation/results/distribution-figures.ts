@@ -22,7 +22,7 @@ export type WorkOut = (question: DistributionQuestion) => Promise<DistributionFi
 
 /** Sorts and resamples: takes some 50 milliseconds of a processor, and one or two seconds for a million returns. */
 export function computeDistributionFigures({ values, tasks, confidence, withBca, weights }: DistributionQuestion): DistributionFigures {
-  const kept = RetainedValues.of({ values, tasks });
+  const kept = RetainedValues.share({ values, tasks });
   const sorted = kept.sort();
   const stratified = weights && stratifyReturns(kept, weights);
   const iqm = stratified ? stratified.computeInterquartileMean(confidence) : computeInterquartileMean(kept.groupByTask(), confidence);

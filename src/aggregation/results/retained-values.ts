@@ -15,7 +15,7 @@ export class RetainedValues {
   #count = 0;
 
   /** Shares the arrays; copies nothing. */
-  static of({ values, tasks }: TaskedValues): RetainedValues {
+  static share({ values, tasks }: TaskedValues): RetainedValues {
     const kept = new RetainedValues();
     [kept.#values, kept.#tasks, kept.#count] = [values, tasks, values.length];
     return kept;

@@ -25,7 +25,7 @@ export class ReturnDistribution {
    * @param withBca whether an interval that assumes a fixed number of episodes, all of them resolved, may be given. @param weights of the tasks,
    * where these were not drawn in proportion to them; undefined where they were.
    */
-  question(confidence: number, withBca: boolean, weights?: readonly number[]): DistributionQuestion {
+  buildQuestion(confidence: number, withBca: boolean, weights?: readonly number[]): DistributionQuestion {
     return { ...this.#values.copy(), confidence, withBca, weights };
   }
 
@@ -34,7 +34,7 @@ export class ReturnDistribution {
     return lookAtReturns(this.#values.copyFirst(MOST_LOOKED_AT));
   }
 
-  /** @param withBca as in `question`. */
+  /** @param withBca as in `buildQuestion`. */
   listWarnings(withBca: boolean): string[] {
     const warnings: string[] = [];
     if (this.#values.count < this.#count)

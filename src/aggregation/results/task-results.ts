@@ -53,7 +53,7 @@ export class TaskResults {
       unresolved: sample.unresolved,
       mean: toFigure(sample.moments.mean),
       standardError: toFigure(sample.moments.standardError),
-      interval: (confidence === undefined ? undefined : sample.interval(confidence)) ?? null,
+      interval: (confidence === undefined ? undefined : sample.computeInterval(confidence)) ?? null,
     }));
   }
 

@@ -58,29 +58,29 @@ export class ApproximateRule implements StoppingRule {
   }
 
   /** Returns an interval at any time; its confidence is that of the looks. */
-  interval(): Interval | undefined {
-    return this.#sample.interval(this.confidence);
+  computeInterval(): Interval | undefined {
+    return this.#sample.computeInterval(this.confidence);
   }
 
-  intervalLater(): () => Interval | undefined {
-    return this.#sample.intervalLater(this.confidence);
+  deferInterval(): () => Interval | undefined {
+    return this.#sample.deferInterval(this.confidence);
   }
 
   /** Counts up to the first look at which the interval is narrow enough if the returns continue as before. */
-  expectedRemaining(): number {
+  estimateRemaining(): number {
     if (this.#satisfied) return 0;
     let look = this.#nextLook;
     while (look < FURTHEST_LOOK && this.#forecastHalfWidth(look) > this.targetHalfWidth) look = lookAfter(look);
     return look - this.#sample.episodes;
   }
 
-  warnings(): readonly string[] {
+  listWarnings(): readonly string[] {
     return [];
   }
 
   #look(): boolean {
     this.#nextLook = lookAfter(this.#nextLook);
-    const interval = this.interval();
+    const interval = this.computeInterval();
     return interval !== undefined && computeHalfWidth(interval) <= this.targetHalfWidth;
   }
 

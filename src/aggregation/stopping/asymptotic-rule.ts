@@ -38,7 +38,7 @@ export class AsymptoticRule implements StoppingRule {
     this.confidence = confidence;
     this.#bounds = bounds;
     this.#sequence = sequence;
-    this.#sample = new Sample(bounds, (moments) => (moments.isSpreadHeld ? sequence.interval(moments, bounds) : undefined));
+    this.#sample = new Sample(bounds, (moments) => (moments.isSpreadHeld ? sequence.computeInterval(moments, bounds) : undefined));
   }
 
   /**
@@ -46,7 +46,7 @@ export class AsymptoticRule implements StoppingRule {
    * than the spread delayed the stop.
    */
   get priceOfSpread(): number | undefined {
-    const interval = this.interval();
+    const interval = this.computeInterval();
     return interval !== undefined && computeHalfWidth(interval) > JUST_NARROW * this.targetHalfWidth ? PRICE_OF_SPREAD : undefined;
   }
 
@@ -57,27 +57,27 @@ export class AsymptoticRule implements StoppingRule {
   }
 
   isSatisfied(): boolean {
-    const interval = this.interval();
+    const interval = this.computeInterval();
     return interval !== undefined && computeHalfWidth(interval) <= this.targetHalfWidth;
   }
 
   /** Returns undefined before 64 episodes are resolved and 10 of them differ from the most frequent return. */
-  interval(): Interval | undefined {
-    return this.#isEnough() ? this.#sample.interval(this.confidence) : undefined;
+  computeInterval(): Interval | undefined {
+    return this.#isEnough() ? this.#sample.computeInterval(this.confidence) : undefined;
   }
 
   /** Computes the interval at once, as it is cheap. */
-  intervalLater(): () => Interval | undefined {
-    const interval = this.interval();
+  deferInterval(): () => Interval | undefined {
+    const interval = this.computeInterval();
     return () => interval;
   }
 
-  expectedRemaining(): number {
+  estimateRemaining(): number {
     if (this.isSatisfied()) return 0;
     return Math.max(this.#countUntilOffMode(), this.#countUntilNarrow());
   }
 
-  warnings(): readonly string[] {
+  listWarnings(): readonly string[] {
     const reason = this.#sample.explainNoInterval();
     if (reason !== undefined) return [`${reason} The stopping rule "asymptotic" cannot be satisfied without one.`];
     if (this.#isEnough()) return [];
@@ -102,7 +102,7 @@ export class AsymptoticRule implements StoppingRule {
     if (moments.count < 2) return FEWEST_VALUES;
     // Average uncertainty that unresolved episodes add in either direction.
     const doubt = unresolved === 0 ? 0 : (unresolved * this.#getRange()) / 2;
-    const interval = this.interval();
+    const interval = this.computeInterval();
     // Unresolved episodes add to the spread as well.
     const widening = interval === undefined ? 1 : (computeHalfWidth(interval) - doubt / episodes) / this.#forecastHalfWidth(0);
     return findLeastWhole((more) => widening * this.#forecastHalfWidth(more) + doubt / (episodes + more) <= this.targetHalfWidth);
@@ -112,7 +112,7 @@ export class AsymptoticRule implements StoppingRule {
   #forecastHalfWidth(more: number): number {
     const { count, mean, variance = Infinity } = this.#sample.moments;
     const later = count + more;
-    const interval = this.#sequence.interval({ count: later, mean, sumOfSquares: (later - 1) * variance }, this.#bounds);
+    const interval = this.#sequence.computeInterval({ count: later, mean, sumOfSquares: (later - 1) * variance }, this.#bounds);
     return interval === undefined ? Infinity : computeHalfWidth(interval);
   }
 

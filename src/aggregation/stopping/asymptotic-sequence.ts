@@ -47,7 +47,7 @@ export class AsymptoticSequence {
   }
 
   /** Returns undefined for fewer than 64 values, or when without bounds their spread is beyond floating point. Never exceeds the bounds. */
-  interval(values: FirstTwoMoments, bounds?: Bounds): Interval | undefined {
+  computeInterval(values: FirstTwoMoments, bounds?: Bounds): Interval | undefined {
     if (values.count < FEWEST_VALUES) return undefined;
     return bounds === undefined ? this.#computeUnbounded(values) : this.#computeBounded(values, bounds);
   }

@@ -45,7 +45,7 @@ export class CertifiedRule implements StoppingRule {
     return ((this.#sequence.high - this.#sequence.low) / 2) * range <= this.targetHalfWidth;
   }
 
-  interval(): Interval | undefined {
+  computeInterval(): Interval | undefined {
     if (this.#episodes === 0) return undefined;
     const low = scaleFromUnit(this.#sequence.low, this.#bounds);
     const high = scaleFromUnit(this.#sequence.high, this.#bounds);
@@ -53,16 +53,16 @@ export class CertifiedRule implements StoppingRule {
   }
 
   /** Computes the interval at once, as it is cheap. */
-  intervalLater(): () => Interval | undefined {
-    const interval = this.interval();
+  deferInterval(): () => Interval | undefined {
+    const interval = this.computeInterval();
     return () => interval;
   }
 
-  expectedRemaining(): number {
-    return this.isSatisfied() ? 0 : this.#sequence.expectedRemaining();
+  estimateRemaining(): number {
+    return this.isSatisfied() ? 0 : this.#sequence.estimateRemaining();
   }
 
-  warnings(): readonly string[] {
+  listWarnings(): readonly string[] {
     const warnings: string[] = [];
     if (this.#sequence.contradicted)
       warnings.push(

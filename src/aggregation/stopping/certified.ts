@@ -142,7 +142,7 @@ export class ConfidenceSequence {
    * Estimates the values that are needed until the half-width is reached: the capital that the ends of the target interval lack, over its expected
    * growth. The mean of both ends, because one that is behind is compensated by the other.
    */
-  expectedRemaining(): number {
+  estimateRemaining(): number {
     const mean = this.#computeMean();
     const centre = Math.min(Math.max(mean, this.#halfWidth), 1 - this.#halfWidth);
     const lowest = Math.floor((centre - this.#halfWidth) * this.#grid) + 1;

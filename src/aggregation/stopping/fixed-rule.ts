@@ -25,19 +25,19 @@ export class FixedRule implements StoppingRule {
     return this.#sample.episodes >= this.#episodes;
   }
 
-  interval(): Interval | undefined {
-    return this.#sample.interval(this.confidence);
+  computeInterval(): Interval | undefined {
+    return this.#sample.computeInterval(this.confidence);
   }
 
-  intervalLater(): () => Interval | undefined {
-    return this.#sample.intervalLater(this.confidence);
+  deferInterval(): () => Interval | undefined {
+    return this.#sample.deferInterval(this.confidence);
   }
 
-  expectedRemaining(): number {
+  estimateRemaining(): number {
     return Math.max(0, this.#episodes - this.#sample.episodes);
   }
 
-  warnings(): readonly string[] {
+  listWarnings(): readonly string[] {
     const reason = this.#sample.explainNoInterval();
     return reason === undefined ? [] : [reason];
   }

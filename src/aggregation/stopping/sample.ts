@@ -56,9 +56,9 @@ export class Sample {
   }
 
   /** Returns the interval as of now, computed only when the returned function is called: a quantile takes many times as long as adding a score. */
-  intervalLater(confidence: number): () => Interval | undefined {
+  deferInterval(confidence: number): () => Interval | undefined {
     const sample = this.#copy();
-    return () => sample.interval(confidence);
+    return () => sample.computeInterval(confidence);
   }
 
   /** Returns a second sample with the same state, independent from here on. */
@@ -84,7 +84,7 @@ export class Sample {
     return this.#resolved.moments;
   }
 
-  interval(confidence: number): Interval | undefined {
+  computeInterval(confidence: number): Interval | undefined {
     const resolved = this.#computeInterval(this.#resolved, confidence);
     if (this.#unresolved === 0) return resolved;
     const lowest = this.#lows && this.#computeInterval(this.#lows, confidence);

@@ -29,13 +29,13 @@ export interface StoppingRule {
   /** Whether the folded prefix satisfies the rule. */
   isSatisfied(): boolean;
   /** Returns the interval of the mean over the folded prefix; undefined while there is none. */
-  interval(): Interval | undefined;
+  computeInterval(): Interval | undefined;
   /** Returns the interval as of now, whatever is folded later; a slow one is computed only when the returned function is called. */
-  intervalLater(): () => Interval | undefined;
+  deferInterval(): () => Interval | undefined;
   /** Estimates the episodes that are still needed: 0 once satisfied, otherwise a whole number from 1 on. Bounds how far dispatch runs ahead. */
-  expectedRemaining(): number;
+  estimateRemaining(): number;
   /** Warnings that a reader of the interval needs, each a full sentence. */
-  warnings(): readonly string[];
+  listWarnings(): readonly string[];
   readonly confidence: number;
   /** The requested half-width, in units of the return; undefined for a rule without one, which stops whatever the returns are. */
   readonly targetHalfWidth: number | undefined;

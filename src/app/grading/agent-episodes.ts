@@ -109,7 +109,7 @@ export class AgentEpisodes implements AgentStage {
     const { agent, endpoint: own, offers } = this.#getAgent(digest);
     const open = await this.getTask(task);
     const context = {
-      sandboxes: this.#pools.of(open),
+      sandboxes: this.#pools.getSandboxes(open),
       clock: systemClock,
       computed: this.#computed,
       endpoint: endpoint ?? own,

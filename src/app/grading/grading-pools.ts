@@ -65,8 +65,8 @@ export class GradingPools implements AsyncDisposable {
     this.#log = log;
   }
 
-  /** Sandboxes for the grading of one task. */
-  of(open: OpenTask): GradingSandboxes {
+  /** Returns the sandboxes for the grading of one task. */
+  getSandboxes(open: OpenTask): GradingSandboxes {
     return {
       open: (template, signal) => this.#openOne(open, template, signal),
       openBoth: (one, other, signal) => this.#openBoth(open, one, other, signal),

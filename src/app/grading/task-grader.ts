@@ -53,12 +53,12 @@ export class TaskGrader implements AsyncDisposable {
 
   /** Sandboxes in which submissions to one task are made and graded. */
   getSandboxes(open: OpenTask): GradingSandboxes {
-    return this.#pools.of(open);
+    return this.#pools.getSandboxes(open);
   }
 
   /** Sandboxes with this machine's own root file system, for work before there is a task. */
   get hostSandboxes(): GradingSandboxes {
-    return this.#pools.of({
+    return this.#pools.getSandboxes({
       task: { digest: NO_TASK, files: [] },
       content: { read: (path) => Promise.reject(new RangeError(`${path} of no task`)) },
     });
@@ -88,7 +88,7 @@ export class TaskGrader implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<TakenVerdict> {
     const { task, content } = open;
-    const context = { sandboxes: this.#pools.of(open), clock: systemClock, ...(onStage ? { onStage } : {}) };
+    const context = { sandboxes: this.#pools.getSandboxes(open), clock: systemClock, ...(onStage ? { onStage } : {}) };
     const verdict = await takeVerdict({ task, step, content, submission, seed }, context, signal);
     return { task: { id: task.id, digest: task.digest, step: step.name }, seed, verdict };
   }

@@ -52,7 +52,7 @@ export class CandidatePreparation {
     this.evidence.framework = { name: detected.framework.name, evidence: detected.framework.evidence };
     const installed = await this.#context.dependencies(detected, solved, this.#signal);
     this.evidence.dependencies = [...installed.pinned];
-    const setup: TestSetup = { detected, dependencies: installed.files, testFiles: this.#testFiles(detected) };
+    const setup: TestSetup = { detected, dependencies: installed.files, testFiles: this.#chooseTestFiles(detected) };
     const all = buildSuite(setup, { kind: 'files', files: setup.testFiles });
     const gold = await this.#runGold(setup, all);
     const without = await this.#runWithout(setup, all);
@@ -92,7 +92,7 @@ export class CandidatePreparation {
   }
 
   /** Chooses test files: those that the change touches before others. */
-  #testFiles({ framework }: DetectedLanguage): readonly string[] {
+  #chooseTestFiles({ framework }: DetectedLanguage): readonly string[] {
     const changed = new Set(compareFiles(this.#states.before, this.#states.solved).keys());
     const files = framework.testFiles;
     return [...files.filter((path) => changed.has(path)), ...files.filter((path) => !changed.has(path))]

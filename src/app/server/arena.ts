@@ -45,7 +45,7 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
     live: live.episodes,
     contents: isShared(config.store) ? store.contents : new FileContentsDirectory(join(config.stateDir, 'episode-files')),
     retentionDays: () => runtime.config.server.retentionDays,
-    getSandboxes: (open) => attributeSandboxes(workspaces.of(open)),
+    getSandboxes: (open) => attributeSandboxes(workspaces.getSandboxes(open)),
     findTask: (name) => findTask(runtime.config.arena.tasks, name),
     listTasks: () => listReadableTasks(runtime.config.arena.tasks),
     grade: async (open, submission, seed, signal) => (await grader.grade(open, open.task.steps[0], submission, { seed }, signal)).verdict,

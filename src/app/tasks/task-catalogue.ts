@@ -15,7 +15,7 @@ export type ListedTask =
   | { readonly directory: string; readonly task: Task; readonly problem: null }
   | { readonly directory: string; readonly task: null; readonly problem: string };
 
-/** The work on a task's directory that a person has typed: as `suggestNearest` does. */
+/** Works on a task's directory that a person has typed, as `suggestNearest` does. */
 export function withNearestTask<Value>(directory: string, work: () => Promise<Value>): Promise<Value> {
   return suggestNearest(directory, work);
 }

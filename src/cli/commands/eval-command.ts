@@ -102,7 +102,7 @@ async function runEval(evaluateSuite: EvaluateSuite, openLog: OpenLog, suite: st
     if (verdict.summary) {
       summaries.push(verdict.summary);
       const step = readStep(verdict.title.checkpoint, summaries.length);
-      isLogged = (!log || (await log.hasLogged(verdict.title.checkpoint, verdict.summary, step))) && isLogged;
+      isLogged = (!log || (await log.tryLog(verdict.title.checkpoint, verdict.summary, step))) && isLogged;
     }
     // A program that reads the document does not see the text's note.
     const unverified = flags.json ? (verdict.summary?.run.pool.unverified ?? []) : [];
@@ -130,13 +130,13 @@ class CheckpointLog {
   }
 
   /** A log that fails is reported and does not change the answer. */
-  async hasLogged(name: string, summary: Summary, step: number): Promise<boolean> {
-    const { reportPage } = await import('../../faces/report/page.ts');
+  async tryLog(name: string, summary: Summary, step: number): Promise<boolean> {
+    const { renderReportPage } = await import('../../faces/report/page.ts');
     const score = buildScore(name, summary);
     const standing = judgeStanding(this.#best, score);
     if (standing === 'first' || standing === 'better') this.#best = score;
     try {
-      await this.#log.log({ step, figures: toFigures(score, standing), page: reportPage({ kind: 'evaluation', summary }) });
+      await this.#log.log({ step, figures: toFigures(score, standing), page: renderReportPage({ kind: 'evaluation', summary }) });
       return true;
     } catch (error) {
       await print(process.stderr, formatErrorReport(error));

@@ -32,10 +32,10 @@ export async function reportFile(path: string, flag = '--report'): Promise<Repor
 
 async function write(what: string, target: string, document: ReportDocument): Promise<void> {
   // The module that draws the page is loaded only when a page is wanted.
-  const { reportPage } = await import('../../faces/report/page.ts');
+  const { renderReportPage } = await import('../../faces/report/page.ts');
   const partial = createPartialPath(target);
   try {
-    await writeFile(partial, reportPage(document));
+    await writeFile(partial, renderReportPage(document));
     await rename(partial, target);
   } catch (error) {
     await rm(partial, { force: true });

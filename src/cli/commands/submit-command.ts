@@ -10,7 +10,7 @@ import { collect, parseWholeNumberFromZero } from '../flags/flag-values.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
 import { addStopFlags, type StopFlags, stopOverride } from '../flags/stop-override.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
-import { uploadView } from '../progress/remote-progress.ts';
+import { createUploadView } from '../progress/remote-progress.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
@@ -132,7 +132,7 @@ async function bringCheckpoint(client: MusterClient, given: string, signal: Abor
   const named = nameCheckpoint(given);
   if (!('path' in named)) return named;
   const began = performance.now();
-  using display = openProgressDisplay(uploadView(basename(named.path)), process.stderr);
+  using display = openProgressDisplay(createUploadView(basename(named.path)), process.stderr);
   const sha256 = await client.upload(named.path, {
     signal,
     base,

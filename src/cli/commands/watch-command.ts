@@ -208,8 +208,8 @@ async function watchAndPrintRun(
     },
     onEvaluated: async ({ name, score, standing }, summary, count) => {
       if (!log) return;
-      const { reportPage } = await import('../../faces/report/page.ts');
-      const page = reportPage({ kind: 'evaluation', summary });
+      const { renderReportPage } = await import('../../faces/report/page.ts');
+      const page = renderReportPage({ kind: 'evaluation', summary });
       await log.log({ step: readStep(name, count), figures: toFigures(score, standing), page });
     },
     onUnreported: (error) => void printed.push(print(process.stderr, formatErrorReport(error))),

@@ -25,7 +25,7 @@ export function createBatchView(name: string): ProgressView<BatchProgress> {
       `${styleText('bold', escapeUnprintableLine(name))}  ${formatCounts(progress.items)}`,
       drawBar(progress.items.filter(isEnded).length / Math.max(1, progress.items.length)),
       ...formatRunningLines(progress.items),
-      ...(progress.upload ? [uploadText(progress.upload)] : []),
+      ...(progress.upload ? [formatUpload(progress.upload)] : []),
     ],
     line: ({ items }) => `${escapeUnprintableLine(name)}: ${formatCounts(items)}`,
   };
@@ -125,6 +125,6 @@ function formatRunningLines(items: readonly BatchItem[]): readonly string[] {
   return running.length > MOST_RUNNING ? [...lines, styleText('dim', `  and ${running.length - MOST_RUNNING} more`)] : lines;
 }
 
-function uploadText({ phase, title, bytes, allBytes }: UploadProgress & { readonly title: string }): string {
+function formatUpload({ phase, title, bytes, allBytes }: UploadProgress & { readonly title: string }): string {
   return `  ${phase} ${escapeUnprintableLine(title)}: ${formatBytes(bytes)} of ${formatBytes(allBytes)}`;
 }

@@ -21,7 +21,7 @@ export function createComparisonView(title: ComparisonTitle): ProgressView<Shown
   return {
     lines: (progress) => [
       `${styleText('bold', title.suite)} ${styleText('dim', '· against')} ${escapeUnprintableLine(title.baseline)}`,
-      `${drawBar(computeShare(progress))} ${countText(progress)}`,
+      `${drawBar(computeShare(progress))} ${formatQuantity(progress)}`,
       ...progress.statistics.candidates.map(
         (candidate, i) => `${escapeUnprintableLine(title.candidates[i] ?? '')}: ${formatCandidate(candidate)}`,
       ),
@@ -31,7 +31,7 @@ export function createComparisonView(title: ComparisonTitle): ProgressView<Shown
       const candidates = progress.statistics.candidates.map(
         (one, i) => `${escapeUnprintableLine(title.candidates[i] ?? '')}: ${formatCandidate(one)}`,
       );
-      return `${title.suite} · against ${escapeUnprintableLine(title.baseline)}: ${[countText(progress), ...candidates].join('; ')}; sandboxes: ${formatPool(progress)}`;
+      return `${title.suite} · against ${escapeUnprintableLine(title.baseline)}: ${[formatQuantity(progress), ...candidates].join('; ')}; sandboxes: ${formatPool(progress)}`;
     },
   };
 }
@@ -40,7 +40,7 @@ function computeShare({ statistics: { episodes, expectedRemaining } }: Shown): n
   return Number.isFinite(expectedRemaining) && episodes > 0 ? episodes / (episodes + expectedRemaining) : 0;
 }
 
-function countText({ statistics, failed, episodesPerSecond, seconds, secondsLeft }: Shown): string {
+function formatQuantity({ statistics, failed, episodesPerSecond, seconds, secondsLeft }: Shown): string {
   const { episodes, expectedRemaining } = statistics;
   const total = Number.isFinite(expectedRemaining) ? ` of at most ~${formatCount(episodes + expectedRemaining)}` : '';
   const parts = [`${formatPairs(statistics.pairs)} · ${formatCount(episodes)}${total} episodes`, ...formatFailed(failed)];

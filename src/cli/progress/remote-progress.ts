@@ -11,7 +11,7 @@ export interface ShownUpload extends UploadProgress {
   readonly seconds: number;
 }
 
-export function uploadView(path: string): ProgressView<ShownUpload> {
+export function createUploadView(path: string): ProgressView<ShownUpload> {
   const formatLine = ({ phase, bytes, allBytes, seconds }: ShownUpload): string => {
     const rate = seconds > 0 ? ` · ${formatBytes(bytes / seconds)}/s` : '';
     return `${phase} ${escapeUnprintableLine(path)}: ${formatBytes(bytes)} of ${formatBytes(allBytes)}${rate}`;

@@ -5,7 +5,7 @@ import { renderEvidenceChart } from './charts/evidence-chart.ts';
 import { markup, type Content, type Markup } from './text/markup.ts';
 import {
   count,
-  countText,
+  formatQuantity,
   renderData,
   renderEnds,
   renderFigure,
@@ -36,7 +36,7 @@ export function renderVerdictCard({ statistics, name, line, position, source }: 
 <p>${renderVerdictBadge(verdict)}</p>
 <p>${formatVerdict(verdict, margin)} ${renderSmallestEffect(statistics, source)}</p>
 <p class="interval">Difference <b>${renderFigure(difference, spread, `${source}.difference`)}</b>${interval ? markup` ${renderEnds(interval, spread, `${source}.interval`)}` : undefined}</p>
-<p class="note">${decidedAt === null ? `Not decided in ${countText(pairs, 'pair')}` : `Decided after ${countText(decidedAt, 'pair')}`} · ${line}</p>
+<p class="note">${decidedAt === null ? `Not decided in ${formatQuantity(pairs, 'pair')}` : `Decided after ${formatQuantity(decidedAt, 'pair')}`} · ${line}</p>
 </section>`;
 }
 

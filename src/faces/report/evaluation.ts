@@ -10,7 +10,7 @@ import { renderFigures } from './figures.ts';
 import { runSection } from './run-section.ts';
 import { renderCheckpointLine } from './text/checkpoint-name.ts';
 import { markup, type Markup } from './text/markup.ts';
-import { count, countText, renderEnds, renderFigure, renderShare, renderSpreadFigure, computeSpread } from './text/numbers.ts';
+import { count, formatQuantity, renderEnds, renderFigure, renderShare, renderSpreadFigure, computeSpread } from './text/numbers.ts';
 import { renderFigureTable } from './text/rows.ts';
 import { renderWarningList } from './text/warnings.ts';
 
@@ -61,7 +61,7 @@ function renderProvenance({ official, checkpoint }: Summary): Markup {
     { name: 'Suite', value: markup`<bdi>${suite.name}</bdi>`, note: markup`<code>${suite.digest}</code>` },
     {
       name: 'Checkpoint',
-      value: `${countText(checkpoint.files, 'file')}, ${countText(checkpoint.bytes, 'byte')}`,
+      value: `${formatQuantity(checkpoint.files, 'file')}, ${formatQuantity(checkpoint.bytes, 'byte')}`,
       note: markup`<code>${official.checkpoint.digest}</code>`,
     },
     { name: 'Stopping rule', value: stop.rule, note: markup`<code>${JSON.stringify(stop)}</code>` },
@@ -94,7 +94,7 @@ function renderTaskTable(official: Official, source: string): Markup {
   const byInterval = rows.some(({ task }) => task.interval !== null);
   const scrolls = rows.length > AT_ONCE;
   return markup`<section class="card"><h3>Tasks</h3>
-<p>${countText(rows.length, 'task')}, the lowest mean first. The line of a dot is ${byInterval ? 'its interval' : 'one standard error to either side'}; the line through all of them is the mean return.</p>
+<p>${formatQuantity(rows.length, 'task')}, the lowest mean first. The line of a dot is ${byInterval ? 'its interval' : 'one standard error to either side'}; the line through all of them is the mean return.</p>
 <div class="scroll ${scrolls ? 'tall' : 'wide'}" role="region" aria-label="Tasks" tabindex="0"><table class="tasks">
 <thead><tr><th scope="col">Task</th><th scope="col">Mean</th><th scope="col" class="picture">${scale && renderStripHead(scale)}</th><th scope="col">Standard error</th>${byInterval ? markup`<th scope="col">Interval</th>` : undefined}<th scope="col">Episodes</th><th scope="col">Unresolved</th><th scope="col">Weight</th></tr></thead>
 <tbody>

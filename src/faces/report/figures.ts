@@ -2,7 +2,7 @@ import type { Summary } from '../../orchestrator/results/summary.ts';
 import { markup, type Content, type Markup } from './text/markup.ts';
 import {
   count,
-  countText,
+  formatQuantity,
   renderData,
   renderEnds,
   renderFigure,
@@ -100,7 +100,7 @@ function renderSuccess({ success }: Official, source: string): RowGroup {
       note: renderPromise(clopperPearson),
     });
   for (const [position, { k, anyOf, allOf }] of pass.entries()) {
-    const tries = `${countText(k, 'episode')} of a task`;
+    const tries = `${formatQuantity(k, 'episode')} of a task`;
     rows.push({ name: `pass@${k}`, value: passEstimate(anyOf, `${at}.pass.${position}.anyOf`), note: `at least one success in ${tries}` });
     rows.push({ name: `pass^${k}`, value: passEstimate(allOf, `${at}.pass.${position}.allOf`), note: `nothing but successes in ${tries}` });
   }

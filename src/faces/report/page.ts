@@ -6,13 +6,13 @@ import { renderCheckpointLine, nameCheckpoint, renderShortDigest } from './text/
 import { renderComparison } from './comparison.ts';
 import type { ReportDocument } from './document.ts';
 import { renderEvaluation } from './evaluation.ts';
-import { checkSections } from './grading/check-sections.ts';
+import { renderCheckSections } from './grading/check-sections.ts';
 import { renderPreparation } from './grading/preparation-sections.ts';
 import type { Preparation } from '../../agents/preparation/preparation-report.ts';
 import type { CheckedTask, GradedSubmission } from './grading/graded-submission.ts';
 import { renderVerdictSections } from './grading/verdict-sections.ts';
 import { markup, type Content, type Markup } from './text/markup.ts';
-import { countText } from './text/numbers.ts';
+import { formatQuantity } from './text/numbers.ts';
 import { renderReplay } from './replay.ts';
 import { rankSummaries, renderRankingTable } from './ranking.ts';
 import { startTime } from './run-section.ts';
@@ -23,7 +23,7 @@ import { renderWarningList } from './text/warnings.ts';
  * Renders a document as one HTML page for people. The page is self-contained: it has no script and fetches nothing, which its content security policy
  * enforces. All of the document's texts are escaped.
  */
-export function reportPage(document: ReportDocument): string {
+export function renderReportPage(document: ReportDocument): string {
   return getPage(document).toString();
 }
 
@@ -64,10 +64,10 @@ function renderRankingPage(summaries: readonly Summary[]): Markup {
   const name = suites.join(', ');
   const mixed = suites.length > 1 ? ['These evaluations are of different suites: their means cannot be ranked against each other.'] : [];
   return renderPage({
-    title: `${name} · ${countText(summaries.length, 'checkpoint')}`,
+    title: `${name} · ${formatQuantity(summaries.length, 'checkpoint')}`,
     kind: 'Evaluations',
     heading: name === '' ? 'nothing' : name,
-    line: countText(summaries.length, 'checkpoint'),
+    line: formatQuantity(summaries.length, 'checkpoint'),
     main: markup`${renderWarningList(mixed)}${renderRankingTable(entries)}
 ${entries.map(({ summary, name, position }) => renderEvaluation(summary, name, position, `summaries.${position}.`))}`,
   });
@@ -98,10 +98,10 @@ function renderVerdictPage(submission: GradedSubmission): Markup {
 
 function checkPage(tasks: readonly CheckedTask[]): Markup {
   const sound = tasks.filter(({ soundness }) => soundness.isSound).length;
-  const line = `${sound} of ${countText(tasks.length, 'task')} ${sound === 1 ? 'is' : 'are'} sound`;
+  const line = `${sound} of ${formatQuantity(tasks.length, 'task')} ${sound === 1 ? 'is' : 'are'} sound`;
   const [only] = tasks;
-  const heading = tasks.length === 1 && only ? only.soundness.task : countText(tasks.length, 'task');
-  return renderPage({ title: `${heading} · check`, kind: 'Check of tasks', heading, line, main: checkSections(tasks) });
+  const heading = tasks.length === 1 && only ? only.soundness.task : formatQuantity(tasks.length, 'task');
+  return renderPage({ title: `${heading} · check`, kind: 'Check of tasks', heading, line, main: renderCheckSections(tasks) });
 }
 
 function renderReplayPage(replay: ReplayDocument): Markup {
@@ -118,7 +118,7 @@ function renderReplayPage(replay: ReplayDocument): Markup {
 function renderPreparationPage(preparation: Preparation): Markup {
   const { repository, candidates } = preparation;
   const tasks = candidates.filter(({ task }) => task !== null).length;
-  const line = `${countText(tasks, 'task')} of ${countText(candidates.length, 'candidate')}`;
+  const line = `${formatQuantity(tasks, 'task')} of ${formatQuantity(candidates.length, 'candidate')}`;
   return renderPage({
     title: `${repository} · preparation`,
     kind: 'Preparation',

@@ -189,7 +189,7 @@ export class Arm {
   /** Finds the first index that is not needed, now or ever, and begins a block: a block that is needed in part is played whole. */
   #findFirstUnneeded(sandboxes: number): number {
     const { folded, limit } = this.#goal;
-    const needed = Math.max(this.#goal.expectedRemaining(), LEAST_AHEAD, Math.ceil(sandboxes / 4));
+    const needed = Math.max(this.#goal.estimateRemaining(), LEAST_AHEAD, Math.ceil(sandboxes / 4));
     return this.#blockSize * Math.ceil(Math.min(folded + Math.min(needed, this.#window), limit) / this.#blockSize);
   }
 

@@ -9,7 +9,7 @@ export interface Goal {
   /** Whether no further outcome is needed. */
   readonly isReached: boolean;
   /** Estimates the episodes from `folded` on that are still needed: bounds how far dispatch runs ahead. */
-  expectedRemaining(): number;
+  estimateRemaining(): number;
   /** @param task position of the episode's task in the suite. */
   offer(index: number, task: number, outcome: Outcome): void;
 }

@@ -28,7 +28,7 @@ export class HeldEpisodes {
   }
 
   add(episode: PlayedEpisode, planned: PlannedEpisode, outcome: Outcome): void {
-    const text = countText(outcome, episode.log);
+    const text = formatQuantity(outcome, episode.log);
     // The errors of the first episodes decide whether the evaluation continues, so a resumed evaluation has to find the same ones.
     const keepsText = episode.index < FAILING_START || this.#text + text <= MAX_HELD_TEXT;
     const log = keepsText ? episode.log : episode.log && TEXT_DROPPED;
@@ -54,7 +54,7 @@ export class HeldEpisodes {
       const index = parseEpisodeIndex(this.#emitted);
       const record = this.#held.get(index);
       this.#held.delete(index);
-      if (record) this.#text -= countText(record.outcome, record.log === TEXT_DROPPED ? '' : record.log);
+      if (record) this.#text -= formatQuantity(record.outcome, record.log === TEXT_DROPPED ? '' : record.log);
       if (record) wait = this.#sink.write(record) ?? wait;
     }
     return wait;
@@ -68,6 +68,6 @@ export class HeldEpisodes {
   }
 }
 
-function countText(outcome: Outcome, log: string | undefined): number {
+function formatQuantity(outcome: Outcome, log: string | undefined): number {
   return (log?.length ?? 0) + (outcome.kind === 'completed' ? 0 : outcome.detail.length);
 }

@@ -20,7 +20,7 @@ export interface Study<Running extends RunningFigures> {
   readonly ended: StudyEnd | undefined;
   /** Outcomes that are not part of the result: those after a missing one, and surplus ones. */
   readonly surplus: number;
-  running(): Running;
+  getRunning(): Running;
   /** Returns figures of the returns so far, of a study of one checkpoint. */
-  returns?(): RunningReturns;
+  getReturns?(): RunningReturns;
 }

@@ -27,8 +27,8 @@ export interface Progress<Running extends RunningFigures = RunningStatistics> {
 /** A closer look at a running study, which callers may take at any time. */
 export interface RunLook {
   /** Returns undefined for a comparison. */
-  returns(): RunningReturns | undefined;
-  sandboxes(): SandboxTimelineDocument;
+  getReturns(): RunningReturns | undefined;
+  readLanes(): SandboxTimelineDocument;
 }
 
 export interface Timings {
@@ -70,7 +70,7 @@ export class ProgressReporter<Running extends RunningFigures> {
     this.#startedAt = clock.date();
     this.#start = clock.now();
     const timeline = (this.#timeline = new SandboxTimeline(this.#start));
-    this.#look = { returns: () => study.returns?.(), sandboxes: () => timeline.read(clock.now()) };
+    this.#look = { getReturns: () => study.getReturns?.(), readLanes: () => timeline.read(clock.now()) };
   }
 
   /** Notes that the study holds the sandbox, until the result is disposed. */
@@ -129,7 +129,7 @@ export class ProgressReporter<Running extends RunningFigures> {
 
   #buildProgress(): Progress<Running> {
     const now = this.#clock.now();
-    const statistics = this.#study.running();
+    const statistics = this.#study.getRunning();
     const episodesPerSecond = this.#computeRate(now);
     return {
       statistics,

@@ -41,7 +41,7 @@ export class Shift {
     this.#session = lease.occupant;
     this.#context = context;
     this.#duty = context.duty;
-    this.#meter = UsageMeter.of(lease.sandbox);
+    this.#meter = UsageMeter.get(lease.sandbox);
     this.#stop = AbortSignal.any([this.#duty.over, lease.signal]);
     this.#leave = this.#duty.slot ? AbortSignal.any([this.#stop, this.#duty.slot.recalled]) : this.#stop;
   }

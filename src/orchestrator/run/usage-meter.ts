@@ -28,7 +28,7 @@ export class UsageMeter {
   }
 
   /** Returns the sandbox's only meter. */
-  static of(sandbox: Metered): UsageMeter {
+  static get(sandbox: Metered): UsageMeter {
     const known = meters.get(sandbox);
     if (known) return known;
     const meter = new UsageMeter(sandbox);

@@ -81,11 +81,11 @@ export class TuningTrial implements Study<RunningFigures>, Goal {
     return this.#over.signal.aborted;
   }
 
-  expectedRemaining(): number {
+  estimateRemaining(): number {
     return Number.POSITIVE_INFINITY;
   }
 
-  running(): RunningFigures {
+  getRunning(): RunningFigures {
     return { expectedRemaining: Number.POSITIVE_INFINITY };
   }
 

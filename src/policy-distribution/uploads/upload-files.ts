@@ -12,7 +12,7 @@ import { ignoreMissing } from '../../kernel/errno.ts';
 export type UploadKey = string;
 
 /** Builds an upload's key. A delta has one of its own: a caller that gives it up and sends the whole file begins anew. */
-export function uploadKey(digest: Digest, uploader: string, kind: 'file' | 'delta' | 'manifest'): UploadKey {
+export function buildUploadKey(digest: Digest, uploader: string, kind: 'file' | 'delta' | 'manifest'): UploadKey {
   return `${getDigestHex(digest)}${kind === 'delta' ? '-delta' : ''}.${hashUploader(uploader)}`;
 }
 

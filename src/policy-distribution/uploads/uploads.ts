@@ -9,7 +9,7 @@ import type { CheckpointStore } from '../store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../stored-checkpoint.ts';
 import { translateErrors, writeAll } from '../files/store-files.ts';
 import type { UsableFiles } from '../files/usable-files.ts';
-import { isOf, UploadFiles, uploadKey, type UploadKey } from './upload-files.ts';
+import { isOf, UploadFiles, buildUploadKey, type UploadKey } from './upload-files.ts';
 
 /** Says what is being sent: a file under its name, what it differs in from one that is here, or the manifest of a directory whose files are here. */
 export type UploadContent = { readonly kind: 'file' | 'delta'; readonly name: string } | { readonly kind: 'manifest' };
@@ -101,7 +101,7 @@ export class Uploads implements AsyncDisposable {
    */
   async append(part: UploadPart, signal: AbortSignal): Promise<Uploaded> {
     this.#assertAcceptable(part);
-    const key = uploadKey(part.digest, part.uploader, part.content.kind);
+    const key = buildUploadKey(part.digest, part.uploader, part.content.kind);
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const stop = new AbortController();
     const before = this.#active.get(key);
@@ -120,7 +120,7 @@ export class Uploads implements AsyncDisposable {
 
   /** Counts the bytes that have come of an upload: where the next part begins. */
   async countReceived(digest: Digest, uploader: string, kind: UploadContent['kind'] = 'file'): Promise<number> {
-    const path = await this.#files.take(uploadKey(digest, uploader, kind));
+    const path = await this.#files.take(buildUploadKey(digest, uploader, kind));
     return path === undefined ? 0 : this.#files.measureFile(path);
   }
 

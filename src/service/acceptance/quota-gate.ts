@@ -42,7 +42,7 @@ export class QuotaGate {
     return this.#enter({ principal, evaluations: 1, bytes: 0 }, async (others) => {
       const asked = others.reduce((sum, { evaluations }) => sum + evaluations, 0);
       const { waitingEvaluations: limit } = quota;
-      const waiting = limit === undefined ? 0 : await this.#waiting.of(principal, limit, asked);
+      const waiting = limit === undefined ? 0 : await this.#waiting.count(principal, limit, asked);
       const episodesToday =
         quota.episodesPerDay === undefined ? 0 : await usage.countEpisodesSince(principal, findStartOfDay(clock.date()));
       this.#assertAllowed(quota, { kind: 'submit', evaluations: 1, waiting: waiting + asked, episodesToday });
@@ -132,7 +132,7 @@ export class WaitingCounts {
    * @param limit of the quota. @param asked evaluations that were admitted and that the store does not count yet. @returns the number that waits, or
    * more where that is far below the limit.
    */
-  async of(principal: string, limit: number, asked: number): Promise<number> {
+  async count(principal: string, limit: number, asked: number): Promise<number> {
     const before = this.#requests;
     this.#requests += 1;
     const known = this.#counts.get(principal);

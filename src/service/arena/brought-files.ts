@@ -21,7 +21,7 @@ export class BroughtFiles {
   }
 
   /** @throws InputError when the task's place cannot be made; InfrastructureError; the signal's reason. */
-  async of(open: PlayableTask, signal: AbortSignal): Promise<readonly WorkspaceFile[]> {
+  async read(open: PlayableTask, signal: AbortSignal): Promise<readonly WorkspaceFile[]> {
     const { task, content } = open;
     const known = this.#known.get(task.digest);
     if (known) return known;

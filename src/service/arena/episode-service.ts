@@ -216,7 +216,7 @@ export class EpisodeService {
 
   async #broughtFiles({ task, taskDigest }: StoredAgentEpisode): Promise<readonly WorkspaceFile[] | undefined> {
     const found = await this.#options.findTask(task);
-    return found?.task.digest === taskDigest ? await this.#brought.of(found, this.#closing.signal) : undefined;
+    return found?.task.digest === taskDigest ? await this.#brought.read(found, this.#closing.signal) : undefined;
   }
 
   /** Finds the episode that this process has, when the caller may play it: nothing has to be read to take a step of it. */

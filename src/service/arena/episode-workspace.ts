@@ -91,7 +91,7 @@ export class EpisodeWorkspace implements AsyncDisposable {
     const { task } = state.open;
     const template = describeGradingTemplate(task, task.steps[0], []);
     const sandboxes = getSandboxes(state.open);
-    const brought = (await broughtFiles.of(state.open, signal)).map(toKeptFile);
+    const brought = (await broughtFiles.read(state.open, signal)).map(toKeptFile);
     const entries = state.deltas.length === 0 ? brought : await restoreEntries(brought, state.deltas, contents, state.tree);
     if (entries === undefined) return undefined;
     await using opening = new AsyncDisposableStack();

@@ -10,7 +10,7 @@ export function isStoreFailure(error: unknown): boolean {
 }
 
 /** Returns the result of the episodes that were played before the error. */
-export function toPartial(error: unknown): Answer | undefined {
+export function getPartialAnswer(error: unknown): Answer | undefined {
   return getPartialSummary(error) ?? getPartialComparison(error);
 }
 

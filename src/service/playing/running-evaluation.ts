@@ -15,7 +15,7 @@ import { AllFailedError, RunFailedError } from '../../orchestrator/run/run-faile
 import { createConclusion } from '../orders/concluded.ts';
 import { parsePlayableOrder, type EvaluationOrder } from '../orders/evaluation-order.ts';
 import { getAnsweredQuestion } from '../acceptance/repetition.ts';
-import { isStoreFailure, toFailure, toPartial } from './failed-run.ts';
+import { isStoreFailure, toFailure, getPartialAnswer } from './failed-run.ts';
 import { keepOwned } from './keep-owned.ts';
 import type { NewsKind } from './news.ts';
 import type { Answer, PlayCourse, Player } from '../orders/player.ts';
@@ -234,12 +234,12 @@ export class RunningEvaluation {
     if (this.#stop.reason === 'lost' || this.#stop.reason === 'drained') return undefined;
     const cause = error instanceof RunFailedError ? error.cause : error;
     if (cause instanceof OwnershipLostError || isStoreFailure(cause)) throw cause;
-    if (this.#stop.reason !== undefined) return this.#concludeStopped(order, toPartial(error));
+    if (this.#stop.reason !== undefined) return this.#concludeStopped(order, getPartialAnswer(error));
     const { evaluation } = this.#ownership;
     this.#options.log.warn({ evaluation, error: getMessage(error) }, 'the evaluation failed');
     // The cause of the failures may be corrected outside of suite and checkpoint, so a repeated question is not answered with these.
     const withheld = error instanceof AllFailedError;
-    return this.#conclude(order, { state: 'failed', summary: toPartial(error), failure: toFailure(error), withheld });
+    return this.#conclude(order, { state: 'failed', summary: getPartialAnswer(error), failure: toFailure(error), withheld });
   }
 
   #conclude(order: EvaluationOrder, end: Omit<Conclusion, 'webhooks'>): Conclusion {

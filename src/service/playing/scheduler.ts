@@ -137,8 +137,8 @@ export class Scheduler {
       share: (template) => shares.use(slotsOf(template).join(claimed)),
     });
     const ended = evaluation.run().finally(() => {
-      const timeline = evaluation.look?.sandboxes();
-      if (timeline) this.#looks.set(claimed.id, { returns: () => undefined, sandboxes: () => timeline });
+      const timeline = evaluation.look?.readLanes();
+      if (timeline) this.#looks.set(claimed.id, { getReturns: () => undefined, readLanes: () => timeline });
       shares[Symbol.dispose]();
       this.#playing.delete(claimed.id);
       this.look();

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ReportDocument } from '../../../src/faces/report/document.ts';
-import { reportPage } from '../../../src/faces/report/page.ts';
+import { renderReportPage } from '../../../src/faces/report/page.ts';
 import { DARK, LIGHT } from '../../../src/faces/report/text/palette.ts';
 import { openBrowser } from '../../support/chromium.ts';
 import { sampled } from '../../support/full-form.ts';
@@ -103,7 +103,7 @@ async function visit(name: string): Promise<Visit> {
   const document = DOCUMENTS[name];
   if (!document) throw new Error(`there is no document ${name}`);
   const path = join(browser.directory, `${name}.html`);
-  writeFileSync(path, reportPage(document));
+  writeFileSync(path, renderReportPage(document));
   const page = await browser.context.newPage();
   const [requests, complaints]: [string[], string[]] = [[], []];
   page.on('request', (request) => requests.push(request.url()));

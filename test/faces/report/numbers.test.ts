@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   count,
-  countText,
+  formatQuantity,
   renderDuration,
   renderEnds,
   renderFigure,
@@ -55,7 +55,7 @@ describe('a number on the page', () => {
   });
 
   it('of items is singular for one', () => {
-    expect([countText(1, 'episode'), countText(0, 'episode'), countText(1200, 'episode')]).toEqual([
+    expect([formatQuantity(1, 'episode'), formatQuantity(0, 'episode'), formatQuantity(1200, 'episode')]).toEqual([
       '1 episode',
       '0 episodes',
       '1,200 episodes',

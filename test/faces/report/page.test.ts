@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { comparisonSummarySchema } from '../../../src/orchestrator/results/comparison-summary.ts';
 import { summarySchema } from '../../../src/orchestrator/results/summary.ts';
 import type { ReportDocument } from '../../../src/faces/report/document.ts';
-import { reportPage } from '../../../src/faces/report/page.ts';
+import { renderReportPage } from '../../../src/faces/report/page.ts';
 import { candidate, comparison, courseTo, evaluation, nothing, tasksOf } from './documents.ts';
 import { figuresOf, rootOf, textOf, unbalanced, valueAt } from './page-text.ts';
 
 const page = (official: Parameters<typeof evaluation>[0] = {}, beside: Parameters<typeof evaluation>[1] = {}): string =>
-  reportPage({ kind: 'evaluation', summary: evaluation(official, beside) });
+  renderReportPage({ kind: 'evaluation', summary: evaluation(official, beside) });
 const compared = (official: Parameters<typeof comparison>[0] = {}, beside: Parameters<typeof comparison>[1] = {}): string =>
-  reportPage({ kind: 'comparison', comparison: comparison(official, beside) });
+  renderReportPage({ kind: 'comparison', comparison: comparison(official, beside) });
 
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>' & \u202e\u0000`;
 
@@ -87,7 +87,7 @@ const DOCUMENTS: Readonly<Record<string, ReportDocument>> = {
 };
 
 describe.each(Object.entries(DOCUMENTS))('the page of: %s', (_, document) => {
-  const html = reportPage(document);
+  const html = renderReportPage(document);
 
   it('is made of a possible document', () => {
     expect(problemsOf(document)).toEqual([]);
@@ -109,7 +109,7 @@ describe.each(Object.entries(DOCUMENTS))('the page of: %s', (_, document) => {
   });
 
   it('is the same every time', () => {
-    expect(reportPage(document)).toBe(html);
+    expect(renderReportPage(document)).toBe(html);
   });
 });
 
@@ -184,7 +184,7 @@ describe('a page', () => {
       },
     ],
   ])('shows names and warnings of %s as text, whatever they are', (_, document) => {
-    const html = reportPage(document);
+    const html = renderReportPage(document);
     expect(html).not.toMatch(/<script|<img|\u202e/);
     expect(html).not.toContain('\u0000');
     expect(unbalanced(html)).toEqual([]);
@@ -290,7 +290,7 @@ describe('the page of an evaluation', () => {
 describe('failed episodes', () => {
   it('are shown with their share and their first errors, as text', () => {
     const summary = evaluation({}, { run: { ...evaluation().run, errors: [ERROR], otherErrors: 4 } });
-    const html = reportPage({ kind: 'evaluation', summary });
+    const html = renderReportPage({ kind: 'evaluation', summary });
     expect(html).toContain('&lt;Shop&gt; is closed');
     expect(textOf(html)).toMatch(
       /0\.73 % of 2,045 episodes failed\..* 11 × environment-crash, first in episode 3 .*4 more failed with other errors/,
@@ -298,7 +298,9 @@ describe('failed episodes', () => {
   });
 
   it('that are all episodes leave no answer', () => {
-    const text = textOf(reportPage({ kind: 'evaluation', summary: evaluation({}, { ended: 'failures', partial: true, allFailed: true }) }));
+    const text = textOf(
+      renderReportPage({ kind: 'evaluation', summary: evaluation({}, { ended: 'failures', partial: true, allFailed: true }) }),
+    );
     expect(text).toMatch(/Mean return none There is no answer: all episodes failed/);
   });
 });
@@ -362,7 +364,7 @@ describe('the charts of an evaluation', () => {
   });
 
   it('are replaced by a sentence where there is nothing to draw', () => {
-    const text = textOf(reportPage({ kind: 'evaluation', summary: nothing() }));
+    const text = textOf(renderReportPage({ kind: 'evaluation', summary: nothing() }));
     expect(text).toContain('there is nothing in it to draw');
     expect(text).toContain('No episode was resolved.');
     expect(textOf(page({ min: -1.7e308, max: 1.7e308, histogram: { edges: [-1.7e308, 1.7e308], counts: [2] } }))).toContain(
@@ -374,20 +376,24 @@ describe('the charts of an evaluation', () => {
 describe('the page of several evaluations', () => {
   const low = evaluation({ mean: 0.2 }, { checkpoint: { uri: 'a/low.safetensors', files: 1, bytes: 1 } });
   const high = evaluation({ mean: 0.3 }, { checkpoint: { uri: 'a/high.safetensors', files: 1, bytes: 1 } });
-  const text = textOf(reportPage({ kind: 'evaluations', summaries: [nothing(), low, high] }));
+  const text = textOf(renderReportPage({ kind: 'evaluations', summaries: [nothing(), low, high] }));
 
   it('ranks them by their means, and says that overlapping intervals settle nothing', () => {
     expect(text).toMatch(/1 to 3 high\.safetensors .* 1 to 3 low\.safetensors .* 1 to 3 late\.safetensors/);
     const interval = low.official.interval && { ...low.official.interval, low: 0.1, high: 0.21 };
     const below = { ...low, official: { ...low.official, interval } };
-    expect(textOf(reportPage({ kind: 'evaluations', summaries: [below, high] }))).toMatch(/ 1 high\.safetensors .* 2 low\.safetensors /);
+    expect(textOf(renderReportPage({ kind: 'evaluations', summaries: [below, high] }))).toMatch(
+      / 1 high\.safetensors .* 2 low\.safetensors /,
+    );
     expect(text).toContain('Where intervals overlap, the order is not settled');
   });
 
   it('says that evaluations of different suites cannot be ranked', () => {
     const other = evaluation({ suite: { name: 'other', digest: `sha256:${'d'.repeat(64)}` } });
     expect(text).not.toContain('different suites');
-    expect(textOf(reportPage({ kind: 'evaluations', summaries: [low, other] }))).toContain('These evaluations are of different suites');
+    expect(textOf(renderReportPage({ kind: 'evaluations', summaries: [low, other] }))).toContain(
+      'These evaluations are of different suites',
+    );
   });
 });
 

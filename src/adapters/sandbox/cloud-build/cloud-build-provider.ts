@@ -56,7 +56,7 @@ class CloudBuildProvider implements SandboxProvider {
     const build = getBuild(template);
     getAdvertisedUrl(build.dialBack);
     await readAuthority(build.dialBack);
-    await this.#gates.of(build.dialBack);
+    await this.#gates.open(build.dialBack);
     await this.#getService(build).listRunning(TAG, this.#sandboxes.closing);
     return isolation;
   }
@@ -79,7 +79,7 @@ class CloudBuildProvider implements SandboxProvider {
   async #create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     const isolation = describeBuildIsolation(spec.template);
     const settings = getBuild(spec.template);
-    const gate = await this.#gates.of(settings.dialBack);
+    const gate = await this.#gates.open(settings.dialBack);
     const line = await BuildLine.open(`${this.owner}-${spec.id}`, settings.dialBack, gate);
     let build: RunningBuild | undefined;
     try {

@@ -117,7 +117,7 @@ class KubernetesProvider implements SandboxProvider {
   async #assertReachable(settings: DialBackSettings): Promise<void> {
     const url = getAdvertisedUrl(settings);
     await Promise.all([resolveHostAliases(settings.provider, url), readAuthority(settings)]);
-    await this.#gates.of(settings);
+    await this.#gates.open(settings);
   }
 
   /** Opens the connection to the pod's containers, before they exist. */
@@ -128,7 +128,7 @@ class KubernetesProvider implements SandboxProvider {
       case 'attach':
         return new AttachLine(site.execLine(), template.command);
       case 'dial-back':
-        return await DialBackLine.open(namePod(this.owner, id), transport, await this.#gates.of(transport), this.#clock);
+        return await DialBackLine.open(namePod(this.owner, id), transport, await this.#gates.open(transport), this.#clock);
     }
   }
 

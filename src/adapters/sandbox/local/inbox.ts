@@ -79,7 +79,7 @@ export class Inbox {
   /** Call it once it is closed. @throws when it finds anything that it has not put there. */
   async discard(): Promise<void> {
     await Promise.all(Array.from(this.#files, (file) => unlink(file)));
-    const directories = new Set([...this.#made.keys()].flatMap((directory) => this.#withParents(directory)));
+    const directories = new Set([...this.#made.keys()].flatMap((directory) => this.#listWithParents(directory)));
     for (const directory of [...directories].toSorted((a, b) => b.length - a.length)) await rmdir(directory);
     if (this.#staged) await rmdir(this.#staging);
     await rmdir(this.#directory);
@@ -91,7 +91,7 @@ export class Inbox {
     try {
       if (either.aborted) throw createAbortError(either);
       await this.#make(path.dirname(complete));
-      if (content.kind === 'stream' || !(await isLinked(content.hostPath, complete))) await this.#bring(content, complete, either);
+      if (content.kind === 'stream' || !(await tryLink(content.hostPath, complete))) await this.#bring(content, complete, either);
       this.#files.add(complete);
       return path.posix.join(INBOX, target);
     } catch (error) {
@@ -130,12 +130,12 @@ export class Inbox {
 
   async #makeNow(directory: string): Promise<void> {
     await mkdir(directory, { recursive: true });
-    for (const each of this.#withParents(directory)) await openToOthers(each, 0o755);
+    for (const each of this.#listWithParents(directory)) await openToOthers(each, 0o755);
   }
 
   /** Lists a directory in the inbox, and its parents there. */
-  #withParents(directory: string): readonly string[] {
-    return directory === this.#directory ? [] : [directory, ...this.#withParents(path.dirname(directory))];
+  #listWithParents(directory: string): readonly string[] {
+    return directory === this.#directory ? [] : [directory, ...this.#listWithParents(path.dirname(directory))];
   }
 }
 
@@ -150,7 +150,7 @@ async function openToOthers(place: string, mode: number): Promise<void> {
 }
 
 /** Tries the fast way, which works for most files: a link appears complete. The slow way reports any problem. */
-async function isLinked(hostPath: string, complete: string): Promise<boolean> {
+async function tryLink(hostPath: string, complete: string): Promise<boolean> {
   try {
     // A link to a symbolic link would show the program a path that does not exist inside.
     const found = await lstat(hostPath);

@@ -22,7 +22,7 @@ export class PrincipalImages {
   }
 
   /** Returns the images of a principal. Images that are not wanted any more make room. */
-  of(principal: string): SharedImages {
+  get(principal: string): SharedImages {
     for (const [name, images] of this.#images) {
       if (name === principal || images.isWanted) continue;
       images.retire();

@@ -91,7 +91,7 @@ export class Wardens implements AsyncDisposable {
     const { places } = await raceWithAbort(this.#opened, signal);
     const holds = await holdAll(places, content, signal);
     const placed = content.map((each, i): PlacedContent => ({ content: each, path: holds[i]?.path ?? '' }));
-    const images = this.#getImages(template).of(principal);
+    const images = this.#getImages(template).get(principal);
     for (const each of placed) images.want(each);
     // Loading begins before the first sandbox requests it, if there is a warden.
     const begun = this.#getWarden(template).then(

@@ -8,7 +8,7 @@ import { guard, toStep, type Database } from './schema/database.ts';
 import { readEvaluationRow } from './evaluation-row.ts';
 import { createStateEvent } from './sql-course.ts';
 import { appendEvents } from './sql-events.ts';
-import { announceSteps } from './sql-webhooks.ts';
+import { planAnnouncement } from './sql-webhooks.ts';
 import { toPlainSql, sql } from './schema/statement.ts';
 import { SqlAdapter } from './schema/sql-adapter.ts';
 
@@ -51,7 +51,7 @@ export class SqlAnswers extends SqlAdapter implements AnswerCache {
         sql`INSERT INTO transcripts (evaluation, arm, episode, document)
             SELECT ${key}, arm, episode, document FROM transcripts WHERE evaluation = ${given.key}`,
       ),
-      ...announceSteps(key, webhooks, now),
+      ...planAnnouncement(key, webhooks, now),
       readAcceptedEvaluation(evaluation.id),
     ]);
     if (rows) return { kind: 'accepted', evaluation: readEvaluationRow(rows.at(-1)?.[0] ?? {}) };

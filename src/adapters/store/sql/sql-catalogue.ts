@@ -11,7 +11,7 @@ import type { EvaluationId } from '../../../kernel/ids.ts';
 import { planAcceptance, readAcceptedEvaluation } from './acceptance.ts';
 import { readNumber, readText } from './schema/columns.ts';
 import { toStep } from './schema/database.ts';
-import { forgetSteps, sweepEpisodes } from './schema/discarded.ts';
+import { planForgetting, sweepEpisodes } from './schema/discarded.ts';
 import { readEvaluationRow } from './evaluation-row.ts';
 import { joinSql, toPlainSql, sql, type Sql } from './schema/statement.ts';
 import { SqlAdapter } from './schema/sql-adapter.ts';
@@ -77,7 +77,7 @@ export class SqlCatalogue extends SqlAdapter implements EvaluationCatalogue {
     const ended = await this.database.query(
       sql`SELECT key FROM evaluations WHERE ended_at < ${before.getTime()} ORDER BY ended_at LIMIT ${limit}`,
     );
-    await this.database.transact(ended.flatMap((row) => forgetSteps(readNumber(row, 'key'))));
+    await this.database.transact(ended.flatMap((row) => planForgetting(readNumber(row, 'key'))));
     await sweepEpisodes(this.database);
     return ended.length;
   }

@@ -6,7 +6,7 @@ import type { Ownership } from '../../../evaluation-store/ownership.ts';
 import { toStep, type Step } from './schema/database.ts';
 import { transactOwned } from './schema/owned.ts';
 import { appendEvents } from './sql-events.ts';
-import { announceSteps } from './sql-webhooks.ts';
+import { planAnnouncement } from './sql-webhooks.ts';
 import { sql } from './schema/statement.ts';
 import { SqlAdapter } from './schema/sql-adapter.ts';
 
@@ -37,7 +37,7 @@ export class SqlCourse extends SqlAdapter implements EvaluationCourse {
             WHERE key = ${key}`,
       ),
       ...appendEvents(key, [createStateEvent(state)], now),
-      ...announceSteps(key, webhooks, now),
+      ...planAnnouncement(key, webhooks, now),
       ...planAnswerSteps(key, question),
       ...(withheld === true ? [toStep(sql`DELETE FROM cache_donors WHERE evaluation = ${key}`)] : []),
       toStep(sql`UPDATE ownerships SET expires_at = 0, fence = fence + 1 WHERE evaluation = ${key}`),

@@ -44,7 +44,7 @@ export class SqlWebhooks extends SqlAdapter implements WebhookOutbox {
 }
 
 /** Returns the steps that have webhooks delivered from now on. @param key of the evaluation. @param now milliseconds. */
-export function announceSteps(key: number | Sql, webhooks: readonly NewWebhook[], now: number): readonly Step[] {
+export function planAnnouncement(key: number | Sql, webhooks: readonly NewWebhook[], now: number): readonly Step[] {
   return webhooks.map(({ url, body }) =>
     toStep(sql`INSERT INTO webhooks (evaluation, url, body, attempts, due_at) VALUES (${key}, ${url}, ${JSON.stringify(body)}, 0, ${now})`),
   );

@@ -2,7 +2,7 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { CasesStage } from '../../tasks/muster-schema.ts';
 import type { Command, CommandResult } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
-import { describeCandidateTemplate, testFiles } from '../grading-template.ts';
+import { describeCandidateTemplate, readTestFiles } from '../grading-template.ts';
 import type { GradingSandbox } from '../grading-sandboxes.ts';
 import { runCandidate, wipeWorkspace } from '../run-candidate.ts';
 import type { ExpectedCase } from '../expected-cases.ts';
@@ -46,7 +46,7 @@ export class MeasuringSandbox implements AsyncDisposable {
     const { task, step, content } = this.#terms.grading;
     const { session } = this.#sandbox;
     await wipeWorkspace(session, this.#terms, this.#execute, this.#signal);
-    await session.put(await testFiles(task, step, content), this.#signal);
+    await session.put(await readTestFiles(task, step, content), this.#signal);
     const { result } = await getFirst(runGolden(session, this.#terms, this.#execute, [test], this.#signal, change));
     await wipeWorkspace(session, this.#terms, this.#execute, this.#signal);
     return result;

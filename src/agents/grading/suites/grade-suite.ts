@@ -5,7 +5,7 @@ import { judgeTests } from '../../verification/judge-tests.ts';
 import type { Command, CommandResult, WorkspaceFile } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
 import { cleanEnvironment } from '../clean-environment.ts';
-import { describeGradingTemplate, TESTS, testFiles, LOGS } from '../grading-template.ts';
+import { describeGradingTemplate, TESTS, readTestFiles, LOGS } from '../grading-template.ts';
 import type { GradingTool } from '../grading-sandboxes.ts';
 import type { MeasuredRuns } from '../measures/measure-constraints.ts';
 import { putSubmission } from '../submission.ts';
@@ -68,9 +68,9 @@ export function listRunnerTools(runner: SuiteStage['runner']): readonly GradingT
 export async function listSuiteFiles({ grading }: CandidateTerms, execute: SuiteStage): Promise<readonly WorkspaceFile[]> {
   const { task, step, content } = grading;
   const lists = new Set(execute.lists.map((path) => `${TESTS}/${path}`));
-  const files = (await testFiles(task, step, content)).filter(({ path }) => !lists.has(path));
+  const files = (await readTestFiles(task, step, content)).filter(({ path }) => !lists.has(path));
   if (execute.overlay === undefined) return files;
-  return [...files, ...(await testFiles(task, step, content, `${execute.overlay}/`, task.workspace.workdir))];
+  return [...files, ...(await readTestFiles(task, step, content, `${execute.overlay}/`, task.workspace.workdir))];
 }
 
 export function buildSuiteCommand(

@@ -75,7 +75,7 @@ export function addPlayingRoute(instance: FastifyInstance, service: Pick<Evaluat
     async ({ params }): Promise<Playing> => {
       const { id } = await findEvaluation(service, params.id);
       const look = service.lookAt(id);
-      return { returns: look?.returns() ?? null, sandboxes: look?.sandboxes() ?? null };
+      return { returns: look?.getReturns() ?? null, sandboxes: look?.readLanes() ?? null };
     },
   );
 }

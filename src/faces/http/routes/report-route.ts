@@ -5,7 +5,7 @@ import { comparisonSummarySchema } from '../../../orchestrator/results/compariso
 import { summarySchema } from '../../../orchestrator/results/summary.ts';
 import { findReadable } from '../../../service/checkpoints/text-readers.ts';
 import type { ReportDocument } from '../../report/document.ts';
-import { reportPage } from '../../report/page.ts';
+import { renderReportPage } from '../../report/page.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import { requireCaller } from '../requests/caller.ts';
 import { idParamsSchema, textSchema, type EvaluationResource } from '../schemas/evaluation-schemas.ts';
@@ -35,7 +35,7 @@ export function addReportRoute(instance: FastifyInstance, { service, use }: Eval
         .header('content-type', 'text/html; charset=utf-8')
         .header('x-content-type-options', 'nosniff')
         .serializer(String)
-        .send(reportPage(document));
+        .send(renderReportPage(document));
     },
   );
 }

@@ -1,13 +1,13 @@
 import type { Trial } from '../../../agents/grading/soundness.ts';
 import { markup, type Content, type Markup } from '../text/markup.ts';
-import { count, countText, renderDuration, NONE } from '../text/numbers.ts';
+import { count, formatQuantity, renderDuration, NONE } from '../text/numbers.ts';
 import { renderWarningList } from '../text/warnings.ts';
 import type { CheckedTask, GradedSubmission } from './graded-submission.ts';
 import { renderFindingBadge, renderSoundBadge } from './outcome-badge.ts';
 import { renderReward, renderVerdictSections } from './verdict-sections.ts';
 
 /** Renders each task with its own submissions, and every unexpected verdict. */
-export function checkSections(tasks: readonly CheckedTask[]): Markup {
+export function renderCheckSections(tasks: readonly CheckedTask[]): Markup {
   return markup`${tasks.map((task, at) => renderTaskSection(task, `tasks.${at}.`))}`;
 }
 
@@ -34,7 +34,7 @@ function renderTrialRow(
 
 function renderScored(rewards: readonly (number | null)[]): Content {
   const distinct = [...new Set(rewards)].flatMap((reward, at) => (at === 0 ? [renderReward(reward)] : [', ', renderReward(reward)]));
-  return [...distinct, rewards.length > 1 ? ` (${countText(rewards.length, 'time')})` : ''];
+  return [...distinct, rewards.length > 1 ? ` (${formatQuantity(rewards.length, 'time')})` : ''];
 }
 
 /** Resources of the candidate's processes. */

@@ -58,7 +58,7 @@ export function renderDuration(seconds: number, source?: string): Markup {
 }
 
 /** Formats `1 episode` or `1,234 episodes`. */
-export function countText(value: number, noun: string): string {
+export function formatQuantity(value: number, noun: string): string {
   return value === 1 ? `1 ${noun}` : `${formatCount(value)} ${noun}s`;
 }
 

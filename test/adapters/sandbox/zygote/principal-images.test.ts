@@ -43,8 +43,8 @@ const NONE = { image: BASE_IMAGE, past: FRESH };
 
 describe('a sandbox that is made for a principal', () => {
   it('has in memory what that principal shares, and nothing of others', () => {
-    images.of('ann').want(policy('of ann'));
-    images.of('bob').want(policy('of bob'));
+    images.get('ann').want(policy('of ann'));
+    images.get('bob').want(policy('of bob'));
     const forAnn = images.choose(maker, 'ann');
     const forBob = images.choose(maker, 'bob');
     expect(forAnn).toMatchObject({ shares: new Set(['of ann']), past: { kind: 'data', principal: 'ann' } });
@@ -57,8 +57,8 @@ describe('a sandbox that is made for a principal', () => {
     ['a suite', code('modules')],
     ['a policy that the operator trusts', policy('trusted', true)],
   ])('is that one’s alone once code of %s has run in it', (_whose, placed) => {
-    images.of('ann').want(policy('data'));
-    images.of('ann').want(placed);
+    images.get('ann').want(policy('data'));
+    images.get('ann').want(placed);
     expect(images.choose(maker, 'ann').past).toEqual({ kind: 'imported', principal: 'ann' });
   });
 });
@@ -66,24 +66,24 @@ describe('a sandbox that is made for a principal', () => {
 describe('a sandbox that is made for any principal', () => {
   it('has what the only principal with a wish shares, and nothing when there are several', () => {
     expect(images.choose(maker, undefined)).toMatchObject(NONE);
-    images.of('ann').want(policy('of ann'));
+    images.get('ann').want(policy('of ann'));
     expect(images.choose(maker, undefined)).toMatchObject({ shares: new Set(['of ann']) });
     const ofBob = policy('of bob');
-    images.of('bob').want(ofBob);
+    images.get('bob').want(ofBob);
     expect(images.choose(maker, undefined)).toMatchObject(NONE);
-    images.of('bob').markUnwanted(ofBob);
+    images.get('bob').markUnwanted(ofBob);
     expect(images.choose(maker, undefined)).toMatchObject({ shares: new Set(['of ann']) });
   });
 });
 
 it('an image that is not wanted any more makes room when another principal shares something', () => {
   const ofAnn = policy('of ann');
-  images.of('ann').want(ofAnn);
+  images.get('ann').want(ofAnn);
   const { image } = images.choose(maker, 'ann');
-  images.of('ann').markUnwanted(ofAnn);
-  images.of('ann');
+  images.get('ann').markUnwanted(ofAnn);
+  images.get('ann');
   expect(maker.retired).toEqual([]);
-  images.of('bob');
+  images.get('bob');
   expect(maker.retired).toEqual([image]);
   expect(images.choose(maker, 'ann')).toMatchObject(NONE);
 });

@@ -11,7 +11,7 @@ export class DialBackGates implements AsyncDisposable {
   }
 
   /** Opens the gate at its first use; tries again at the next use when that failed. */
-  of(settings: DialBackSettings): Promise<DialBackGate> {
+  open(settings: DialBackSettings): Promise<DialBackGate> {
     const { host, port, certificate, key } = settings;
     const place = JSON.stringify([host, port, certificate, key]);
     const known = this.#gates.get(place);

@@ -5,7 +5,7 @@ import type { Heartbeats } from '../exec/heartbeats.ts';
 import { isAnsweringPing } from '../exec/ping.ts';
 import type { ProgramChannel, ProgramEnd } from '../exec/program-channel.ts';
 import { toBuffer, SocketInput } from '../exec/socket-input.ts';
-import { CHANNEL, encodeCredit, orderMessage, parseInputCredit, parseStatus } from './messages.ts';
+import { CHANNEL, encodeCredit, formatOrderMessage, parseInputCredit, parseStatus } from './messages.ts';
 
 /** Bytes of each output that may be sent before they are read. */
 const WINDOW_BYTES = 256 * 1024;
@@ -70,7 +70,7 @@ export class DialChannel implements ProgramChannel {
   /** Call it once. @param next token of the dialler's next connection. */
   start(command: readonly string[], next: string | undefined): void {
     this.#isStarted = true;
-    this.#socket.send(orderMessage(command, next));
+    this.#socket.send(formatOrderMessage(command, next));
     for (const flow of this.#flows) this.#giveCredit(flow);
   }
 

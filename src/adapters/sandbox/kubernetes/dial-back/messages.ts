@@ -13,7 +13,7 @@ const CREDIT_MAX = 2 ** 24;
 const statusSchema = z.union([z.strictObject({ exited: z.int().min(0).max(255) }), z.strictObject({ failed: z.string().max(10_000) })]);
 
 /** Formats the first message to a dialler: what to run. @param next token of its next connection; null: there will be none. */
-export function orderMessage(command: readonly string[], next: string | undefined): string {
+export function formatOrderMessage(command: readonly string[], next: string | undefined): string {
   return JSON.stringify({ command, next: next ?? null });
 }
 

@@ -8,7 +8,7 @@ const EPISODES_A_TIME = 20_000;
 /**
  * Returns the steps that remove an evaluation at once; its episodes, which may be a million, are marked for the sweep. @param key of the evaluation.
  */
-export function forgetSteps(key: number): readonly Step[] {
+export function planForgetting(key: number): readonly Step[] {
   return [
     toStep(sql`INSERT INTO discarded (evaluation) VALUES (${key}) ON CONFLICT DO NOTHING`),
     toStep(sql`DELETE FROM evaluations WHERE key = ${key}`),
