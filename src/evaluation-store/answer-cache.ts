@@ -29,8 +29,8 @@ export interface AnswerCache {
   findAnswer(question: Question): Promise<GivenAnswer | undefined>;
 
   /**
-   * Accepts an evaluation whose answer exists already. It begins and finishes in the same moment and gets copies of all episodes, so it
-   * stays complete when the other evaluation is forgotten. Durable once it resolves, all of it or nothing.
+   * Accepts an evaluation whose answer exists already. It begins and finishes in the same moment and gets copies of all episodes and of
+   * the latest figures, so it stays complete when the other evaluation is forgotten. Durable once it resolves, all of it or nothing.
    *
    * @returns undefined, and accepts nothing, when the other evaluation has been forgotten meanwhile.
    */

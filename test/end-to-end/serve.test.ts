@@ -142,6 +142,8 @@ describe('muster serve', () => {
     expect([first.state, again.state]).toEqual(['finished', 'finished']);
     // What is left of a larger one is put together of its episodes.
     const fewer = await server.submit({ ...asked, stop: { rule: 'fixed', episodes: 40 } }, '?wait=30');
+    // Lists and the page have figures of each.
+    expect([first, again, fewer].map(({ running }) => running)).toMatchObject([60, 60, 40].map((episodes) => ({ episodes })));
     for (const { summary } of [again, fewer]) expect(summarySchema.parse(summary).run).toMatchObject({ outcomes: 0 });
     const officialOf = ({ summary }: typeof first): string => JSON.stringify(Object(summary).official);
     expect(officialOf(again)).toBe(officialOf(first));

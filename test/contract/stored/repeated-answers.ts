@@ -32,7 +32,8 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
     const log = completed(3, { log: 'printed', usage: { cpuSeconds: 1.5 } });
     await store.episodes.append(other, LEG, [...completedRange(0, 3), log]);
     await store.episodes.append(other, { ...LEG, arm: 2 }, completedRange(0, 5));
-    await store.course.conclude(other, { state: 'finished', summary: SUMMARY, question: QUESTION, webhooks: [] });
+    const report = { running: { mean: 0.5 }, events: [] };
+    await store.course.conclude(other, { state: 'finished', report, summary: SUMMARY, question: QUESTION, webhooks: [] });
     await clock.advance(1000);
     const wanted = asked({ labels: { branch: 'main' }, run: 'r7', version: 3 });
     const acceptance = await store.answers.repeat(wanted, { given: await given(store), summary: { again: 1.5 }, webhooks: [] });
@@ -44,7 +45,7 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
       startedAt: now,
       endedAt: now,
       cancelRequestedAt: undefined,
-      running: undefined,
+      running: { mean: 0.5 },
       summary: { again: 1.5 },
       failure: undefined,
     };

@@ -36,7 +36,7 @@ export class InMemoryCatalogue extends InMemoryPart implements EvaluationCatalog
     const held = this.#accepted(evaluation, idempotency);
     const now = new Date(this.memory.now);
     this.memory.enter(held, 'running', { startedAt: now });
-    this.memory.enter(held, 'finished', { endedAt: now, summary: copyOf(summary) });
+    this.memory.enter(held, 'finished', { endedAt: now, summary: copyOf(summary), running: other.evaluation.running });
     for (const [arm, leg] of other.legs) held.legs.set(arm, new Map(leg));
     this.memory.announce(held, webhooks);
     return { kind: 'accepted', evaluation: held.evaluation };

@@ -39,7 +39,8 @@ export class SqlAnswers extends SqlAdapter implements AnswerCache {
       // While its row is locked, its episodes are not removed.
       guard(sql`SELECT 1 AS kept FROM evaluations WHERE key = ${given.key}${toPlainSql(this.database.dialect.shared)}`),
       toStep(
-        sql`UPDATE evaluations SET state = 'finished', started_at = ${now}, ended_at = ${now}, summary = ${JSON.stringify(summary)}
+        sql`UPDATE evaluations SET state = 'finished', started_at = ${now}, ended_at = ${now}, summary = ${JSON.stringify(summary)},
+              running = (SELECT given.running FROM evaluations AS given WHERE given.key = ${given.key})
             WHERE id = ${evaluation.id}`,
       ),
       ...appendEvents(key, [createStateEvent('running'), createStateEvent('finished')], now),
