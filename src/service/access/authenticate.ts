@@ -41,9 +41,9 @@ export function describeRemedy(why: RefusedToken): string {
     case 'missing':
       return 'a token is needed: set MUSTER_TOKEN for muster commands and clients, or send the header "Authorization: Bearer muster_…"; an operator makes tokens with "muster token create"';
     case 'malformed':
-      return 'MUSTER_TOKEN (the header "Authorization: Bearer …") holds no token of Muster; expected muster_… as "muster token create" printed it';
+      return 'what was given as the token is none of Muster; expected all of muster_…, as "muster token create" printed it (commands and clients take it from MUSTER_TOKEN)';
     case 'unknown':
-      return 'no such token is known here; is it one of another server?';
+      return 'no such token is known here: it is mistyped, or one of another server; an operator makes new ones with "muster token create"';
     case 'expired':
       return 'the token has expired; ask an operator for a new one';
     case 'revoked':

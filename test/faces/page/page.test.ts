@@ -129,9 +129,14 @@ describe('the live page', () => {
     await using opened = await place.visit(`/evaluations/${ended}`);
     const { page } = opened;
     await page.locator('input[name=token]:focus').waitFor();
-    await page.getByLabel('Token').fill(`muster_0123456789abcdef_${'x'.repeat(43)}`);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('no such token').waitFor();
+    for (const [token, says] of [
+      [`muster_0123456789abcdef_${'x'.repeat(43)}`, /^no such token .* mistyped/],
+      ['muster_0123', /^what was given as the token is none of Muster; expected all of muster_…/],
+    ] as const) {
+      await page.getByLabel('Token').fill(token);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('alert').getByText(says).waitFor();
+    }
     expect(await page.locator('table').count()).toBe(0);
     await page.getByLabel('Token').fill(place.token);
     await page.getByRole('button', { name: 'Sign in' }).click();
