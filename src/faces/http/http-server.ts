@@ -2,6 +2,7 @@ import fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import type { Clock } from '../../kernel/clock.ts';
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
+import { formatExactBytes } from '../../kernel/text/figures.ts';
 import { VERSION_HEADER } from '../server-version.ts';
 import type { CheckpointService } from '../../service/checkpoints/checkpoint-service.ts';
 import type { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
@@ -19,7 +20,7 @@ import { guard } from './requests/guard.ts';
 import { identifyLocal, type Identify } from './requests/identify.ts';
 import { takeJsonBodies } from './problems/json-bodies.ts';
 import { addOperationRoutes, type Readiness } from './routes/operation-routes.ts';
-import { PROBLEM_TYPE, toProblem } from './problems/problem.ts';
+import { createProblem, PROBLEM_TYPE, toProblem } from './problems/problem.ts';
 import { getProblemHeaders } from './problems/problem-headers.ts';
 import { MethodNotAllowedError } from './problems/refusals.ts';
 import { checkBySchemas, formatRoute } from './problems/schema-compilers.ts';
@@ -85,7 +86,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   methods.watch(app);
   checkBySchemas(app);
   takeJsonBodies(app, options.maxBodyBytes);
-  handleErrors(app, log);
+  handleErrors(app, log, options.maxBodyBytes);
   limitBodyTime(app, clock, isUpload);
   const count = await guard(app, { identify, requestsPerMinute });
   sayVersion(app, options.version);
@@ -141,9 +142,11 @@ function logAnswers(app: FastifyInstance, log: Log): void {
   });
 }
 
-function handleErrors(app: FastifyInstance, log: Log): void {
+function handleErrors(app: FastifyInstance, log: Log, maxBodyBytes: number): void {
+  const most = `expected at most ${formatExactBytes(maxBodyBytes)}, the server's setting server.maxBodyBytes; send less in one request`;
+  const tooLarge = createProblem(413, 'request.too-large', `body: it is too large; ${most}`);
   app.setErrorHandler<FastifyError>((error, request, reply) => {
-    const document = toProblem(error);
+    const document = error.code === 'FST_ERR_CTP_BODY_TOO_LARGE' ? tooLarge : toProblem(error);
     const fields = { request: request.id, call: formatRoute(request), error: getMessage(error) };
     if (document.status === 500) log.warn({ ...fields, stack: error.stack }, 'a defect of Muster');
     else if (document.status > 500) log.warn(fields, 'a request could not be served');

@@ -142,12 +142,19 @@ describe('submitting an evaluation', () => {
   });
 
   it.each([
-    ['is no JSON', '{', 400, 'request.body'],
-    ['is empty', '', 400, 'request.body'],
-    ['is larger than allowed', JSON.stringify({ suite: 'a'.repeat(70_000) }), 413, 'request.too-large'],
-  ])('with a body that %s is refused', async (_what, body, status, code) => {
+    ['is no JSON', '{', 400, 'request.body', 'JSON'],
+    ['is empty', '', 400, 'request.body', 'empty'],
+    [
+      'is larger than allowed',
+      JSON.stringify({ suite: 'a'.repeat(70_000) }),
+      413,
+      'request.too-large',
+      "(64.0 KiB), the server's setting server.maxBodyBytes",
+    ],
+  ])('with a body that %s is refused', async (_what, body, status, code, says) => {
     await using server = await ServerFixture.open();
-    expect(await server.send('POST', '/v1/evaluations', { body })).toMatchObject({ status, json: { code } });
+    const detail = expect.stringContaining(says);
+    expect(await server.send('POST', '/v1/evaluations', { body })).toMatchObject({ status, json: { code, detail } });
   });
 
   it('with another content type is refused with the one that is expected', async () => {

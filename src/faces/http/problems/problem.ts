@@ -64,7 +64,6 @@ export function createProblem(status: number, code: string, detail: string): Pro
 
 /** Refusals of fastify itself, by its codes. */
 const FASTIFY_CODES: Readonly<Record<string, string>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: 'request.too-large',
   FST_ERR_CTP_EMPTY_JSON_BODY: 'request.body',
   FST_ERR_CTP_INVALID_JSON_BODY: 'request.body',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'request.body',
