@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { dependent } from '../scripts/dependent-process.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { readProc } from './process-tree.ts';
 
@@ -30,7 +31,10 @@ export class OwnServer implements AsyncDisposable {
     await writeFile(file, JSON.stringify({ stateDir: join(directory, 'state'), sources: { roots: [PACKAGE_ROOT] }, ...config, server }));
     // Variables for benchmarks are no settings of the server.
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('MUSTER_')));
-    const child = spawn(join(PACKAGE_ROOT, 'muster'), ['serve', '--config', file], { env, stdio: ['ignore', 'inherit', 'pipe'] });
+    const child = spawn(...dependent(join(PACKAGE_ROOT, 'muster'), ['serve', '--config', file]), {
+      env,
+      stdio: ['ignore', 'inherit', 'pipe'],
+    });
     for await (const line of createInterface({ input: child.stderr })) {
       const url = /listening on (http:\S+?);/.exec(line)?.[1];
       if (url !== undefined) return new OwnServer(url, child, directory);

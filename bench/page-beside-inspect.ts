@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { dependent } from '../scripts/dependent-process.ts';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { bundlePage } from '../scripts/packages/page-bundle.ts';
 import { DIST } from '../scripts/packages/package-files.ts';
@@ -98,7 +99,7 @@ async function openInspect(episodes: number, rounds: number): Promise<readonly P
     throw error;
   }
   const port = await freePort();
-  const viewer = spawn(join(dirname(python), 'inspect'), ['view', 'start', '--log-dir', directory, '--port', `${port}`], {
+  const viewer = spawn(...dependent(join(dirname(python), 'inspect'), ['view', 'start', '--log-dir', directory, '--port', `${port}`]), {
     stdio: 'ignore',
   });
   closing.defer(async () => {

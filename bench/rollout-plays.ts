@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { dependentFork } from '../scripts/dependent-process.ts';
 import { connect } from '../src/app/client/server-client.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { LatentModel } from './latent-model.ts';
@@ -93,7 +94,7 @@ export async function playBare(size: Size): Promise<BareLoad> {
   await using place = await mkdtempDisposable(join(tmpdir(), 'muster-bare-'));
   const machineBefore = readMachineMs();
   const child = fork(join(PACKAGE_ROOT, 'bench/bare-turns.ts'), [model.url, place.path, TASK, `${trajectories}`, `${atATime}`], {
-    execArgv: ['--max-semi-space-size=16'],
+    ...dependentFork(['--max-semi-space-size=16']),
   });
   let sandboxMs = 0;
   child.once('message', (told) => (sandboxMs = Number(told)));

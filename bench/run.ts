@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { getMessage } from '../src/kernel/errors.ts';
+import { Ending, watchForEnding } from '../scripts/ending.ts';
 import { endOnClosedOutput } from '../src/cli/terminal/output.ts';
 import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { BENCHMARKS } from './all-benchmarks.ts';
@@ -63,9 +64,8 @@ async function main(): Promise<number> {
     process.stdout.write(options.help ? describeUsage(await describeBenchmarks('  ')) : `${await describeBenchmarks('')}\n`);
     return 0;
   }
-  const interrupt = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => interrupt.abort());
-  return measureAll(options, interrupt.signal);
+  using watch = watchForEnding();
+  return await measureAll(options, watch.signal);
 }
 
 async function measureAll({ benchmarks: names, quick, afresh, json, keep }: Options, signal: AbortSignal): Promise<number> {
@@ -80,8 +80,8 @@ async function measureAll({ benchmarks: names, quick, afresh, json, keep }: Opti
   try {
     for (const benchmark of benchmarks) await run.measure(benchmark);
   } catch (error) {
-    say(`\n${signal.aborted ? 'interrupted' : getMessage(error)}; ${run.whatIsKept()}`);
-    return signal.aborted ? 130 : 1;
+    say(`\n${error instanceof Ending ? 'interrupted' : getMessage(error)}; ${run.whatIsKept()}`);
+    return error instanceof Ending ? error.exitCode : 1;
   }
   await mkdir(dirname(json), { recursive: true });
   await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);

@@ -20,24 +20,16 @@ async function main(): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const interrupted = new AbortController();
-  process.once('SIGINT', () => interrupted.abort());
-  try {
-    return await simulate(options, interrupted.signal);
-  } catch (error) {
-    if (!interrupted.signal.aborted) throw error;
-    process.stderr.write('stopped\n');
-    return 130;
-  }
+  return await simulate(options);
 }
 
-async function simulate({ tasks, threads, json }: Options, signal: AbortSignal): Promise<number> {
+async function simulate({ tasks, threads, json }: Options): Promise<number> {
   let done = 0;
   const onRow = ({ scenario }: Row): void => {
     done += 1;
     process.stderr.write(`${done}/${tasks.length}  ${titleOf(scenario)}\n`);
   };
-  const rows = await study({ tasks, threads, signal, onRow });
+  const rows = await study({ tasks, threads, onRow });
   const { user, system } = process.cpuUsage();
   const cpuSeconds = Math.round((user + system) / 1e6);
   process.stderr.write(`${cpuSeconds} s of processor time\n`);

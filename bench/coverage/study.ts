@@ -28,8 +28,6 @@ export interface Row {
 export interface StudyOptions {
   readonly tasks: readonly Task[];
   readonly threads: number;
-  /** Ends the study and its threads. */
-  readonly signal: AbortSignal;
   /** Called once for each scenario, as soon as its trials are all made. */
   readonly onRow: (row: Row) => void;
 }
@@ -41,9 +39,9 @@ const BATCHES = 20;
  * Tries all scenarios, on several threads. A trial's number is its seed and all sums are of whole numbers, so the figures are the same however
  * many threads there are.
  *
- * @throws what a trial throws, or an AbortError.
+ * @throws what a trial throws.
  */
-export async function study({ tasks, threads, signal, onRow }: StudyOptions): Promise<readonly Row[]> {
+export async function study({ tasks, threads, onRow }: StudyOptions): Promise<readonly Row[]> {
   const measured = new Map<string, Measurement>();
   const wanted = new Map(tasks.map((task) => [titleOf(task.scenario), task]));
   const batches = tasks.flatMap(batchesOf);
@@ -55,7 +53,7 @@ export async function study({ tasks, threads, signal, onRow }: StudyOptions): Pr
     if (task?.runs === measurement.runs) onRow({ scenario: task.scenario, measurement });
   };
   try {
-    await Promise.all(workers.map((worker) => workOff(batches, worker, signal, add)));
+    await Promise.all(workers.map((worker) => workOff(batches, worker, add)));
   } finally {
     await Promise.all(workers.map((worker) => worker.terminate()));
   }
@@ -63,16 +61,11 @@ export async function study({ tasks, threads, signal, onRow }: StudyOptions): Pr
 }
 
 /** Takes batches from the queue until it is empty. */
-async function workOff(
-  batches: Batch[],
-  worker: Thread,
-  signal: AbortSignal,
-  add: (title: string, part: Measurement) => void,
-): Promise<void> {
+async function workOff(batches: Batch[], worker: Thread, add: (title: string, part: Measurement) => void): Promise<void> {
   for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     worker.postMessage(batch);
-    const [part]: readonly Measurement[] = await once(worker, 'message', { signal });
+    const [part]: readonly Measurement[] = await once(worker, 'message');
     add(batch.title, part ?? NOTHING);
   }
 }

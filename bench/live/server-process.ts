@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
+import { dependentFork } from '../../scripts/dependent-process.ts';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
 import type { Delay } from './delay-meter.ts';
 
@@ -33,7 +34,7 @@ export class ServerProcess implements AsyncDisposable {
   }
 
   static async #start(file: string, words: readonly string[]): Promise<ServerProcess> {
-    const child = fork(join(import.meta.dirname, file), words);
+    const child = fork(join(import.meta.dirname, file), words, dependentFork());
     const [message] = await Promise.race([
       once(child, 'message'),
       once(child, 'exit').then(() => Promise.reject(new Error(`${file} has ended`))),

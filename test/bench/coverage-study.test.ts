@@ -23,14 +23,14 @@ const tasks = titles.map((title) => ({ scenario: scenarioNamed(title), runs: 50 
 test('figures do not depend on how many threads there are', async () => {
   const done: string[] = [];
   const onRow = ({ scenario }: { scenario: { name: string } }): void => void done.push(scenario.name);
-  const rows = await study({ tasks, threads: 3, signal: new AbortController().signal, onRow });
+  const rows = await study({ tasks, threads: 3, onRow });
   expect(rows.map(({ measurement }) => measurement)).toEqual(tasks.map(({ scenario, runs }) => measure(scenario, 0, runs)));
   expect(done.sort()).toEqual(['normal, n = 3', 'uniform, h = 0.03']);
 });
 
 test('a trial that fails ends the study with its error', async () => {
   const unknown = { scenario: { ...scenarioNamed('fixed: normal, n = 3'), name: 'unknown' }, runs: 1 };
-  const running = study({ tasks: [unknown], threads: 2, signal: new AbortController().signal, onRow: () => undefined });
+  const running = study({ tasks: [unknown], threads: 2, onRow: () => undefined });
   await expect(running).rejects.toThrow('there is no scenario "fixed: unknown"');
 });
 
@@ -74,17 +74,6 @@ test('the command shows tables and targets, and keeps the figures', async () => 
     rows: [{ group: 'certified', name: 'uniform, h = 0.03', runs: 10, outcomes: { holds: 10 } }],
     checks: [{ met: true }],
   });
-});
-
-// With so many runs the rows that are left take far longer than the signal.
-test('the interrupt key ends the study and its threads at once', async () => {
-  const child = start('--only', 'decisions', '--only', 'normal, n = 3', '--runs', '500');
-  const ended = once(child, 'exit');
-  await once(child.stderr, 'data');
-  child.kill('SIGINT');
-  const [rest] = await Promise.all([text(child.stderr), ended]);
-  expect(child.exitCode).toBe(130);
-  expect(rest.endsWith('stopped\n')).toBe(true);
 });
 
 function start(...args: string[]) {

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
+import { dependent } from '../../scripts/dependent-process.ts';
 import { AgentSandbox } from '../../src/adapters/sandbox/kubernetes/claims/agent-sandbox.ts';
 import { parseClaim } from '../../src/adapters/sandbox/kubernetes/claims/claim-view.ts';
 import { Cluster } from '../../src/adapters/sandbox/kubernetes/cluster/cluster.ts';
@@ -124,7 +125,10 @@ export async function claimsOf(ownerPrefix: string): Promise<readonly { readonly
 
 /** Runs one of the commands above. @throws when it fails. */
 export async function shell(command: string, environment: Readonly<Record<string, string>> = {}): Promise<void> {
-  const child = spawn('/bin/sh', ['-c', command], { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...environment } });
+  const child = spawn(...dependent('/bin/sh', ['-c', command]), {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...environment },
+  });
   const [said, [code, signal]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
   if (code !== 0) throw new Error(`"${command}" ended with ${String(signal ?? code)}: ${said}`);
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { dependent } from '../../scripts/dependent-process.ts';
 import { AgentSuiteFixture } from '../support/agent-suite-fixture.ts';
 import { freePort } from '../support/free-port.ts';
 import { MusterCommand } from './muster-command.ts';
@@ -56,7 +57,7 @@ while True:
 `;
 
 function start(listen: string, way: 'stuck' | 'steady'): ChildProcess {
-  return spawn('/usr/bin/python3', ['-c', PROGRAM, `http://${listen}`, JSON.stringify(ACTIONS), way], {
+  return spawn(...dependent('/usr/bin/python3', ['-c', PROGRAM, `http://${listen}`, JSON.stringify(ACTIONS), way]), {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { clearTimeout, setTimeout } from 'node:timers';
 import path from 'node:path';
 import { vi } from 'vitest';
+import { dependent } from '../../scripts/dependent-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { summarySchema, type Summary } from '../../src/orchestrator/results/summary.ts';
 
@@ -29,7 +30,7 @@ export class MusterCommand implements AsyncDisposable {
   constructor(command: readonly string[], { environment = {}, under = [], deadlineMs = DEADLINE_MS }: MusterCommandOptions) {
     const [program = '', ...args] = [...under, ...command];
     const { PATH = '', HOME = '/' } = process.env;
-    const child = spawn(program, args, {
+    const child = spawn(...dependent(program, args), {
       cwd: path.join(import.meta.dirname, '../..'),
       env: { PATH, HOME, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
 import { stringify } from 'yaml';
 import { z } from 'zod';
+import { dependent } from '../../scripts/dependent-process.ts';
 import { deliveredGroupSchema, type DeliveredGroup } from '../../src/agents/rollouts/streams/delivered-group.ts';
 import type { MusterClient } from '../../src/faces/client/muster-client.ts';
 import { ANSWER_TASK, HALF_TASK } from '../support/agent-suite-fixture.ts';
@@ -69,7 +70,7 @@ time.sleep(600)
 /** What a trainer had that was killed between lease and acknowledgement. */
 export async function killedTrainer(url: string, stream: string): Promise<DeliveredGroup> {
   const asked = `${url}/v1/rollouts/${stream}/groups?lease=1&wait=10`;
-  const trainer = spawn('/usr/bin/python3', ['-c', TRAINER, asked], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const trainer = spawn(...dependent('/usr/bin/python3', ['-c', TRAINER, asked]), { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = await once(createInterface(trainer.stdout), 'line');
   trainer.kill('SIGKILL');
   expect(await once(trainer, 'exit')).toEqual([null, 'SIGKILL']);

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { dependent } from '../../scripts/dependent-process.ts';
 import { REPOSITORY, type Stage } from '../end-to-end/stage.ts';
 import { startFuzzed, type FuzzedServer } from './fuzzed-server.ts';
 
@@ -71,7 +72,7 @@ async function schemathesis(
   };
   const flags = Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
   const args = ['run', `${server.url}/openapi.json`, '--no-color', '--continue-on-failure', ...flags];
-  const child = spawn(path.join(REPOSITORY, '.venv/bin/schemathesis'), args, {
+  const child = spawn(...dependent(path.join(REPOSITORY, '.venv/bin/schemathesis'), args), {
     // It keeps what it found where it is started.
     cwd: directory,
     env: { PATH: process.env['PATH'], SCHEMATHESIS_HOOKS: 'hooks', PYTHONPATH: import.meta.dirname, FUZZ_KNOWN: JSON.stringify(known) },

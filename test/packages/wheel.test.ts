@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { dependent } from '../../scripts/dependent-process.ts';
 import { isFullForm } from '../support/full-form.ts';
 import { EmptyPlace, REPOSITORY } from './empty-place.ts';
 
@@ -124,7 +125,7 @@ describe('the wheel, installed where nothing of the repository is', () => {
 
   it('leaves nothing behind of a program that is killed while it evaluates', async () => {
     const program = await place.write('long.py', LONG);
-    const killed = spawn(python, [program], {
+    const killed = spawn(...dependent(python, [program]), {
       cwd: place.directory,
       env: { ...place.environment() },
       stdio: ['ignore', 'pipe', 'inherit'],

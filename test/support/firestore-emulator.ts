@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { dependent } from '../../scripts/dependent-process.ts';
 import { eventually } from './eventually.ts';
 import { freePort } from './free-port.ts';
 
@@ -32,7 +33,9 @@ export class FirestoreEmulator implements AsyncDisposable {
     const given = process.env['FIRESTORE_EMULATOR_HOST'];
     if (given !== undefined) return new FirestoreEmulator(given, undefined);
     const port = await freePort();
-    const java = spawn('/usr/bin/java', [...FLAGS, '-cp', JAR, MAIN, '--host=127.0.0.1', `--port=${port}`], { stdio: 'ignore' });
+    const java = spawn(...dependent('/usr/bin/java', [...FLAGS, '-cp', JAR, MAIN, '--host=127.0.0.1', `--port=${port}`]), {
+      stdio: 'ignore',
+    });
     const emulator = new FirestoreEmulator(`127.0.0.1:${port}`, java);
     await eventually('the emulator answers', async () => {
       if (java.exitCode !== null) throw new Error(`the emulator ended with code ${java.exitCode}`);

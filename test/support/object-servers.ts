@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { dependent } from '../../scripts/dependent-process.ts';
 import { freePort } from './free-port.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -52,7 +53,7 @@ interface Started {
 }
 
 function started(command: string, args: readonly string[]): Started {
-  const server = spawn('setpriv', ['--pdeathsig', 'KILL', command, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const server = spawn(...dependent(command, args), { stdio: ['ignore', 'pipe', 'pipe'] });
   const lines: string[] = [];
   const said = async (pattern: RegExp): Promise<RegExpExecArray> => {
     const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>();

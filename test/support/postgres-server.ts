@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { Client } from 'pg';
+import { dependent } from '../../scripts/dependent-process.ts';
 
 /** A PostgreSQL of the tests' own in a temporary directory, on a Unix socket there. It ends with its test, also when that is killed. */
 export class PostgresServer implements AsyncDisposable {
@@ -103,5 +104,5 @@ function unprivileged(): { readonly uid: number; readonly gid: number } | undefi
 /** The command as that user; it gets a signal to end when this process ends. */
 function as(user: ReturnType<typeof unprivileged>, command: string, ...args: string[]): [string, string[]] {
   const identity = user ? [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'] : [];
-  return ['setpriv', [...identity, '--pdeathsig', 'INT', command, ...args]];
+  return dependent('setpriv', [...identity, command, ...args], 'INT');
 }

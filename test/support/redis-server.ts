@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createClient } from '@redis/client';
+import { dependent } from '../../scripts/dependent-process.ts';
 import { eventually } from './eventually.ts';
 import { freePort } from './free-port.ts';
 
@@ -110,7 +111,7 @@ export class RedisServer implements AsyncDisposable {
 
   #spawned(): ChildProcess {
     const own = ['--port', String(this.#port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', this.#directory];
-    return spawn(this.#program, [...own, ...this.#flags], { stdio: 'ignore' });
+    return spawn(...dependent(this.#program, [...own, ...this.#flags]), { stdio: 'ignore' });
   }
 
   async #untilReady(): Promise<void> {

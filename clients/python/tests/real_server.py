@@ -68,7 +68,8 @@ class RealServer:
         self._start()
 
     def _start(self) -> None:
-        command = [str(REPOSITORY / "muster"), "serve", "--config", str(self._config)]
+        # The kernel ends it with this process.
+        command = ["setpriv", "--pdeathsig", "KILL", str(REPOSITORY / "muster"), "serve", "--config", str(self._config)]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
         self._process = subprocess.Popen(
             command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -4,6 +4,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { dependent } from '../../../scripts/dependent-process.ts';
 import { createRecordFile } from '../../../src/adapters/files/record-file.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 
@@ -34,7 +35,9 @@ describe('the record of a watch', () => {
       await createRecordFile(${JSON.stringify(path)}, systemClock).hold();
       process.stdout.write('held');
       setInterval(() => {}, 1000);`;
-    const holder = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const holder = spawn(...dependent(process.execPath, ['--input-type=module', '--eval', program]), {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     await once(holder.stdout, 'data');
     const next = createRecordFile(path, systemClock);
     await expect(next.hold()).rejects.toMatchObject({ code: 'watch.held' });

@@ -7,6 +7,7 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { create } from 'tar';
+import { dependent } from '../../../scripts/dependent-process.ts';
 import { Daemon } from '../../../src/adapters/sandbox/docker/daemon.ts';
 import { sendRequest, type DaemonRequest } from '../../../src/adapters/sandbox/docker/daemon-request.ts';
 import { listProcesses } from '../process-table.ts';
@@ -48,7 +49,7 @@ export class DockerDaemon implements AsyncDisposable {
     const own = [`--data-root=${place('data')}`, `--exec-root=${place('exec')}`, `--pidfile=${place('pid')}`];
     const network = ['--iptables=false', '--ip6tables=false', '--bridge=none'];
     const flags = [...own, ...network, `--host=unix://${place('docker.sock')}`];
-    const daemon = new DockerDaemon(directory, spawn(PROGRAM, flags, { stdio: 'ignore' }));
+    const daemon = new DockerDaemon(directory, spawn(...dependent(PROGRAM, flags, 'TERM'), { stdio: 'ignore' }));
     try {
       await eventually('the Docker daemon answers', () => daemon.#answers());
       await daemon.#importEmpty();

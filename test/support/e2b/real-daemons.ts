@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import { dependent } from '../../../scripts/dependent-process.ts';
 import { freePort } from '../free-port.ts';
 import { PROJECT } from './e2b-context.ts';
 import type { InjectedFault } from './faults.ts';
@@ -86,11 +87,14 @@ export class RealDaemons implements AsyncDisposable {
   async #start(): Promise<Daemon> {
     const port = await freePort();
     const walls = ['--mount', '--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc'];
-    const child = spawn('unshare', [...walls, '/bin/sh', '-c', SECLUDED, 'envd', this.#program, String(port), this.#checkout], {
-      stdio: 'ignore',
-      // The directory of the tests may be hidden: some programs do not start in one that is not there.
-      cwd: '/',
-    });
+    const child = spawn(
+      ...dependent('unshare', [...walls, '/bin/sh', '-c', SECLUDED, 'envd', this.#program, String(port), this.#checkout]),
+      {
+        stdio: 'ignore',
+        // The directory of the tests may be hidden: some programs do not start in one that is not there.
+        cwd: '/',
+      },
+    );
     const url = `http://127.0.0.1:${port}`;
     const deadline = performance.now() + HEALTHY_MS;
     while (!(await isHealthy(url))) {
