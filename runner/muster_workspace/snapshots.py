@@ -34,10 +34,12 @@ class Snapshots:
         self._writable = writable
         self._marks: dict[str, _Mark] = {}
         self._paths: tuple[str, ...] = ()
+        self._is_behind = False
+        """Whether the last look was refused. The next one reports all changes since the look before it."""
 
     def note(self, path: str) -> None:
         """Notes that the change of this path has been reported, so that the next look leaves it out."""
-        if not any(path.startswith(f"{each}/") for each in self._paths):
+        if self._is_behind or not any(path.startswith(f"{each}/") for each in self._paths):
             return
         try:
             self._marks[path] = _mark_of(os.lstat(path))
@@ -46,6 +48,7 @@ class Snapshots:
 
     def take(self, request: int, paths: list[str], most_entries: int, most_bytes: int, is_baseline: bool) -> None:
         """Reports the changes below directories; none for the first look. Raises Refusal; the next look then reports them again."""
+        self._is_behind = True
         look = _Look(self._channel, {"request": request}, self._marks, _Left(most_entries, most_bytes), is_baseline)
         for path in paths:
             base, parts = split_below(path, self._writable)
@@ -56,6 +59,7 @@ class Snapshots:
                 if path not in look.marks:
                     self._channel.send({"request": request, "type": "removed", "path": path})
         self._marks, self._paths = look.marks, tuple(paths)
+        self._is_behind = False
 
 
 def arrange(directories: list[str], links: list[str], targets: list[str], writable: tuple[str, ...]) -> None:
@@ -149,4 +153,4 @@ def _check_name(name: str) -> None:
     try:
         name.encode()
     except UnicodeEncodeError as error:
-        raise Refusal("name", name.encode("utf-8", "backslashreplace").decode(), "has a name that is not UTF-8") from error
+        raise Refusal("name", os.fsencode(name).decode("utf-8", "backslashreplace"), "has a name that is not UTF-8") from error

@@ -186,6 +186,28 @@ describe('the arena', () => {
     expect(await agent.send('POST', `/v1/episodes/${id}/fork`, { at: 9 })).toMatchObject({ status: 422, json: { code: 'step.unknown' } });
     for (const path of ['files?at=9', 'files/content?at=9&path=/app/d/f', 'diff?from=9'])
       expect(await agent.send('GET', `/v1/episodes/${id}/${path}`)).toMatchObject({ status: 422, json: { code: 'step.unknown' } });
+    // A name that cannot be stored: the files of these steps are unknown, until one catches up with them.
+    const odd = await agent.start();
+    const unstored = 'The files of this step are not stored: /app/\\xff has a name that is not UTF-8';
+    const act = (body: object) => agent.step(odd, body);
+    expect((await act({ action: 'run', command: "touch $'\\xff'; echo 1 >one" })).notice).toContain(unstored);
+    expect((await act({ action: 'write_file', file: 'two', content: '2' })).notice).toContain(unstored);
+    expect((await act({ action: 'dance' })).notice).toBe(null);
+    for (const at of [1, 2, 3])
+      expect(await agent.send('POST', `/v1/episodes/${odd}/fork`, { at })).toMatchObject({
+        status: 409,
+        json: { code: 'episode.files', detail: expect.stringContaining(`the files after step ${at} were not stored`) },
+      });
+    expect((await act({ action: 'run', command: "rm $'\\xff'" })).notice).toBe(null);
+    const { json: forked } = await agent.send('POST', `/v1/episodes/${odd}/fork`, {});
+    const { episode } = z.object({ items: z.tuple([episodeSchema]) }).parse(forked).items[0];
+    expect((await agent.step(episode, { action: 'run', command: 'cat one two; ls' })).observation.text).toContain(
+      '1\n2one\nsorting.py\ntwo',
+    );
+    expect((await agent.send('GET', `/v1/episodes/${odd}/diff?from=3`)).status).toBe(409);
+    expect((await agent.send('GET', `/v1/episodes/${odd}/diff`)).json).toMatchObject({
+      files: [{ path: '/app/one' }, { path: '/app/two' }],
+    });
     // A fork is graded as any episode; behind a submission there is nothing to go on with.
     const solved = await agent.step(first, { action: 'write_file', file: 'sorting.py', content: await solution() });
     await agent.step(first, { action: 'submit' });

@@ -20,7 +20,12 @@ const entrySchema = z.discriminatedUnion('kind', [
 ]);
 
 /** A step's changes of the workspace's files. Small contents are in it; others are stored separately, by digest. */
-export const stepDeltaSchema = z.strictObject({ changed: z.array(entrySchema), removed: z.array(path) });
+export const stepDeltaSchema = z.strictObject({
+  changed: z.array(entrySchema),
+  removed: z.array(path),
+  /** Whether it also has the changes of the steps before it that were not stored. */
+  catchesUp: z.literal(true).optional(),
+});
 
 export type StepEntry = z.infer<typeof entrySchema>;
 export type StepDelta = z.infer<typeof stepDeltaSchema>;

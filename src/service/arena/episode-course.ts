@@ -13,6 +13,8 @@ export interface Acted {
   readonly isSubmission: boolean;
 }
 
+export const NOTHING_CHANGED: StepDelta = { changed: [], removed: [] };
+
 export function toActed(
   observation: Observation,
   delta: StepDelta | undefined,
@@ -28,10 +30,14 @@ export function takesSteps({ phase }: EpisodeState): boolean {
   return phase.kind === 'created' || phase.kind === 'ready' || phase.kind === 'stepping';
 }
 
-/** Returns undefined when one of them was not stored. */
+/** Returns undefined when the changes of one of them were not stored, and no later step catches up. */
 export function listDeltas(steps: readonly StoredStep[]): readonly StepDelta[] | undefined {
-  const kept = steps.flatMap(({ delta }) => (delta === undefined ? [] : [delta]));
-  return kept.length === steps.length ? kept : undefined;
+  let isKnown = true;
+  const deltas = steps.map(({ delta }) => {
+    isKnown = delta !== undefined && (isKnown || delta.catchesUp === true);
+    return delta ?? NOTHING_CHANGED;
+  });
+  return isKnown ? deltas : undefined;
 }
 
 /** Derives the state that follows from the stored records. Work that was under way has to be repeated. */

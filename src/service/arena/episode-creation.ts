@@ -8,9 +8,8 @@ import type { EpisodeOrigin, StoredAgentEpisode, Trajectories } from '../../agen
 import type { Task } from '../../agents/tasks/task.ts';
 import type { AuditTrail } from '../../evaluation-store/audit-trail.ts';
 import { QuotaError } from '../access/quota-error.ts';
-import { listDeltas } from './episode-course.ts';
 import { EpisodeStateError } from './episode-errors.ts';
-import { requireStep } from './episode-history.ts';
+import { requireDeltas, requireStep } from './episode-history.ts';
 
 export interface CreationParts {
   readonly trajectories: Trajectories;
@@ -115,8 +114,7 @@ async function findForkOrigin(
   if (answer.done && !answer.truncated && at === undefined) return await findForkOrigin(trajectories, episode, answer.step - 1);
   if (answer.done || findReachedLimit(answer.remaining) !== undefined)
     throw new EpisodeStateError('episode.over', `step ${answer.step} ends episode ${episode.id}: fork it at an earlier one (body.at)`);
-  if (listDeltas(steps) === undefined)
-    throw new EpisodeStateError('episode.files', `episode ${episode.id}: the files of a step up to ${answer.step} were not stored`);
+  requireDeltas(episode, steps, answer.step);
   return { lineage: buildLineage(episode, answer.step), spent: computeSpent(episode.limits, answer.remaining) };
 }
 

@@ -1,7 +1,7 @@
 import { EpisodeFiles, type FileAtStep } from '../../agents/arena/episode-files.ts';
 import { readSteps, getTree } from '../../agents/arena/shared-steps.ts';
-import type { FileContents } from '../../agents/arena/step-files.ts';
-import type { StoredAgentEpisode, Trajectories } from '../../agents/arena/trajectories.ts';
+import type { FileContents, StepDelta } from '../../agents/arena/step-files.ts';
+import type { StoredAgentEpisode, StoredStep, Trajectories } from '../../agents/arena/trajectories.ts';
 import { compareWorkspaces, type WorkspaceDiff } from '../../agents/arena/workspace-diff.ts';
 import type { WorkspaceFile } from '../../agents/workspace/command.ts';
 import { InputError } from '../../kernel/errors.ts';
@@ -22,6 +22,20 @@ export function requireStep({ id, steps }: StoredAgentEpisode, field: string, at
   throw new InputError(
     'step.unknown',
     `${field}: the last step of episode ${id} is ${steps}; expected a number from 0 to ${steps}, got ${step}`,
+  );
+}
+
+/**
+ * Returns the changes of the first steps. @param steps as many, or more.
+ *
+ * @throws EpisodeStateError `episode.files` when the files after the last of them are not known.
+ */
+export function requireDeltas({ id }: StoredAgentEpisode, steps: readonly StoredStep[], step: number): readonly StepDelta[] {
+  const deltas = listDeltas(steps.slice(0, step));
+  if (deltas !== undefined) return deltas;
+  throw new EpisodeStateError(
+    'episode.files',
+    `episode ${id}: the files after step ${step} were not stored: a notice in the answers up to it says why; choose another step`,
   );
 }
 
@@ -49,27 +63,23 @@ export class EpisodeHistory {
     }
     const content = await found.content();
     if (content !== undefined) return content;
-    throw createNotKeptError(episode);
+    throw new EpisodeStateError('episode.files', `episode ${episode.id}: the content of ${path} after step ${step} is no longer stored`);
   }
 
   async diff(episode: StoredAgentEpisode, from: number | undefined, at: number | undefined): Promise<WorkspaceDiff> {
     const [before, after] = [requireStep(episode, 'query.from', from ?? 0), requireStep(episode, 'query.at', at)];
-    const files = await this.#collectFiles(episode, Math.max(before, after));
+    const files = await this.#collectFiles(episode, before, after);
     return await compareWorkspaces(files.at(before), files.at(after));
   }
 
-  async #collectFiles(episode: StoredAgentEpisode, through: number): Promise<EpisodeFiles> {
+  /** @param asked the steps after which files are wanted. */
+  async #collectFiles(episode: StoredAgentEpisode, ...asked: readonly number[]): Promise<EpisodeFiles> {
     const { trajectories, contents, broughtFiles } = this.#parts;
-    const [brought, steps] = [await broughtFiles(episode), await readSteps(trajectories, episode, 0, through)];
-    const deltas = listDeltas(steps);
-    if (brought === undefined || deltas === undefined) throw createNotKeptError(episode);
+    const brought = await broughtFiles(episode);
+    if (brought === undefined)
+      throw new EpisodeStateError('episode.files', `episode ${episode.id}: its task has changed since it began, and its files with it`);
+    const steps = await readSteps(trajectories, episode, 0, Math.max(...asked));
+    const [deltas = []] = asked.map((step) => requireDeltas(episode, steps, step)).toSorted((one, other) => other.length - one.length);
     return new EpisodeFiles(brought, deltas, contents, getTree(episode));
   }
-}
-
-function createNotKeptError({ id }: StoredAgentEpisode): EpisodeStateError {
-  return new EpisodeStateError(
-    'episode.files',
-    `episode ${id}: its task has changed since it began, or the files of a step were not stored`,
-  );
 }

@@ -1,16 +1,18 @@
 import { describeMisfit } from '../../agents/actions/action-executor.ts';
 import { readAction, type ReadAction } from '../../agents/actions/action.ts';
 import { readToolCall, type ReadToolCall } from '../../agents/actions/own-tool.ts';
+import { escapeText } from '../../agents/actions/escaped-text.ts';
 import { toObservation } from '../../agents/actions/observation-text.ts';
 import type { StepDelta } from '../../agents/arena/step-files.ts';
 import { countSharedSteps, getTree } from '../../agents/arena/shared-steps.ts';
 import type { StoredAgentEpisode } from '../../agents/arena/trajectories.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
+import type { FileRefusal } from '../../agents/workspace/command.ts';
 import { CountedTime } from '../../agents/workspace/counted-time.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { CommandStarts } from './command-starts.ts';
-import { toActed, type Acted } from './episode-course.ts';
+import { NOTHING_CHANGED, toActed, type Acted } from './episode-course.ts';
 import { EpisodeWorkspace, type WorkspaceParts } from './episode-workspace.ts';
 import type { PlayableTask } from './playable-task.ts';
 
@@ -37,7 +39,6 @@ export class UnrestorableError extends InfrastructureError {
 
 /** How often a step is carried out whose workspace is lost meanwhile. */
 const ATTEMPTS = 3;
-const NOTHING_CHANGED: StepDelta = { changed: [], removed: [] };
 const PROCESSES_GONE = 'The workspace was made again from the files of the last step: processes that ran in it are gone.';
 
 /** The workspace of one episode, made again whenever it is lost. Its methods must be called one after the other. */
@@ -61,12 +62,13 @@ export class EpisodeStage implements AsyncDisposable {
     const { clock, closing, starts } = this.#parts;
     for (let attempt = 1; ; attempt += 1) {
       const workspace = await this.open(asked);
-      const notice = this.#isReplaced ? PROCESSES_GONE : null;
       using _place = beginsCommand(read) ? await starts.enter(closing) : undefined;
       const [began, waitedBefore] = [clock.now(), workspace.waitedSeconds];
       try {
-        const { observation, bytesWritten, delta } = await workspace.perform(read, seconds);
+        const { observation, bytesWritten, delta, refusal } = await workspace.perform(read, seconds);
         const elapsed = Math.ceil(this.#counted.count(clock.now() - began, workspace.waitedSeconds - waitedBefore)) / 1000;
+        const notices = [...(this.#isReplaced ? [PROCESSES_GONE] : []), ...(refusal ? [describeUnstored(refusal)] : [])];
+        const notice = notices.length === 0 ? null : notices.join(' ');
         this.#isReplaced = false;
         return toActed(observation, delta, notice, elapsed, bytesWritten);
       } catch (error) {
@@ -133,6 +135,10 @@ export class EpisodeStage implements AsyncDisposable {
     const found = await this.#parts.findTask(task);
     return found?.task.digest === taskDigest ? found : undefined;
   }
+}
+
+function describeUnstored({ path, detail }: FileRefusal): string {
+  return `The files of this step are not stored: ${escapeText(path)} ${detail}. As long as that is so, the episode ends as void when its workspace is lost.`;
 }
 
 function beginsCommand(read: Exclude<ReadAction | ReadToolCall, { readonly kind: 'misfit' }>): boolean {

@@ -10,7 +10,8 @@ import { describeGradingTemplate } from '../../agents/grading/grading-template.t
 import type { GradingSandbox, GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
 import type { TaskStep } from '../../agents/tasks/task.ts';
-import type { WorkspaceFile } from '../../agents/workspace/command.ts';
+import type { FileRefusal, WorkspaceFile } from '../../agents/workspace/command.ts';
+import type { FileResult } from '../../agents/workspace/file-answers.ts';
 import {
   joinDeltas,
   readChanges,
@@ -38,6 +39,8 @@ export interface Performed {
   readonly bytesWritten: number;
   /** The action's changes of files; undefined where they cannot be stored. */
   readonly delta: StepDelta | undefined;
+  /** Why they cannot be stored. */
+  readonly refusal?: FileRefusal;
 }
 
 /** What an episode's workspace is made of. */
@@ -58,6 +61,8 @@ export class EpisodeWorkspace implements AsyncDisposable {
   readonly #kept: readonly string[];
   readonly #step: TaskStep;
   readonly #tree: AgentEpisodeId;
+  /** Whether the changes of the last action could not be read. They are read with those of the next one. */
+  #isBehind = false;
 
   private constructor(
     sandbox: GradingSandbox,
@@ -125,9 +130,12 @@ export class EpisodeWorkspace implements AsyncDisposable {
       asked.kind === 'action'
         ? await this.#executor.perform(asked.action, seconds, this.#signal)
         : await this.#executor.callTool(asked.call, seconds, this.#signal);
-    const changes = this.isLost ? NOTHING : await this.#findChanges(effect);
-    const delta = changes && (await keepDelta(changes, this.#contents, this.#tree));
-    return { observation, bytesWritten, delta };
+    const { isLost } = this;
+    const changes: FileResult<WorkspaceDelta> = isLost ? { kind: 'given', result: NOTHING } : await this.#findChanges(effect);
+    const catchesUp = this.#isBehind && !isLost ? { catchesUp: true as const } : {};
+    this.#isBehind = changes.kind === 'refused';
+    if (changes.kind === 'refused') return { observation, bytesWritten, delta: undefined, refusal: changes.refusal };
+    return { observation, bytesWritten, delta: { ...(await keepDelta(changes.result, this.#contents, this.#tree)), ...catchesUp } };
   }
 
   /** Ends everything that runs in it. */
@@ -139,12 +147,12 @@ export class EpisodeWorkspace implements AsyncDisposable {
     await this.#sandbox[Symbol.asyncDispose]();
   }
 
-  /** The workspace is scanned only where programs have run in it. */
-  async #findChanges({ delta, isOpen, changes: read }: Effect): Promise<WorkspaceDelta | undefined> {
+  /** The workspace is scanned only where programs have run in it, or the last scan was refused. */
+  async #findChanges({ delta, isOpen, changes: read }: Effect): Promise<FileResult<WorkspaceDelta>> {
     const own = selectInside(delta, this.#kept);
-    if (!isOpen) return own;
+    if (!isOpen && !this.#isBehind) return { kind: 'given', result: own };
     const changes = read ?? (await readChanges(this.#sandbox.session, this.#kept, this.#signal));
-    return changes.kind === 'refused' ? undefined : joinDeltas(own, changes.result);
+    return changes.kind === 'refused' ? changes : { kind: 'given', result: joinDeltas(own, changes.result) };
   }
 }
 
