@@ -128,6 +128,18 @@ describe('Muster', () => {
     expect(result.summary()).toMatchObject({ partial: true, ended: 'interrupted', official: { episodes: 0, mean: null, interval: null } });
   });
 
+  it('that is interrupted before its command is loaded says that nothing was played', async () => {
+    await using stage = await Stage.open();
+    // The command listens for errors of stderr first of all.
+    const hook = "process.stderr.once('newListener', () => setImmediate(() => process.kill(process.pid, 'SIGINT')));";
+    const environment = { NODE_OPTIONS: `--import=${await stage.write('interrupt.mjs', hook)}` };
+    expect(await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING], { environment })).toMatchObject({
+      exitCode: 130,
+      stdout: '',
+      stderr: expect.stringMatching(/interrupted before (anything was played|the first episode of)/),
+    });
+  });
+
   it('that is interrupted twice ends at once, and its sandboxes with it', async () => {
     await using stage = await Stage.open();
     const command = await start(stage, 2, 0);

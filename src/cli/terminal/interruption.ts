@@ -23,6 +23,16 @@ interface Streams {
 type Ending = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 const SIGNALS: readonly Ending[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
+function onEarly(name: NodeJS.Signals): void {
+  process.stderr.write(`\nmuster: ${name}: interrupted before anything was played\n`);
+  process.exit(EXIT_CODES.interrupted);
+}
+
+/** Until a command watches interruptions itself, Ctrl-C ends the process at once, and says so. */
+export function watchEarlyInterruption(): void {
+  process.on('SIGINT', onEarly);
+}
+
 /** @param meaning what the first signal does, for the person who sent it. @param signals that end the work. */
 export function watchInterruption(
   { stdout, stderr }: Streams,
@@ -37,6 +47,8 @@ export function watchInterruption(
   };
   const onUnread = (): void => controller.abort(new Interrupted('stdout was closed'));
   for (const name of signals) process.on(name, onSignal);
+  // In the other order, a signal that has come already would be lost.
+  process.off('SIGINT', onEarly);
   stdout.on('error', onUnread);
   return {
     signal: controller.signal,
