@@ -12,6 +12,7 @@ import pytest
 import muster
 from muster.training.evaluator import TrainingEvaluator
 from muster.training.periodic import PeriodicEvaluator
+from muster.training.settings import STOPS
 from muster_client import InvalidArgument
 from tests.fake_server import FakeMuster
 from tests.faults import Answer
@@ -118,13 +119,26 @@ def test_the_loop_reports_why_it_could_not_evaluate(loop: Loop, fake: FakeMuster
         ({"suite": "policy.zip"}, "suite: policy.zip has the name of a checkpoint's file"),
         ({"server": "localhost:7677"}, r"url: .*did you mean http://localhost:7677\?"),
         ({"until": "475"}, "until: expected a return, a number, got '475'"),
+        ({"until": float("nan")}, "until: expected a return, a number, got nan"),
         ({"stop": "fixed"}, "stop: expected a mapping such as .*, got 'fixed'"),
+        ({"stop": {"rule": "fixd", "episodes": 200}}, "stop: rule: expected one of fixed, certified, .*, got 'fixd'"),
+        ({"stop": {"rule": "fixed", "halfWidth": 5}}, "stop: 'halfWidth' does not go with rule 'fixed'; expected episodes, confidence"),
+        ({"stop": {"rule": "certified"}}, "stop: halfWidth: expected a number above 0, got None"),
     ],
 )
 def test_an_argument_of_a_callback_that_cannot_be_used_is_refused_before_the_training(given: Any, says: str) -> None:
     options = {"suite": "cartpole", "every": 10, **given}
     with pytest.raises(InvalidArgument, match=says):
         PeriodicEvaluator(**options)
+
+
+def test_stopping_rules_are_those_of_the_schema() -> None:
+    schema = json.loads((REPOSITORY / "docs/schemas/suite.schema.json").read_text())["properties"]["stop"]["oneOf"]
+    for rule in schema:
+        name = rule["properties"].pop("rule")["const"]
+        assert set(STOPS[name]) == set(rule["properties"])
+        assert STOPS[name][:1] == tuple(key for key in rule["required"] if key != "rule")
+    assert len(STOPS) == len(schema)
 
 
 class Weights:

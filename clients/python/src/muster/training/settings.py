@@ -1,5 +1,6 @@
 """The settings of an evaluator beside a training."""
 
+import math
 import os
 import sys
 from collections.abc import Mapping
@@ -18,6 +19,13 @@ Busy = Literal["skip", "queue", "wait"]
 """The treatment of a checkpoint while an earlier one is evaluated: skip it, queue it, or let the training wait."""
 
 RUNS = Path("muster-runs")
+STOPS = {
+    "fixed": ("episodes", "confidence"),
+    "certified": ("halfWidth", "confidence"),
+    "approximate": ("halfWidth", "confidence"),
+    "asymptotic": ("halfWidth", "confidence", "tightestAt"),
+}
+"""Stopping rules and their keys, of which the first is required."""
 RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
 
 
@@ -37,16 +45,35 @@ class Settings:
     def __post_init__(self) -> None:
         if self.busy not in get_args(Busy):
             raise InvalidArgument(f"busy: expected {', '.join(get_args(Busy))}, got {self.busy!r}")
-        if self.until is not None and (isinstance(self.until, bool) or not isinstance(self.until, Real)):
+        if self.until is not None and not _is_number(self.until):
             raise InvalidArgument(f"until: expected a return, a number, got {self.until!r}")
         if self.stop is not None:
-            assert_is("stop", self.stop, Mapping, 'a mapping such as {"rule": "fixed", "episodes": 200}')
+            assert_stop(self.stop)
         assert_log(self.log)
         # A wrong path that is found later would cost a training its results. Other ranks may be on machines without the file.
         if is_first_rank():
             build_suite_reference(self.suite)
         if self.server or os.environ.get("MUSTER_URL"):
             resolve_settings(self.server, self.token, DEFAULT_TIMEOUT_SECONDS, None, plain_http=False)
+
+
+def assert_stop(stop: object) -> None:
+    """Raises InvalidArgument for a stopping rule that a server would refuse at the first checkpoint."""
+    assert_is("stop", stop, Mapping, 'a mapping such as {"rule": "fixed", "episodes": 200}')
+    given: Mapping[str, Any] = stop  # type: ignore[assignment]
+    rule = given.get("rule")
+    if not isinstance(rule, str) or rule not in STOPS:
+        raise InvalidArgument(f"stop: rule: expected one of {', '.join(STOPS)}, got {rule!r}")
+    needed, *others = STOPS[rule]
+    for name in given.keys() - {"rule", needed, *others}:
+        raise InvalidArgument(f"stop: {name!r} does not go with rule {rule!r}; expected {', '.join([needed, *others])}")
+    for name in [needed, *(given.keys() - {"rule"})]:
+        if not _is_number(given.get(name)) or given[name] <= 0:
+            raise InvalidArgument(f"stop: {name}: expected a number above 0, got {given.get(name)!r}")
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, Real) and not isinstance(given, bool) and math.isfinite(given)
 
 
 def assert_steps(every: object) -> None:
