@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { InputError, getMessage } from '../kernel/errors.ts';
+import { getReason } from '../kernel/errno.ts';
+import { InputError } from '../kernel/errors.ts';
 import { resolveConfig, type Config } from './config.ts';
 import { readEnvironmentLayers, findEmptyVariables, findUnknownVariables } from './environment-layer.ts';
 import { suggestNames } from '../kernel/documents/did-you-mean.ts';
@@ -82,7 +83,7 @@ function createFileLayer(path: string, name: string): Layer {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    const problem = existsSync(path) ? `cannot be read: ${getMessage(error)}` : 'does not exist';
+    const problem = existsSync(path) ? `cannot be read: ${getReason(error, path)}` : 'does not exist';
     throw new InputError('config.unreadable', `${name}: ${problem}; expected a YAML file${suggestBeside(path)}`, { cause: error });
   }
   return parseYamlLayer(name, text, 'config.invalid');

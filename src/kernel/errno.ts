@@ -1,3 +1,6 @@
+import { resolve } from 'node:path';
+import { getMessage } from './errors.ts';
+
 /** Returns the code of a system error, such as `ENOENT`; undefined for anything else. */
 export function getErrorCode(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
@@ -20,4 +23,11 @@ const FULL = ['ENOSPC', 'EDQUOT', 'EFBIG'];
 /** Whether the operating system refused to write because the disk, a quota or a file's size limit is full. */
 export function isDiskFull(error: unknown): boolean {
   return hasErrno(error, ...FULL);
+}
+
+/** Says why work on a path failed, for a message that names the path itself: Node's own message would name it again. */
+export function getReason(error: unknown, path: string): string {
+  const message = getMessage(error);
+  const isOfPath = error instanceof Error && 'path' in error && typeof error.path === 'string' && resolve(error.path) === resolve(path);
+  return isOfPath ? message.replace(/, \w+ '.*$/s, '') : message;
 }

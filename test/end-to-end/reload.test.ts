@@ -25,7 +25,9 @@ describe('SIGHUP', () => {
     const file = await stage.write('server.json', config);
     const server = await MusterServer.start(stage, file);
     const { command } = server;
-    expect(command.stderr).toMatch(/^muster: server\.suites\.later: .*later\.yaml cannot be read: ENOENT.*; evaluations of it are refused/);
+    expect(command.stderr).toMatch(
+      /^muster: server\.suites\.later: .*later\.yaml cannot be read: ENOENT: no such file or directory; expected .*; evaluations of it are refused/,
+    );
     expect(command.stderr).not.toContain('server.suites.cartpole');
     const reload = async (content: object | string, message: string): Promise<void> => {
       await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content));

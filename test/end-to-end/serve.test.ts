@@ -273,8 +273,8 @@ describe('the commands that speak to a server', () => {
     });
     const broken = await MusterServer.start(own, config);
     for (const said of [
-      `arena.tasks[1]: ${own.path('no-tasks')} cannot be read: ENOENT`,
-      `sources.roots[0]: ${own.path('no-runs')} cannot be read: ENOENT`,
+      `arena.tasks[1]: ${own.path('no-tasks')} cannot be read: ENOENT: no such file or directory; expected`,
+      `sources.roots[0]: ${own.path('no-runs')} cannot be read: ENOENT: no such file or directory; expected`,
       'models.endpoints.qwen.keyVariable: the environment variable MISSING_KEY is not set',
       `templates.local: no Python at ${python}`,
       `templates.pods: template "pods": kubernetes.dialBack.certificate is ${own.path('no-tls.crt')}, which cannot be read: ENOENT`,

@@ -6,7 +6,7 @@ import type { FileContents } from '../../agents/arena/step-files.ts';
 import { digestBytes } from '../../kernel/canonical-json.ts';
 import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
-import { hasErrno } from '../../kernel/errno.ts';
+import { hasErrno, getReason } from '../../kernel/errno.ts';
 
 /** Files written at a time. */
 const AT_ONCE = 16;
@@ -45,7 +45,9 @@ export class FileContentsDirectory implements FileContents {
       return digestBytes(content) === digest ? content : undefined;
     } catch (error) {
       if (hasErrno(error, 'ENOENT')) return undefined;
-      throw new InfrastructureError('arena.contents', `${file}: a file of a step cannot be read: ${getMessage(error)}`, { cause: error });
+      throw new InfrastructureError('arena.contents', `${file}: a file of a step cannot be read: ${getReason(error, file)}`, {
+        cause: error,
+      });
     }
   }
 

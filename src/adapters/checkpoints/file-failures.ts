@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs';
-import { InfrastructureError, InputError, getMessage, MusterError } from '../../kernel/errors.ts';
-import { getErrorCode } from '../../kernel/errno.ts';
+import { InfrastructureError, InputError, MusterError } from '../../kernel/errors.ts';
+import { getErrorCode, getReason } from '../../kernel/errno.ts';
 
 /** Throws the errors of reading a file of this machine as errors of Muster. */
 export async function translateErrors<Value>(address: string, operation: () => Promise<Value>): Promise<Value> {
@@ -34,7 +34,9 @@ export function toReadError(address: string, error: unknown): MusterError {
     case 'ELOOP':
       return createLinkError(address, 'is a symbolic link to itself');
     default:
-      return new InfrastructureError('checkpoint.read', `checkpoint: reading ${address} failed: ${getMessage(error)}`, { cause: error });
+      return new InfrastructureError('checkpoint.read', `checkpoint: reading ${address} failed: ${getReason(error, address)}`, {
+        cause: error,
+      });
   }
 }
 

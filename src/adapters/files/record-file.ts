@@ -1,11 +1,11 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Clock } from '../../kernel/clock.ts';
-import { InfrastructureError, InputError, getMessage, MusterError } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, MusterError } from '../../kernel/errors.ts';
 import { makeDirectory } from './made-directory.ts';
 import { holdPath } from './process-hold.ts';
 import { NOTHING_YET, watchRecordSchema, type WatchMemory, type WatchRecord } from '../../service/watching/watch-record.ts';
-import { ignoreMissing } from '../../kernel/errno.ts';
+import { ignoreMissing, getReason } from '../../kernel/errno.ts';
 import { tryParseJson } from '../../kernel/json-bounds.ts';
 
 /**
@@ -57,6 +57,6 @@ async function translateErrors<Value>(path: string, operation: () => Promise<Val
   } catch (error) {
     if (error instanceof MusterError) throw error;
     const remedy = 'set stateDir to a directory that this user may write';
-    throw new InfrastructureError('watch.record', `watch: ${path}: ${getMessage(error)}; ${remedy}`, { cause: error });
+    throw new InfrastructureError('watch.record', `watch: ${path}: ${getReason(error, path)}; ${remedy}`, { cause: error });
   }
 }

@@ -1,5 +1,6 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { getReason } from '../../kernel/errno.ts';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import { parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
 import { formatExactBytes } from '../../kernel/text/figures.ts';
@@ -67,7 +68,7 @@ export async function* readEpisodeLines(path: string): AsyncIterable<RecordedLin
     }
   } catch (error) {
     if (error instanceof InputError) throw error;
-    throw new InfrastructureError('results.read', `${path} could not be read: ${getMessage(error)}`, { cause: error });
+    throw new InfrastructureError('results.read', `${path} could not be read: ${getReason(error, path)}`, { cause: error });
   } finally {
     input.destroy();
   }
@@ -105,7 +106,9 @@ async function openEpisodes(path: string): Promise<FileHandle> {
     if (!(await stat(path)).isFile()) throw new Error('it is not a file');
     return await open(path);
   } catch (error) {
-    throw new InputError('results.unreadable', `${path} cannot be read: ${getMessage(error)}; ${expected}; ${remedy}`, { cause: error });
+    throw new InputError('results.unreadable', `${path} cannot be read: ${getReason(error, path)}; ${expected}; ${remedy}`, {
+      cause: error,
+    });
   }
 }
 

@@ -4,7 +4,8 @@ import { open, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
 import type { Clock } from '../../kernel/clock.ts';
-import { InfrastructureError, InputError, getMessage, MusterError } from '../../kernel/errors.ts';
+import { getReason } from '../../kernel/errno.ts';
+import { InfrastructureError, InputError, MusterError } from '../../kernel/errors.ts';
 import { makeDirectory } from './made-directory.ts';
 import { holdPath } from './process-hold.ts';
 import { TrajectoryDirectory } from './trajectory-directory.ts';
@@ -193,9 +194,13 @@ async function makeOutDirectory(path: string): Promise<string | undefined> {
   try {
     return await makeDirectory(path);
   } catch (error) {
-    throw new InputError('out.unusable', `--out ${path} cannot be made: ${getMessage(error)}; name a directory that you may write to`, {
-      cause: error,
-    });
+    throw new InputError(
+      'out.unusable',
+      `--out ${path} cannot be made: ${getReason(error, path)}; name a directory that you may write to`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -240,7 +245,7 @@ async function writeWhole(directory: string, name: string, content: unknown): Pr
 function createUnkeptError(path: string, error: unknown): InfrastructureError {
   return new InfrastructureError(
     'out.write',
-    `${path} could not be written: ${getMessage(error)}; free space there or name another directory`,
+    `${path} could not be written: ${getReason(error, path)}; free space there or name another directory`,
     { cause: error },
   );
 }

@@ -1,7 +1,7 @@
 import { access, constants, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isDiskFull, ignoreMissing } from '../../kernel/errno.ts';
-import { InfrastructureError, InputError, getMessage, type MusterError } from '../../kernel/errors.ts';
+import { isDiskFull, ignoreMissing, getReason } from '../../kernel/errno.ts';
+import { InfrastructureError, InputError, type MusterError } from '../../kernel/errors.ts';
 import { formatBytes } from '../../kernel/text/figures.ts';
 import { makeDirectory } from './made-directory.ts';
 
@@ -33,7 +33,9 @@ function describeUnusable(stateDir: string, error: unknown): MusterError {
       cause: error,
     });
   const remedy = 'give all of it to this user, or set stateDir (MUSTER_STATE_DIR) to a directory that this user may write to';
-  return new InputError('config.state-dir', `stateDir: ${stateDir} cannot be used: ${getMessage(error)}; ${remedy}`, { cause: error });
+  return new InputError('config.state-dir', `stateDir: ${stateDir} cannot be used: ${getReason(error, stateDir)}; ${remedy}`, {
+    cause: error,
+  });
 }
 
 /** With less free space, the next checkpoint or batch of episodes may not fit. */

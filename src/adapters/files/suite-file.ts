@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
-import { hasErrno } from '../../kernel/errno.ts';
-import { InputError, getMessage } from '../../kernel/errors.ts';
+import { getReason, hasErrno } from '../../kernel/errno.ts';
+import { InputError } from '../../kernel/errors.ts';
 import { isMapping } from '../../kernel/documents/path.ts';
 import type { Layer } from '../../kernel/documents/layer.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
@@ -49,5 +49,5 @@ async function readText(path: string, what: string): Promise<string> {
 function describeFailure(path: string, error: unknown): string {
   if (hasErrno(error, 'EISDIR')) return 'it is a directory';
   if (hasErrno(error, 'ENOENT') && path.startsWith('file:')) return 'it is a URL; expected a path';
-  return getMessage(error);
+  return getReason(error, path);
 }

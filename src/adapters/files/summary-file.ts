@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises';
+import { getReason } from '../../kernel/errno.ts';
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import { parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
 import { formatExactBytes } from '../../kernel/text/figures.ts';
@@ -33,6 +34,6 @@ async function readBytes(path: string): Promise<Uint8Array> {
   } catch (error) {
     if (error instanceof InputError) throw error;
     const remedy = 'expected a summary, or a directory that "muster eval --out" made of one checkpoint, with summary.json in it';
-    throw new InputError('results.unreadable', `${path} cannot be read: ${getMessage(error)}; ${remedy}`, { cause: error });
+    throw new InputError('results.unreadable', `${path} cannot be read: ${getReason(error, path)}; ${remedy}`, { cause: error });
   }
 }

@@ -1,6 +1,7 @@
 import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { trajectorySchema, type Trajectory } from '../../agents/rollouts/record/trajectory.ts';
+import { getReason } from '../../kernel/errno.ts';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 
 const ENDING = '.json';
@@ -36,7 +37,7 @@ export class TrajectoryDirectory {
       await rename(`${path}.partial`, path);
     } catch (error) {
       const remedy = 'free space there or name another directory';
-      throw new InfrastructureError('out.write', `${path} could not be written: ${getMessage(error)}; ${remedy}`, { cause: error });
+      throw new InfrastructureError('out.write', `${path} could not be written: ${getReason(error, path)}; ${remedy}`, { cause: error });
     }
   }
 
@@ -51,7 +52,7 @@ export class TrajectoryDirectory {
   async #listFiles(): Promise<readonly string[]> {
     const tasks = await readdir(this.path, { withFileTypes: true }).catch((error: unknown) => {
       const expected = 'expected a directory that "muster eval --out" kept with an agent that is a model';
-      throw new InputError('rollouts.none', `${this.path}: there are no trajectories (${getMessage(error)}); ${expected}`);
+      throw new InputError('rollouts.none', `${this.path}: there are no trajectories (${getReason(error, this.path)}); ${expected}`);
     });
     const names = tasks.filter((each) => each.isDirectory()).map(({ name }) => name);
     const files: string[] = [];

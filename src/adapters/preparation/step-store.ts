@@ -3,7 +3,8 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import { nameStep } from '../../agents/preparation/step-key.ts';
-import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
+import { getReason } from '../../kernel/errno.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
 import { tryParseJson } from '../../kernel/json-bounds.ts';
 
 /** Results of steps, each under the digest of its inputs. A killed step leaves nothing, and is carried out again. */
@@ -57,7 +58,7 @@ export class StepStore {
       await rename(part, path);
     } catch (error) {
       await rm(part, { force: true });
-      throw new InfrastructureError('preparation.unwritable', `${path}: cannot be written: ${getMessage(error)}`, { cause: error });
+      throw new InfrastructureError('preparation.unwritable', `${path}: cannot be written: ${getReason(error, path)}`, { cause: error });
     }
     return made;
   }

@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { InputError, getMessage } from '../../kernel/errors.ts';
+import { getReason } from '../../kernel/errno.ts';
+import { InputError } from '../../kernel/errors.ts';
 import { JsonProblem, parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
 import { formatExactBytes } from '../../kernel/text/figures.ts';
 
@@ -26,7 +27,7 @@ export async function* readRows(path: string): AsyncGenerator<DatasetRow> {
   } catch (error) {
     if (error instanceof InputError) throw error;
     if (error instanceof JsonProblem) throw new InputError('task.rows', `${path}: ${error.message}; ${EXPECTED}`, { cause: error });
-    throw new InputError('task.rows', `${path}: it cannot be read: ${getMessage(error)}; ${EXPECTED}`, { cause: error });
+    throw new InputError('task.rows', `${path}: it cannot be read: ${getReason(error, path)}; ${EXPECTED}`, { cause: error });
   }
 }
 

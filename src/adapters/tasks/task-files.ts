@@ -5,7 +5,8 @@ import { basename, join, resolve } from 'node:path';
 import { isReadWhole, TASK_BOUNDS, type TaskDirectory } from '../../agents/tasks/task-directory.ts';
 import { isPlainPath, RELATIVE_PATH_EXPECTED } from '../../agents/tasks/relative-path.ts';
 import type { TaskFile } from '../../agents/tasks/task.ts';
-import { InputError, getMessage } from '../../kernel/errors.ts';
+import { getReason } from '../../kernel/errno.ts';
+import { InputError } from '../../kernel/errors.ts';
 import { parseDigest } from '../../kernel/ids.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { formatExactBytes } from '../../kernel/text/figures.ts';
@@ -59,7 +60,7 @@ async function listEntries(where: string, directory: string): Promise<readonly D
   } catch (error) {
     throw new InputError(
       'task.missing',
-      `${where}: the task's directory cannot be read: ${getMessage(error)}; expected the directory of a task`,
+      `${where}: the task's directory cannot be read: ${getReason(error, directory)}; expected the directory of a task`,
       { cause: error },
     );
   }

@@ -2,8 +2,8 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isPlainPath } from '../../agents/tasks/relative-path.ts';
 import type { WrittenTask } from '../../agents/tasks/written-task.ts';
-import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
-import { hasErrno } from '../../kernel/errno.ts';
+import { InfrastructureError, InputError } from '../../kernel/errors.ts';
+import { hasErrno, getReason } from '../../kernel/errno.ts';
 
 const [PLAIN, EXECUTABLE] = [0o644, 0o755];
 
@@ -27,7 +27,9 @@ export async function writeTask(directory: string, { files }: WrittenTask): Prom
   } catch (error) {
     await rm(part, { recursive: true, force: true });
     if (error instanceof InputError) throw error;
-    throw new InfrastructureError('task.unwritable', `${directory}: the task cannot be written: ${getMessage(error)}`, { cause: error });
+    throw new InfrastructureError('task.unwritable', `${directory}: the task cannot be written: ${getReason(error, directory)}`, {
+      cause: error,
+    });
   }
 }
 

@@ -8,7 +8,8 @@ import type { Candidate } from '../../agents/preparation/candidate.ts';
 import { type Instruction, screenWrittenInstruction, writeInstruction } from '../../agents/preparation/instruction.ts';
 import { Refused } from '../../agents/preparation/source/steps.ts';
 import { parseYamlLayer } from '../../kernel/documents/yaml-layer.ts';
-import { InputError, getMessage } from '../../kernel/errors.ts';
+import { getReason } from '../../kernel/errno.ts';
+import { InputError } from '../../kernel/errors.ts';
 import { formatExactBytes } from '../../kernel/text/figures.ts';
 import type { PreparationContext } from './preparation-context.ts';
 
@@ -74,7 +75,7 @@ export async function readWriter(path: string): Promise<ModelAgent> {
   const found = await stat(path).catch((error: unknown) => {
     throw new InputError(
       'agent.invalid',
-      `--writer: ${path} cannot be read: ${getMessage(error)}; expected a file that says "agent: model"`,
+      `--writer: ${path} cannot be read: ${getReason(error, path)}; expected a file that says "agent: model"`,
     );
   });
   if (!found.isFile() || found.size > AGENT_BYTES)

@@ -1,6 +1,6 @@
+import { getReason } from '../../kernel/errno.ts';
 import { readdir } from 'node:fs/promises';
 import type { Config } from '../../config/config.ts';
-import { getMessage } from '../../kernel/errors.ts';
 
 /**
  * Describes to people which configured directories and variables are missing. A server reads them when it needs them, so they may be added later: it
@@ -31,7 +31,7 @@ export async function examineNamedPlaces(
         return [];
       } catch (error) {
         return [
-          `${setting}: ${path} cannot be read: ${getMessage(error)}; expected a directory of ${holds}; ${loses} until that is mended`,
+          `${setting}: ${path} cannot be read: ${getReason(error, path)}; expected a directory of ${holds}; ${loses} until that is mended`,
         ];
       }
     }),

@@ -8,7 +8,8 @@ import { createTaskFiles } from '../../agents/tasks/new-task.ts';
 import { readTask } from '../../agents/tasks/read-task.ts';
 import { isTaskId, TASK_ID_EXPECTED } from '../../agents/tasks/task-ids.ts';
 import type { Task } from '../../agents/tasks/task.ts';
-import { InputError, getMessage } from '../../kernel/errors.ts';
+import { getReason } from '../../kernel/errno.ts';
+import { InputError } from '../../kernel/errors.ts';
 
 /** A directory that holds a task, or the reason why it cannot be read as one. */
 export type ListedTask =
@@ -64,7 +65,7 @@ async function listEntries(directory: string): Promise<readonly Dirent[]> {
   } catch (error) {
     throw new InputError(
       'task.missing',
-      `${directory}: it cannot be read: ${getMessage(error)}; expected a task, or a directory of tasks`,
+      `${directory}: it cannot be read: ${getReason(error, directory)}; expected a task, or a directory of tasks`,
       { cause: error },
     );
   }

@@ -1,5 +1,6 @@
 import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { getReason } from '../../kernel/errno.ts';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import type { ReportDocument } from '../../faces/report/document.ts';
 
@@ -21,7 +22,7 @@ export async function reportFile(path: string, flag = '--report'): Promise<Repor
   } catch (error) {
     throw new InputError(
       'report.unusable',
-      `${flag} ${path} cannot be written: ${getMessage(error)}; name a file in a directory that you may write to`,
+      `${flag} ${path} cannot be written: ${getReason(error, path)}; name a file in a directory that you may write to`,
       {
         cause: error,
       },

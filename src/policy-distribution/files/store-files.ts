@@ -1,6 +1,6 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
-import { isDiskFull, ignoreMissing } from '../../kernel/errno.ts';
-import { InfrastructureError, getMessage, MusterError } from '../../kernel/errors.ts';
+import { isDiskFull, ignoreMissing, getReason } from '../../kernel/errno.ts';
+import { InfrastructureError, MusterError } from '../../kernel/errors.ts';
 
 /** Operations on the store's files, with errors that name the store. */
 
@@ -16,7 +16,7 @@ export async function translateErrors<Value>(path: string, operation: () => Prom
       });
     }
     const remedy = 'set stateDir to a directory that this user may write';
-    throw new InfrastructureError('store.unusable', `store: ${path}: ${getMessage(error)}; ${remedy}`, { cause: error });
+    throw new InfrastructureError('store.unusable', `store: ${path}: ${getReason(error, path)}; ${remedy}`, { cause: error });
   }
 }
 

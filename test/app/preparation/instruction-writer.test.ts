@@ -49,7 +49,7 @@ it('a model writes the instruction of a fix without a useful message once, and i
 it('only a file that names a model writes instructions', async () => {
   await using made = await RepositoryFixture.make();
   const file = path.join(made.directory, 'writer.yaml');
-  await expect(readWriter(file)).rejects.toThrow(`--writer: ${file} cannot be read: ENOENT`);
+  await expect(readWriter(file)).rejects.toThrow(`--writer: ${file} cannot be read: ENOENT: no such file or directory; expected`);
   await expect(readWriter(made.directory)).rejects.toThrow('expected one that says "agent: model"');
   await writeFile(file, 'agent: nop\n');
   await expect(readWriter(file)).rejects.toThrow('has "agent: nop"; only a model writes, expected "agent: model"');

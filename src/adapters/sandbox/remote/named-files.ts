@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { InputError, getMessage } from '../../../kernel/errors.ts';
+import { getReason } from '../../../kernel/errno.ts';
+import { InputError } from '../../../kernel/errors.ts';
 
 /**
  * Checks files of this machine that a template's settings name, when the template is made rather than when the first sandbox needs them.
@@ -12,7 +13,7 @@ export async function assertReadable(template: string, files: Readonly<Record<st
     try {
       await readFile(path);
     } catch (error) {
-      const problem = `template "${template}": ${setting} is ${path}, which cannot be read: ${getMessage(error)}`;
+      const problem = `template "${template}": ${setting} is ${path}, which cannot be read: ${getReason(error, path)}`;
       throw new InputError('template.file', `${problem}; set it to a file that Muster may read`, { cause: error });
     }
   }

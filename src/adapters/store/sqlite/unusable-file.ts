@@ -1,6 +1,6 @@
 import { open, rm } from 'node:fs/promises';
-import { isDiskFull } from '../../../kernel/errno.ts';
-import { InfrastructureError, InputError, getMessage, type MusterError } from '../../../kernel/errors.ts';
+import { isDiskFull, getReason } from '../../../kernel/errno.ts';
+import { InfrastructureError, InputError, type MusterError } from '../../../kernel/errors.ts';
 
 /** How the store's errors describe a file that cannot be made or opened. */
 
@@ -16,7 +16,7 @@ const ELSEWHERE = 'name a file that this user may write to (store.url), or a dir
 /** Translates the operating system's error at the making of the file. */
 export function createNotMadeError(path: string, error: unknown): MusterError {
   if (isDiskFull(error)) return createFullDiskError(path, error);
-  const problem = `${path} cannot be made: ${getMessage(error)}`;
+  const problem = `${path} cannot be made: ${getReason(error, path)}`;
   if (error instanceof Error && 'code' in error && WRONG_PATH.has(error.code))
     return new InputError('store.unusable', `${problem}; ${ELSEWHERE}`, { cause: error });
   return new InfrastructureError('store.failed', problem, { cause: error });

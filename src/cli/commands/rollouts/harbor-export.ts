@@ -4,7 +4,8 @@ import { pathToFileURL } from 'node:url';
 import { createFormatter } from '../../../agents/rollouts/formats/formats.ts';
 import { HarborJob } from '../../../agents/rollouts/formats/harbor-job.ts';
 import type { Trajectory } from '../../../agents/rollouts/record/trajectory.ts';
-import { InputError, getMessage } from '../../../kernel/errors.ts';
+import { getReason } from '../../../kernel/errno.ts';
+import { InputError } from '../../../kernel/errors.ts';
 
 /**
  * Writes trajectories as a job of Harbor, one directory each.
@@ -43,7 +44,7 @@ async function make(directory: string): Promise<void> {
   try {
     await mkdir(directory);
   } catch (error) {
-    throw new InputError('out.unusable', `--out: ${directory} cannot be made: ${getMessage(error)}; name a new directory`, {
+    throw new InputError('out.unusable', `--out: ${directory} cannot be made: ${getReason(error, directory)}; name a new directory`, {
       cause: error,
     });
   }

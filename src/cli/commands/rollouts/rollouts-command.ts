@@ -2,6 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { createFormatter, ROLLOUT_FORMATS, type RolloutFormat } from '../../../agents/rollouts/formats/formats.ts';
 import type { Trajectory } from '../../../agents/rollouts/record/trajectory.ts';
+import { getReason } from '../../../kernel/errno.ts';
 import { InfrastructureError, InputError, getMessage } from '../../../kernel/errors.ts';
 import { alignColumns } from '../../lines/columns.ts';
 import { formatListLine, describeTrajectory, LIST_HEAD } from '../../lines/trajectory-lines.ts';
@@ -120,7 +121,7 @@ async function createFile(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx');
   } catch (error) {
-    throw new InputError('out.unusable', `--out ${path} cannot be made: ${getMessage(error)}; name a new file`, { cause: error });
+    throw new InputError('out.unusable', `--out ${path} cannot be made: ${getReason(error, path)}; name a new file`, { cause: error });
   }
 }
 
