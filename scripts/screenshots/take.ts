@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import type { Page } from 'playwright-core';
 import { endOnClosedOutput } from '../../src/cli/terminal/output.ts';
 import { answerOptions } from '../script-options.ts';
+import { tellStillRunning } from '../still-running.ts';
 
 /**
  * Takes pictures of each view of the live page, light and dark, narrow and wide, from a real server with real evaluations:
@@ -33,6 +34,7 @@ const [{ openBrowser }, { openShownServer }] = await Promise.all([import('../../
 const format = values.format === 'png' ? 'png' : 'webp';
 
 await mkdir(values.into, { recursive: true });
+using _beats = tellStillRunning((seconds) => process.stderr.write(`still running, for ${seconds} s\n`));
 await using server = await openShownServer();
 await using browser = await openBrowser();
 const page = await browser.context.newPage();
