@@ -112,7 +112,9 @@ it('a list of tokens shows the time of day within two days', () => {
     [
       { ...token, createdAt: new Date('2030-01-02T11:20:00Z'), expiresAt: new Date('2030-01-02T12:30:00Z') },
       { ...token, createdAt: new Date('2029-06-01T11:20:00Z'), expiresAt: new Date('2030-06-01T11:20:00Z') },
-      { ...token, createdAt: new Date('2029-06-01T11:20:00Z'), revokedAt: new Date('2030-01-01T23:59:59Z') },
+      { ...token, createdAt: new Date('2029-06-01T11:20:00Z'), expiresAt: NOW },
+      { ...token, createdAt: new Date('2029-06-01T11:20:00Z') },
+      { ...token, createdAt: new Date('2029-06-01T11:20:00Z'), expiresAt: NOW, revokedAt: new Date('2030-01-01T23:59:59Z') },
     ],
     NOW,
     'in the store /srv/muster.db',
@@ -120,6 +122,8 @@ it('a list of tokens shows the time of day within two days', () => {
   expect(lines.slice(1).map((line) => line.split(/ {2,}/).slice(3))).toEqual([
     ['2030-01-02 11:20 UTC', 'until 2030-01-02 12:30 UTC'],
     ['2029-06-01', 'until 2030-06-01'],
+    ['2029-06-01', 'expired 2030-01-02 12:00 UTC'],
+    ['2029-06-01', 'does not expire'],
     ['2029-06-01', 'revoked 2030-01-01 23:59 UTC'],
   ]);
 });

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import { type Role, ROLES } from '../../evaluation-store/tokens.ts';
 import type { OpenTokenService } from '../../app/client/token-access.ts';
+import { describeTokenState, formatTokenTime } from '../../faces/token-state.ts';
 import { getMessage, InputError } from '../../kernel/errors.ts';
 import { parseTokenId, type TokenId } from '../../kernel/ids.ts';
 import type { IssuedToken, ListedToken, TokenActions } from '../../service/access/token-service.ts';
@@ -123,8 +124,6 @@ function toIssuedDocument({ token: { id, principal, role, expiresAt }, text }: I
   return { id, principal, role, expiresAt, token: text };
 }
 
-const NEAR_MILLISECONDS = 2 * 86_400_000;
-
 const HEADINGS = ['id', 'principal', 'role', 'made', 'state'] as const;
 
 /** Tokens as a table. @param now decides which have expired. @param place where they are kept. */
@@ -132,19 +131,10 @@ export function formatTokens(tokens: readonly ListedToken[], now: Date, place: s
   if (tokens.length === 0) return [`there are no tokens ${place}`];
   const rows = [
     HEADINGS,
-    ...tokens.map((token) => [token.id, token.principal, token.role, formatTime(token.createdAt, now), describeState(token, now)]),
+    ...tokens.map(({ id, principal, role, createdAt, expiresAt, revokedAt }) => {
+      const times = { expiresAt: expiresAt?.toISOString() ?? null, revokedAt: revokedAt?.toISOString() ?? null };
+      return [id, principal, role, formatTokenTime(createdAt.toISOString(), now.getTime()), describeTokenState(times, now.getTime())];
+    }),
   ];
   return alignColumns(rows);
-}
-
-function describeState({ expiresAt, revokedAt }: ListedToken, now: Date): string {
-  if (revokedAt) return `revoked ${formatTime(revokedAt, now)}`;
-  if (!expiresAt) return 'does not expire';
-  return expiresAt <= now ? `expired ${formatTime(expiresAt, now)}` : `until ${formatTime(expiresAt, now)}`;
-}
-
-/** Dates for distant times; within two days the time of day, in UTC as all times of a server. */
-function formatTime(date: Date, now: Date): string {
-  const isNear = Math.abs(date.getTime() - now.getTime()) < NEAR_MILLISECONDS;
-  return isNear ? `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC` : date.toISOString().slice(0, 10);
 }

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { formatExpiry } from '../../../src/faces/page/browser/model/expiry.ts';
 import { readRewards } from '../../../src/faces/page/browser/model/rewards.ts';
 
 const NONE = { oldest: null, newest: null };
@@ -29,13 +28,4 @@ describe('the rewards of a stream of groups', () => {
       ],
     });
   });
-});
-
-it('a token without an end is not shown as one that is revoked', () => {
-  const end = '2030-01-02T11:20:00.000Z';
-  expect([formatExpiry(null, false), formatExpiry(end, false), formatExpiry(end, true)]).toEqual([
-    'does not expire',
-    'until 2030-01-02 11:20 UTC',
-    'expired 2030-01-02 11:20 UTC',
-  ]);
 });

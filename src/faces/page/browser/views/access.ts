@@ -1,8 +1,8 @@
 import { html, type TemplateResult } from 'lit-html';
 import { formatBytes, formatCount } from '../../../../kernel/text/figures.ts';
+import { describeTokenState } from '../../../token-state.ts';
 import type { Access, PageState } from '../model/state.ts';
-import { formatExpiry } from '../model/expiry.ts';
-import { isPast, renderAge } from '../model/wording.ts';
+import { renderAge } from '../model/wording.ts';
 import { renderTable } from './figures.ts';
 
 /** Renders for operators who uses how much, the tokens, and the audit of who changed what. */
@@ -64,7 +64,7 @@ function renderTokenRow({ id, principal, role, createdAt, expiresAt, revokedAt }
     <td>${role}</td>
     <td><code>${id}</code></td>
     <td>${renderAge(createdAt, now)}</td>
-    <td>${revokedAt ? 'revoked' : formatExpiry(expiresAt, expiresAt !== null && isPast(expiresAt, now))}</td>
+    <td>${describeTokenState({ expiresAt, revokedAt }, now)}</td>
   </tr>`;
 }
 
