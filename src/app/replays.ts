@@ -1,5 +1,5 @@
-import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { isThere } from '../adapters/files/path-contents.ts';
 import { openEarlierRun, readEpisodeLines } from '../adapters/files/recorded-evaluation.ts';
 import { assertOneResult } from '../adapters/files/recorded-summaries.ts';
 import { InputError } from '../kernel/errors.ts';
@@ -52,13 +52,9 @@ async function readResults(path: string): Promise<RecordedOrder> {
   const found = await openEarlierRun(path);
   if (found) return readRecordedOrder(found.configuration, join(path, 'config.json'));
   await assertOneResult(path);
-  const isThere = await stat(path).then(
-    () => true,
-    () => false,
-  );
   throw new InputError(
     'replay.results',
-    `${path} ${isThere ? 'is no directory that "muster eval --out" or "muster compare --out" wrote' : 'does not exist'}; give such a directory, or the id of an evaluation of a server`,
+    `${path} ${(await isThere(path)) ? 'is no directory that "muster eval --out" or "muster compare --out" wrote' : 'does not exist'}; give such a directory, or the id of an evaluation of a server`,
   );
 }
 

@@ -1,10 +1,11 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { InputError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import { hasErrno } from '../../kernel/errno.ts';
 import type { ImageLayer, ImageLayers, ImageSettings } from './image-layers.ts';
+import { isThere } from '../files/path-contents.ts';
 import { layOver } from './laid-root.ts';
 import { LAYER_BOUNDS, unpackLayer, type Whiteouts, writeWhiteouts } from './unpacked-layer.ts';
 
@@ -142,10 +143,6 @@ function readOwnFile<Schema extends z.ZodType>(where: string, schema: Schema, te
 }
 
 const getSettingsFile = (root: string): string => `${root}.settings.json`;
-
-async function isThere(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined)) !== undefined;
-}
 
 function isRunning(pid: number): boolean {
   try {
