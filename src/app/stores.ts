@@ -8,17 +8,12 @@ import { namesServer } from '../kernel/documents/store-url.ts';
 
 /** Opens the configured store. @throws as `openSqliteStore` and `openPostgresStore` do. */
 export function openEvaluationStore({ store: { url } }: Pick<Config, 'store'>, clock: Clock): Promise<SqlStore> {
-  return isShared({ url }) ? openPostgresStore(url, clock) : openSqliteStore(url, clock);
-}
-
-/** Whether other servers can use the store as well. */
-export function isShared({ url }: Config['store']): boolean {
-  return namesServer(url);
+  return namesServer(url) ? openPostgresStore(url, clock) : openSqliteStore(url, clock);
 }
 
 /** Describes the store for people, without user and password. */
 export function describeStore(url: string): string {
-  return isShared({ url }) ? describeDatabase(url) : `the store ${url}`;
+  return namesServer(url) ? describeDatabase(url) : `the store ${url}`;
 }
 
 /** Reads what answers at the URL, and its version. Changes nothing there. @throws as `openPostgresStore` does. */

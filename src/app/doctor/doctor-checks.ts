@@ -3,11 +3,11 @@ import { LOCAL_CALLER } from '../../service/access/caller.ts';
 import { findUsablePython } from '../../adapters/sandbox/local/template/python-template.ts';
 import type { Config } from '../../config/config.ts';
 import type { TemplateConfig } from '../../config/schema.ts';
-import { isShared } from '../stores.ts';
 import { createLiveEpisodesCheck, createStoreCheck, createTrajectoriesCheck } from './store-checks.ts';
 import { createDiskCheck, createNodeCheck, openFilesCheck, createUserCheck } from './machine-checks.ts';
 import { createPythonCheck, createRemoteCheck, createRunnerCheck } from './sandbox-checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
+import { namesServer } from '../../kernel/documents/store-url.ts';
 import type { HealthCheck } from '../../kernel/health-check.ts';
 import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import type { Isolation } from '../../pool/ports/template.ts';
@@ -37,7 +37,7 @@ export function createDoctorChecks(config: Config): readonly HealthCheck[] {
       .map(([name, { provider }]) => createRemoteCheck(provider, name, (signal) => describeRemote(config, name, signal))),
     createDiskCheck(config.stateDir),
     openFilesCheck(config.pool.max),
-    ...(isShared(config.store) ? [createStoreCheck(config.store.url)] : []),
+    ...(namesServer(config.store.url) ? [createStoreCheck(config.store.url)] : []),
     ...(config.arena.live === 'memory' ? [] : [createLiveEpisodesCheck(config.arena.live)]),
     ...(config.arena.trajectories === 'store' ? [] : [createTrajectoriesCheck(config.arena.trajectories)]),
     createUserCheck(process.getuid?.()),

@@ -11,6 +11,7 @@ import type { LiveEpisodes } from '../../agents/arena/live-episodes.ts';
 import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Config } from '../../config/config.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
+import { namesServer } from '../../kernel/documents/store-url.ts';
 import { parseOwnerId } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Quota } from '../../service/access/quota.ts';
@@ -20,7 +21,6 @@ import { GradingPools } from '../grading/grading-pools.ts';
 import { getPlugin } from '../sandboxes/providers.ts';
 import { TaskGrader } from '../grading/task-grader.ts';
 import type { Runtime } from '../runtime.ts';
-import { isShared } from '../stores.ts';
 import { findTask, listReadableTasks } from '../tasks/task-finder.ts';
 import { attributeToOperator } from './server-templates.ts';
 import { createTimedId } from './timed-id.ts';
@@ -43,7 +43,7 @@ export async function openArena(runtime: Runtime, store: SqlStore, quotaOf: (pri
     trajectories: store.trajectories,
     taskRecords: store.tasks,
     live: live.episodes,
-    contents: isShared(config.store) ? store.contents : new FileContentsDirectory(join(config.stateDir, 'episode-files')),
+    contents: namesServer(config.store.url) ? store.contents : new FileContentsDirectory(join(config.stateDir, 'episode-files')),
     retentionDays: () => runtime.config.server.retentionDays,
     getSandboxes: (open) => attributeSandboxes(workspaces.getSandboxes(open)),
     findTask: (name) => findTask(runtime.config.arena.tasks, name),
