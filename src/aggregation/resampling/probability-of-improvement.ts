@@ -1,4 +1,5 @@
 import { createSeededRandom, type Random } from '../../kernel/seeded-random.ts';
+import { computeClopperPearsonInterval } from '../intervals/intervals.ts';
 import type { PairedReturns } from './retained-pairs.ts';
 import { planResampling, computeShrunkenEnds } from './bootstrap.ts';
 import { findCells, countDraws, findDistinctValues } from './counted-resample.ts';
@@ -68,7 +69,7 @@ export function computeProbabilityOfImprovement(
  */
 function computeReach(tasks: readonly TaskReturns[], confidence: number): number {
   const fewest = Math.min(...tasks.map(({ candidate, baseline }) => Math.min(candidate.length, baseline.length)));
-  return 1 - ((1 - confidence) / 2) ** (1 / fewest);
+  return 1 - computeClopperPearsonInterval({ successes: fewest, trials: fewest }, confidence).low;
 }
 
 /** The returns of one task, counted by distinct value. */
