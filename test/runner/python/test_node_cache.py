@@ -30,7 +30,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server() -> Iterator[WeightsServer]:
-    with WeightsServer(b"").getRunning() as running:
+    with WeightsServer(b"").running() as running:
         yield running
 
 

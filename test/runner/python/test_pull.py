@@ -31,7 +31,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server() -> Iterator[WeightsServer]:
-    with WeightsServer(WEIGHTS).getRunning() as running:
+    with WeightsServer(WEIGHTS).running() as running:
         yield running
 
 
@@ -143,7 +143,7 @@ def test_a_server_that_fails_repeatedly_is_given_up(tmp_path: Path, server: Weig
 
 
 def test_an_unreachable_address_is_reported_by_name(tmp_path: Path) -> None:
-    with WeightsServer(b"").getRunning() as gone:
+    with WeightsServer(b"").running() as gone:
         url = gone.url
     error = refusal(tmp_path / "checkpoint", url)
     assert error.code == "unreachable"
@@ -219,7 +219,7 @@ def test_only_http_and_https_links_are_fetched(tmp_path: Path, url: str) -> None
 
 @pytest.fixture
 def bucket() -> Iterator[WeightsServer]:
-    with WeightsServer(WEIGHTS).getRunning() as running:
+    with WeightsServer(WEIGHTS).running() as running:
         yield running
 
 
