@@ -5,7 +5,7 @@ from pathlib import Path
 
 from muster_puller.answer import Answer, Broken
 from muster_puller.delta import DeltaError, DeltaReader
-from muster_puller.failure import PullError, disk
+from muster_puller.failure import PullError, translate_disk_errors
 from muster_puller.growing_file import GrowingFile
 from muster_puller.order import WantedFile
 from muster_puller.zstd import can_unpack
@@ -67,7 +67,7 @@ def _measure(path: Path) -> int | None:
 
 def _save(answer: Answer, path: Path, buffer: memoryview) -> int:
     received = 0
-    with disk(path), path.open("wb") as output:
+    with translate_disk_errors(path), path.open("wb") as output:
         for piece in answer.pieces(buffer):
             output.write(piece)
             received += len(piece)

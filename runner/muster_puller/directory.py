@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster_puller.failure import PullError, disk
+from muster_puller.failure import PullError, translate_disk_errors
 from muster_puller.order import PullOrder, WantedFile
 from muster_puller.patience import Patience
 from muster_puller.transfer import Fetched, Transfer
@@ -36,7 +36,7 @@ def pull(order: PullOrder) -> FetchedFiles:
 
 def fetch_files(files: Sequence[WantedFile], growing: Path, patience: Patience, bases: Mapping[str, Path]) -> FetchedFiles:
     """Fetches files into a directory. @raises PullError naming the file; the directory then keeps what has arrived."""
-    with disk(growing):
+    with translate_disk_errors(growing):
         growing.mkdir(parents=True)
     fetched = [_fetch(file, growing, patience, bases) for file in files]
     return FetchedFiles(
@@ -48,7 +48,7 @@ def fetch_files(files: Sequence[WantedFile], growing: Path, patience: Patience, 
 
 def place(growing: Path, into: Path) -> None:
     """Renames a directory to its final name. A directory of that name has the same content, and stays. @raises PullError `disk`"""
-    with disk(into):
+    with translate_disk_errors(into):
         try:
             growing.rename(into)
         except OSError:

@@ -18,7 +18,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def disk(path: Path) -> Iterator[None]:
+def translate_disk_errors(path: Path) -> Iterator[None]:
     """Turns errors of the file system into PullErrors with codes of their own. @raises PullError `disk-full`, `disk`"""
     try:
         yield

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from types import TracebackType
 
-from muster_puller.failure import PullError, disk
+from muster_puller.failure import PullError, translate_disk_errors
 from muster_puller.order import WantedFile
 
 _CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
@@ -25,7 +25,7 @@ class GrowingFile:
         self._wanted = wanted
         self._hash = hashlib.sha256()
         self.count = 0
-        with disk(path):
+        with translate_disk_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("wb", buffering=0)
             try:
@@ -50,14 +50,14 @@ class GrowingFile:
         if self.count + len(piece) > self._wanted.size:
             raise PullError("size", f"more bytes came than its {self._wanted.size}")
         left = memoryview(piece)
-        with disk(self.path):
+        with translate_disk_errors(self.path):
             while left:
                 left = left[self._file.write(left) :]
         self._hash.update(piece)
         self.count += len(piece)
 
     def start_over(self) -> None:
-        with disk(self.path):
+        with translate_disk_errors(self.path):
             self._file.seek(0)
         self._hash = hashlib.sha256()
         self.count = 0
@@ -67,7 +67,7 @@ class GrowingFile:
         found = self._hash.hexdigest()
         if found != self._wanted.sha256:
             raise PullError("digest", f"the received file has the SHA-256 {found}, expected {self._wanted.sha256}")
-        with disk(self.path):
+        with translate_disk_errors(self.path):
             os.fchmod(self._file.fileno(), 0o444)
 
     def _allocate(self) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from muster_puller.failure import PullError, disk
+from muster_puller.failure import PullError, translate_disk_errors
 from muster_puller.patience import Patience
 
 _LOOK_SECONDS = 0.05
 
 
 @contextmanager
-def locked(path: Path, patience: Patience) -> Iterator[None]:
+def hold_lock(path: Path, patience: Patience) -> Iterator[None]:
     """Holds a lock. @raises PullError `late` when another process holds it for too long; `disk`"""
     descriptor = _open(path)
     try:
@@ -37,7 +37,7 @@ def is_lock_free(path: Path) -> bool:
 
 
 def _open(path: Path) -> int:
-    with disk(path):
+    with translate_disk_errors(path):
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
 

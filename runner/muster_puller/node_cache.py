@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster_puller.directory import FetchedFiles, fetch_files
-from muster_puller.failure import PullError, disk
+from muster_puller.failure import PullError, translate_disk_errors
 from muster_puller.hold_order import HoldOrder
-from muster_puller.lock import is_lock_free, locked
+from muster_puller.lock import hold_lock, is_lock_free
 from muster_puller.order import WantedFile
 from muster_puller.patience import Patience
 
@@ -47,7 +47,7 @@ class NodeCache:
         """Opens the cache. @raises PullError `disk`"""
         self._root = root
         self._most_bytes = most_bytes
-        with disk(root):
+        with translate_disk_errors(root):
             root.chmod(0o711)
             for name, mode in (("checkpoints", 0o711), ("records", 0o700), ("holds", 0o700), ("incoming", 0o700), ("locks", 0o700)):
                 (root / name).mkdir(exist_ok=True)
@@ -60,7 +60,7 @@ class NodeCache:
         """
         patience = Patience(order.seconds)
         self._release(order)
-        with locked(self._root / "locks" / order.checkpoint, patience):
+        with hold_lock(self._root / "locks" / order.checkpoint, patience):
             if self._keep(order):
                 return FetchedFiles(received=0, deltas=0)
             try:
@@ -93,7 +93,7 @@ class NodeCache:
                 self._make_room(order)
                 growing.with_suffix(".bytes").write_text(str(_sum_sizes(order.files)))
             fetched = fetch_files(order.files, growing, patience, self._find_bases(order.files))
-            with disk(growing):
+            with translate_disk_errors(growing):
                 for path in (*growing.rglob("*"), growing):
                     _sync(path)
             with self._changing():
@@ -180,7 +180,7 @@ class NodeCache:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        with locked(self._root / "lock", Patience(_CHANGE_SECONDS)), disk(self._root):
+        with hold_lock(self._root / "lock", Patience(_CHANGE_SECONDS)), translate_disk_errors(self._root):
             yield
 
     def _get_directory(self, checkpoint: str) -> Path:

@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass
 
 from muster_workspace.looking import resolve
-from muster_workspace.places import Refusal, describe_kind, directory_problem, open_directory
+from muster_workspace.places import Refusal, describe_kind, open_directory, translate_path_errors
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MODE = 0o644
@@ -86,13 +86,13 @@ class Change:
 
     def _plan_removal(self, path: str) -> _Place:
         place = self._plan_write(path)
-        with directory_problem(path), open_directory(place.base, place.parts[:-1], make=False) as directory:
+        with translate_path_errors(path), open_directory(place.base, place.parts[:-1], make=False) as directory:
             _choose_mode(place, directory, must_exist=True)
         return place
 
     def _stage(self, written: Written) -> None:
         place = self._plan_write(written.path)
-        with directory_problem(written.path):
+        with translate_path_errors(written.path):
             self._make_parents(place)
             with open_directory(place.base, place.parts[:-1], make=False) as directory:
                 mode = _choose_mode(place, directory, must_exist=False)

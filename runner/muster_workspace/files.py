@@ -5,7 +5,7 @@ import stat
 from typing import Any
 
 from muster_workspace.channel import DATA_BYTES, Channel
-from muster_workspace.places import Refusal, describe_kind, directory_problem, open_below, open_directory, remove, renew, split_below
+from muster_workspace.places import Refusal, describe_kind, open_below, open_directory, remove, renew, split_below, translate_path_errors
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -95,7 +95,7 @@ class Outgoing:
         if path == "/" or not path.startswith("/") or os.path.normpath(path) != path:
             raise Refusal("path", path, "is not a normalised absolute path")
         names = path.split("/")[1:]
-        with directory_problem(path), open_directory("/", names[:-1], make=False) as directory:
+        with translate_path_errors(path), open_directory("/", names[:-1], make=False) as directory:
             self._visit_entry(directory, names[-1], path, 0)
 
     def _visit_entry(self, directory: int, name: str, path: str, depth: int) -> None:

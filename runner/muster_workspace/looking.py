@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from muster_workspace.channel import DATA_BYTES, Channel
-from muster_workspace.places import Refusal, describe_kind, directory_problem, open_below, open_directory, split_below
+from muster_workspace.places import Refusal, describe_kind, open_below, open_directory, split_below, translate_path_errors
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Directories below this depth are listed but not entered.
@@ -49,7 +49,7 @@ class Looking:
         base, parts = resolve(path, self._bases)
         if not parts:
             raise Refusal("directory", path, "is a directory")
-        with directory_problem(path), open_parent(base, parts) as directory:
+        with translate_path_errors(path), open_parent(base, parts) as directory:
             data, mode = _read_content(directory, parts[-1], path, most)
         self._channel.send_data({"type": "data", "request": request}, data)
         self._channel.send({"type": "file", "request": request, "bytes": len(data), "executable": mode & 0o100 != 0})
@@ -90,7 +90,7 @@ class Looking:
 
     def _walk(self, path: str, depth: int) -> "Iterator[_Entry]":
         base, parts = resolve(path, self._bases)
-        with directory_problem(path), open_directory(base, parts, make=False) as directory:
+        with translate_path_errors(path), open_directory(base, parts, make=False) as directory:
             yield from _walk_below(directory, "", depth, path)
 
 

@@ -55,7 +55,7 @@ class BoundedOutput:
         output.tail += os.pread(descriptor, tail, max(len(output.head), output.total - tail))
         return output
 
-    def renewed(self) -> "BoundedOutput":
+    def make_empty(self) -> "BoundedOutput":
         """Returns an empty output of the same stream with the same bounds."""
         return BoundedOutput(self.descriptor, self._head_bytes, self._tail_bytes)
 

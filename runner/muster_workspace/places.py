@@ -49,7 +49,7 @@ def explain(problem: Refusal | OSError, path: str) -> dict[str, str]:
 
 
 @contextmanager
-def directory_problem(path: str) -> Iterator[None]:
+def translate_path_errors(path: str) -> Iterator[None]:
     """Turns an error of the system on the way along a path into a Refusal with the reason."""
     try:
         yield

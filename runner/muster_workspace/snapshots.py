@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from muster_workspace.channel import DATA_BYTES, Channel
-from muster_workspace.places import Refusal, directory_problem, open_below, open_directory, split_below
+from muster_workspace.places import Refusal, open_below, open_directory, split_below, translate_path_errors
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _DEEPEST = 64
@@ -52,7 +52,7 @@ class Snapshots:
         look = _Look(self._channel, {"request": request}, self._marks, _Left(most_entries, most_bytes), is_baseline)
         for path in paths:
             base, parts = split_below(path, self._writable)
-            with directory_problem(path), open_directory(base, parts, make=False) as directory:
+            with translate_path_errors(path), open_directory(base, parts, make=False) as directory:
                 look.below(directory, path, 0)
         if not is_baseline:
             for path in self._marks:

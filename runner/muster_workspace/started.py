@@ -186,7 +186,7 @@ class StartedCommands:
         taken = started.streams
         for stream in taken.values():
             stream.finish()
-        started.streams = {name: stream.renewed() for name, stream in taken.items()}
+        started.streams = {name: stream.make_empty() for name, stream in taken.items()}
         return taken
 
     @staticmethod

@@ -22,7 +22,7 @@ _MADV_HUGEPAGE, _MADV_COLLAPSE = 14, 25
 
 
 @contextmanager
-def huge_pages() -> Iterator[None]:
+def use_huge_pages() -> Iterator[None]:
     """Puts large regions of this process's own memory that are filled in the block into huge pages. Where the kernel does not, they stay
     unchanged.
 

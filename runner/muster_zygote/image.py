@@ -17,7 +17,7 @@ from muster_zygote.children import build_end_message, reap_children, wake_on_chi
 from muster_zygote.entrance import list_namespaces
 from muster_zygote.envelope import Message, close_all, receive, send
 from muster_zygote.holes import fill_holes
-from muster_zygote.huge_pages import huge_pages
+from muster_zygote.huge_pages import use_huge_pages
 from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams, make, unshare
 from muster_zygote.privileges import become_user, forbid_new_privileges, keep_capabilities, keep_capabilities_to_enter, leave_groups
 from muster_zygote.program import Confinement, forget_the_past, prepare, run
@@ -168,7 +168,7 @@ def preload(policies: list[Message], code: list[Message]) -> list[Message]:
     for suite in code:
         preload_code(Path(suite["path"]), suite["modules"])
     taken: list[Message] = []
-    with huge_pages():
+    with use_huge_pages():
         for policy in policies:
             cost = preload_policy(Path(policy["path"]), policy["digest"], policy["trusted"])
             taken.append({"digest": policy["digest"], "bytes": cost.own_bytes, "seconds": cost.seconds})

@@ -118,12 +118,12 @@ def plan_walls(settings: Settings) -> Iterator[Call]:
 
 def _file_systems(settings: Settings) -> Iterator[Call]:
     within = MountsWithin(settings.mounts_within)
-    yield from within.opened()
+    yield from within.open_mounts()
     writable = MountFlag.NO_SUID | MountFlag.NO_DEVICES
     own = ((target, settings.tmp_bytes) for target in settings.writable or ())
     for target, size in ((TMP, settings.tmp_bytes), (SHM, settings.shm_bytes), *own):
         yield mount("tmpfs", target, "tmpfs", writable, f"size={size},nr_inodes={count_inodes(size)},mode=1777")
-    yield from within.mounted_again()
+    yield from within.mount_again()
     yield mount("devpts", "/dev/pts", "devpts", MountFlag.NO_SUID | MountFlag.NO_EXEC, "newinstance,ptmxmode=0666,mode=620")
 
 
@@ -173,12 +173,12 @@ class MountsWithin:
     def __init__(self, targets: tuple[str, ...]) -> None:
         self._targets = targets
 
-    def opened(self) -> Iterator[Call]:
+    def open_mounts(self) -> Iterator[Call]:
         """Yields the calls that open the mounts, in the mount namespace in which they are mounted again."""
         for target in self._targets:
             yield open_file(target, os.O_PATH)
 
-    def mounted_again(self) -> Iterator[Call]:
+    def mount_again(self) -> Iterator[Call]:
         """Yields the calls that mount them again, read-only as before."""
         for directory in self._list_missing_directories():
             yield make_directory(directory)

@@ -100,7 +100,7 @@ def test_without_the_extra_everything_is_sent_whole(
 def test_a_delta_that_is_not_smaller_than_the_file_is_not_used(tmp_path: Path) -> None:
     random = np.random.default_rng(2)
     files = [safetensors(tmp_path / f"{i}.safetensors", {"w": random.integers(0, 2**16, NUMBERS, np.uint16)}) for i in range(2)]
-    assert delta.difference(local(files[0]), local(files[1])) is None
+    assert delta.encode_difference(local(files[0]), local(files[1])) is None
 
 
 def test_a_file_with_a_false_header_is_sent_whole(muster: Client, fake: FakeMuster, tmp_path: Path) -> None:

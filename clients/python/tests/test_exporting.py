@@ -10,7 +10,7 @@ from gymnasium import spaces
 from muster.exporting.errors import ExportError, ParityError
 from muster.exporting.network import Activation, Array, Linear, Network, Normalise, Part
 from muster.exporting.parity import Reference, assert_parity
-from muster.exporting.portable_file import portable_bytes, suffix_of, write_whole
+from muster.exporting.portable_file import choose_suffix, encode_portable_file, write_whole
 
 SPACE = spaces.Box(-np.inf, np.inf, (3,), np.float32)
 ACTIONS = spaces.Discrete(5)
@@ -46,8 +46,8 @@ def reference(taken: Network) -> Reference:
 def test_a_network_acts_as_it_was_written_and_a_change_of_it_is_named(kind: str, suffix: str, tmp_path: Path) -> None:
     written = network(kind)
     known, path = reference(written), tmp_path / f"policy{suffix}"
-    assert suffix_of(written) == suffix
-    write_whole(path, portable_bytes(written, suffix))
+    assert choose_suffix(written) == suffix
+    write_whole(path, encode_portable_file(written, suffix))
     assert_parity(path, known)
     assert list(tmp_path.iterdir()) == [path]
 
@@ -58,7 +58,7 @@ def test_a_network_acts_as_it_was_written_and_a_change_of_it_is_named(kind: str,
         (replace(written, layers=(first, Activation("a.1", "tanh"), replace(last, bias=np.zeros(5, np.float32)))), r"differs is a\.2"),
         (replace(written, action={"kind": "continuous", "squash": "none"}), "does not fit"),
     ):
-        write_whole(path, portable_bytes(changed, suffix))
+        write_whole(path, encode_portable_file(changed, suffix))
         with pytest.raises((ParityError, ExportError), match=named):
             assert_parity(path, known)
 
@@ -67,7 +67,7 @@ def test_missing_normalisation_statistics_are_named(tmp_path: Path) -> None:
     written = network("normalised")
     known = reference(written)
     bare = replace(written, parts=(Part("", (3,), (), ()),))
-    path = tmp_path / f"policy{suffix_of(bare)}"
-    write_whole(path, portable_bytes(bare, path.suffix))
+    path = tmp_path / f"policy{choose_suffix(bare)}"
+    write_whole(path, encode_portable_file(bare, path.suffix))
     with pytest.raises(ParityError, match=r"of 200 observations: .* the first layer that differs is observation\.preprocessed"):
         assert_parity(path, known)

@@ -12,7 +12,7 @@ from muster_client.effects import Done, Exchange, Items, Open, Pause, Read, Requ
 from muster_client.operations import events, submit
 from muster_client.server_version import HEADER
 from muster_client.settings import VERSION, Settings
-from muster_client.wire import answer_timeout
+from muster_client.wire import create_answer_timeout
 
 
 @dataclass
@@ -159,7 +159,12 @@ def test_a_server_that_reads_a_large_checkpoint_before_it_accepts_is_given_the_t
     assert isinstance(first, Work)
     exchange = resume(steps, first.call())
     assert isinstance(exchange, Exchange)
-    assert answer_timeout(fixture.settings.timeout, exchange.answer_seconds).as_dict() == {"connect": 5, "read": 900, "write": 5, "pool": 5}
+    assert create_answer_timeout(fixture.settings.timeout, exchange.answer_seconds).as_dict() == {
+        "connect": 5,
+        "read": 900,
+        "write": 5,
+        "pool": 5,
+    }
 
 
 def _no_deadline(fixture: Fixture) -> Deadline:

@@ -204,19 +204,19 @@ def test_memory_does_not_grow_with_the_checkpoint(
 def test_names_that_a_manifest_cannot_hold_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("x")
     with pytest.raises(InvalidArgument, match="rename it"):
-        checkpoint.local_checkpoint(tmp_path)
+        checkpoint.read_checkpoint(tmp_path)
 
 
 def test_directories_that_lead_back_into_themselves_or_nowhere_are_refused(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
     with pytest.raises(InvalidArgument, match="leads back"):
-        checkpoint.local_checkpoint(tmp_path)
+        checkpoint.read_checkpoint(tmp_path)
     (tmp_path / "loop").unlink()
     with pytest.raises(InvalidArgument, match="has no files"):
-        checkpoint.local_checkpoint(tmp_path)
+        checkpoint.read_checkpoint(tmp_path)
     (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
     with pytest.raises(InvalidArgument, match="is a broken link"):
-        checkpoint.local_checkpoint(tmp_path)
+        checkpoint.read_checkpoint(tmp_path)
 
 
 def test_a_checkpoint_is_one_of_path_uri_and_digest() -> None:
@@ -230,8 +230,8 @@ def test_a_checkpoint_is_one_of_path_uri_and_digest() -> None:
         Checkpoint(sha256="ABC")
     with pytest.raises(InvalidArgument, match=r"checkpoint\.name: expected 1 to 255 characters"):
         Checkpoint(sha256="a" * 64, name="two\nlines")
-    assert checkpoint.checkpoint_reference(Checkpoint(path="runs/..", name="best"), "d") == {"sha256": "d", "name": "best"}
-    assert checkpoint.checkpoint_reference(Checkpoint(path="/"), "d") == {"sha256": "d"}
+    assert checkpoint.format_checkpoint(Checkpoint(path="runs/..", name="best"), "d") == {"sha256": "d", "name": "best"}
+    assert checkpoint.format_checkpoint(Checkpoint(path="/"), "d") == {"sha256": "d"}
     assert checkpoint.normalize_checkpoint("a" * 64) == Checkpoint(sha256="a" * 64)
     assert checkpoint.normalize_checkpoint("gs://bucket/x", "r", 3) == Checkpoint(uri="gs://bucket/x", run="r", version=3)
     assert checkpoint.normalize_checkpoint("runs/x.onnx") == Checkpoint(path="runs/x.onnx")

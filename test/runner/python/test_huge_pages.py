@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from muster_zygote.huge_pages import HUGE_PAGE, LARGE_REGION, huge_pages, list_large_regions
+from muster_zygote.huge_pages import HUGE_PAGE, LARGE_REGION, list_large_regions, use_huge_pages
 
 SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 BYTES = 2 * LARGE_REGION
@@ -28,7 +28,7 @@ def filled(size: int) -> mmap.mmap:
 @pytest.mark.skipif(not SETTING.exists() or "[never]" in SETTING.read_text(), reason="this kernel gives no huge pages")
 def test_memory_that_is_filled_within_the_context_is_in_huge_pages_afterwards() -> None:
     before = in_huge_pages()
-    with huge_pages():
+    with use_huge_pages():
         memory = filled(BYTES)
     assert in_huge_pages() - before >= BYTES - 4 * HUGE_PAGE
     memory.close()
@@ -36,14 +36,14 @@ def test_memory_that_is_filled_within_the_context_is_in_huge_pages_afterwards() 
 
 def test_a_small_region_is_left_as_it_is() -> None:
     before = in_huge_pages()
-    with huge_pages():
+    with use_huge_pages():
         memory = filled(LARGE_REGION // 2)
     assert in_huge_pages() == before
     memory.close()
 
 
 def test_no_thread_is_left_whatever_happens_within_the_context() -> None:
-    with pytest.raises(ValueError, match="no model"), huge_pages():
+    with pytest.raises(ValueError, match="no model"), use_huge_pages():
         raise ValueError("no model")
     assert threading.active_count() == 1
 

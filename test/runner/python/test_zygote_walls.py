@@ -20,7 +20,7 @@ def place() -> Iterator[Path]:
 
 def called(place: Path, *targets: str) -> list[str]:
     within = MountsWithin(tuple(str(place / target) for target in targets))
-    return [call.what.replace(str(place), "PLACE") for call in (*within.opened(), *within.mounted_again())]
+    return [call.what.replace(str(place), "PLACE") for call in (*within.open_mounts(), *within.mount_again())]
 
 
 def test_a_mount_in_tmp_is_opened_first_and_mounted_again_in_its_place(place: Path) -> None:

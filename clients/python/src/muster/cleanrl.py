@@ -14,7 +14,7 @@ import numpy as np
 
 from muster.exporting.errors import ExportError, MissingNormalisation
 from muster.exporting.network import Divide, Normalise, Step
-from muster.exporting.played_observations import played_observations
+from muster.exporting.played_observations import play_observations
 from muster.exporting.snapshot import Snapshot
 from muster.exporting.torch_policy import Squash, torch_snapshot
 from muster_client.arguments import suggests_keywords
@@ -39,7 +39,7 @@ def export(agent: Any, path: str | Path, *, environment: Any, normalise: Any = N
 
     player = gymnasium.make(environment) if isinstance(environment, str) else environment
     try:
-        seen = played_observations(player)
+        seen = play_observations(player)
         taken = snapshot(agent, player, seen, normalise=normalise, activation=activation)
     finally:
         if player is not environment:

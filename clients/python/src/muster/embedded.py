@@ -162,7 +162,7 @@ def evaluate(
     Returns means and intervals in the units of the environment's return. Raises as `Client.evaluate` does, and ServerNotStarted.
     """
     with shared().client() as client:
-        reference = own_suite(suite)
+        reference = resolve_suite(suite)
         if baseline is None:
             return client.evaluate(checkpoint, reference, timeout=timeout, progress=progress, **options)
         return client.evaluate(checkpoint, reference, baseline=baseline, timeout=timeout, progress=progress, **options)
@@ -180,10 +180,10 @@ def compare(
 ) -> ComparisonSummary:
     """Compares candidates with a baseline on the same episodes, waits, and returns the verdicts. Raises as `evaluate` does."""
     with shared().client() as client:
-        return client.compare(baseline, candidates, own_suite(suite), timeout=timeout, progress=progress, **options)
+        return client.compare(baseline, candidates, resolve_suite(suite), timeout=timeout, progress=progress, **options)
 
 
-def own_suite(suite: SuiteLike) -> SuiteLike:
+def resolve_suite(suite: SuiteLike) -> SuiteLike:
     """Returns a suite's file in the form that a server of this process accepts: with absolute paths of its modules."""
     if not isinstance(suite, (str, os.PathLike)):
         return suite

@@ -30,7 +30,7 @@ from muster.exporting.network import (
 from muster.exporting.onnx_graph import PREPROCESSED
 from muster.exporting.parity import TRACED, Reference
 from muster.exporting.snapshot import Snapshot
-from muster.exporting.torch_policy import Squash, action_of, best_actions
+from muster.exporting.torch_policy import Squash, choose_best_actions, describe_action
 from muster.training.evaluator import TrainingEvaluator
 from muster.training.periodic import EvaluatorOptions, PeriodicEvaluator
 from muster.training.standing import Score
@@ -54,11 +54,11 @@ def snapshot(model: Any, observation_space: Any, action_space: Any, observations
     """
     layers = tuple(layer for one in _in_a_row(model) for layer in _read_layers(one))
     network = Network(
-        parts=(Part("", tuple(observation_space.shape), (), ()),), layers=layers, action=action_of(action_space, squash), bytes=False
+        parts=(Part("", tuple(observation_space.shape), (), ()),), layers=layers, action=describe_action(action_space, squash), bytes=False
     )
     rows = np.stack([np.asarray(observation, np.float32) for observation in observations])
     outputs = np.asarray(keras.ops.convert_to_numpy(model(rows, training=False)))
-    actions, logits = best_actions(outputs, action_space, squash)
+    actions, logits = choose_best_actions(outputs, action_space, squash)
     traces = {PREPROCESSED: rows[:TRACED], **_trace_layers(model, rows[:TRACED])}
     return Snapshot(network, Reference(observation_space, action_space, list(observations), actions, logits, traces))
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from muster.exporting.errors import ExportError
 from muster.exporting.network import Array, Normalise
-from muster.exporting.played_observations import played_observations
+from muster.exporting.played_observations import play_observations
 from muster.exporting.snapshot import Snapshot
 from muster.exporting.torch_layers import HOW, permute_module
 from muster.exporting.torch_policy import preprocess, torch_snapshot
@@ -46,7 +46,7 @@ def export(module: Any, path: str | Path, *, environment: Any, normalise: Normal
     player = gymnasium.make(environment) if isinstance(environment, str) else environment
     try:
         loaded = _loaded(Path(module)) if isinstance(module, (str, Path)) else module
-        taken = snapshot(loaded, player.observation_space, player.action_space, played_observations(player), normalise=normalise)
+        taken = snapshot(loaded, player.observation_space, player.action_space, play_observations(player), normalise=normalise)
     finally:
         if player is not environment:
             player.close()
@@ -138,7 +138,7 @@ class MusterCallback:
                 raise ExportError(f"{player!r} is no gymnasium.Env")
         except (gymnasium.error.Error, ExportError) as error:
             raise ExportError(f'the algorithm\'s environment cannot be made ({error}); give environment="CartPole-v1"') from error
-        return player.observation_space, player.action_space, played_observations(player)
+        return player.observation_space, player.action_space, play_observations(player)
 
 
 def _loaded(path: Path) -> Any:

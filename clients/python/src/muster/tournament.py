@@ -17,7 +17,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Unpack
 
-from muster.embedded import own_suite, shared
+from muster.embedded import resolve_suite, shared
 from muster_client import InvalidArgument, SuiteLike, Summary
 from muster_client.client import Client
 from muster_client.submission import EvaluationOptions
@@ -89,7 +89,7 @@ def _matches(
             (Path(directory) / "muster.json").write_text(json.dumps({"policy": {"agents": files}}))
             if client is None:
                 with shared().client() as own:
-                    summary = own.evaluate(directory, own_suite(suite), progress="off", **options)
+                    summary = own.evaluate(directory, resolve_suite(suite), progress="off", **options)
             else:
                 summary = client.evaluate(directory, suite, progress="off", **options)
         yield Match(players, summary)

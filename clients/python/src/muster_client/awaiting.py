@@ -13,12 +13,12 @@ from muster_client.errors import MusterError
 from muster_client.settings import Settings
 from muster_client.wire import (
     AwaitedContent,
-    answer_timeout,
+    build_headers,
+    build_request_headers,
     choose_options,
-    default_headers,
-    headers_to_send,
-    response_of,
-    stream_timeout,
+    create_answer_timeout,
+    create_stream_timeout,
+    read_response,
     translate_error,
 )
 
@@ -32,7 +32,7 @@ class AwaitingDriver:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         options = choose_options(settings.url)
-        self._client = httpx.AsyncClient(base_url=settings.url, headers=default_headers(settings), timeout=settings.timeout, **options)
+        self._client = httpx.AsyncClient(base_url=settings.url, headers=build_headers(settings), timeout=settings.timeout, **options)
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -42,7 +42,7 @@ class AwaitingDriver:
             with closing(steps):
                 step = resume(steps)
                 while not isinstance(step, Done):
-                    step = resume(steps, *(await connection.outcome(step)))
+                    step = resume(steps, *(await connection.attempt(step)))
         result: Result = step.value
         return result
 
@@ -55,7 +55,7 @@ class AwaitingDriver:
                         yield step.item
                         step = resume(items)
                     else:
-                        step = resume(items, *(await connection.outcome(step)))
+                        step = resume(items, *(await connection.attempt(step)))
 
 
 class _Connection:
@@ -74,7 +74,7 @@ class _Connection:
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self._stream.aclose()
 
-    async def outcome(self, effect: Effect[Any]) -> tuple[Any, MusterError | None]:
+    async def attempt(self, effect: Effect[Any]) -> tuple[Any, MusterError | None]:
         """Performs an effect. Returns its result or its error, because the call decides which error the caller gets."""
         try:
             return await self._perform(effect), None
@@ -86,7 +86,7 @@ class _Connection:
             match effect:
                 case Exchange():
                     response = await self._exchange(effect)
-                    return response_of(response, response.content)
+                    return read_response(response, response.content)
                 case Open():
                     return await self._open(effect)
                 case Read():
@@ -102,17 +102,17 @@ class _Connection:
 
     async def _exchange(self, effect: Exchange) -> httpx.Response:
         request = effect.request
-        headers = headers_to_send(request)
+        headers = build_request_headers(request)
         content = None if request.body is None else AwaitedContent(request.body)
-        timeout = answer_timeout(self._timeout, effect.answer_seconds)
+        timeout = create_answer_timeout(self._timeout, effect.answer_seconds)
         return await self._client.request(request.method, request.path, headers=headers, content=content, timeout=timeout)
 
     async def _open(self, effect: Open) -> Response:
         await self._stream.aclose()
         method, path, headers = effect.request.method, effect.request.path, effect.request.headers
-        timeout = stream_timeout(self._timeout, effect.idle_seconds)
+        timeout = create_stream_timeout(self._timeout, effect.idle_seconds)
         response = await self._stream.enter_async_context(self._client.stream(method, path, headers=headers, timeout=timeout))
         if response.status_code != 200:
-            return response_of(response, await response.aread())
+            return read_response(response, await response.aread())
         self._chunks = response.aiter_bytes()
-        return response_of(response)
+        return read_response(response)

@@ -13,12 +13,12 @@ from muster_client.errors import MusterError
 from muster_client.settings import Settings
 from muster_client.wire import (
     BlockingContent,
-    answer_timeout,
+    build_headers,
+    build_request_headers,
     choose_options,
-    default_headers,
-    headers_to_send,
-    response_of,
-    stream_timeout,
+    create_answer_timeout,
+    create_stream_timeout,
+    read_response,
     translate_error,
 )
 
@@ -32,7 +32,7 @@ class BlockingDriver:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         options = choose_options(settings.url)
-        self._client = httpx.Client(base_url=settings.url, headers=default_headers(settings), timeout=settings.timeout, **options)
+        self._client = httpx.Client(base_url=settings.url, headers=build_headers(settings), timeout=settings.timeout, **options)
 
     def close(self) -> None:
         self._client.close()
@@ -41,7 +41,7 @@ class BlockingDriver:
         with _Connection(self._client, self._settings) as connection, closing(steps):
             step = resume(steps)
             while not isinstance(step, Done):
-                step = resume(steps, *connection.outcome(step))
+                step = resume(steps, *connection.attempt(step))
         result: Result = step.value
         return result
 
@@ -53,7 +53,7 @@ class BlockingDriver:
                     yield step.item
                     step = resume(items)
                 else:
-                    step = resume(items, *connection.outcome(step))
+                    step = resume(items, *connection.attempt(step))
 
 
 class _Connection:
@@ -72,7 +72,7 @@ class _Connection:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stream.close()
 
-    def outcome(self, effect: Effect[Any]) -> tuple[Any, MusterError | None]:
+    def attempt(self, effect: Effect[Any]) -> tuple[Any, MusterError | None]:
         """Performs an effect. Returns its result or its error, because the call decides which error the caller gets."""
         try:
             return self._perform(effect), None
@@ -84,7 +84,7 @@ class _Connection:
             match effect:
                 case Exchange():
                     response = self._exchange(effect)
-                    return response_of(response, response.content)
+                    return read_response(response, response.content)
                 case Open():
                     return self._open(effect)
                 case Read():
@@ -100,17 +100,17 @@ class _Connection:
 
     def _exchange(self, effect: Exchange) -> httpx.Response:
         request = effect.request
-        headers = headers_to_send(request)
+        headers = build_request_headers(request)
         content = None if request.body is None else BlockingContent(request.body)
-        timeout = answer_timeout(self._timeout, effect.answer_seconds)
+        timeout = create_answer_timeout(self._timeout, effect.answer_seconds)
         return self._client.request(request.method, request.path, headers=headers, content=content, timeout=timeout)
 
     def _open(self, effect: Open) -> Response:
         self._stream.close()
         method, path, headers = effect.request.method, effect.request.path, effect.request.headers
-        timeout = stream_timeout(self._timeout, effect.idle_seconds)
+        timeout = create_stream_timeout(self._timeout, effect.idle_seconds)
         response = self._stream.enter_context(self._client.stream(method, path, headers=headers, timeout=timeout))
         if response.status_code != 200:
-            return response_of(response, response.read())
+            return read_response(response, response.read())
         self._chunks = response.iter_bytes()
-        return response_of(response)
+        return read_response(response)

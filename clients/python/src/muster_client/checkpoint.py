@@ -74,7 +74,7 @@ def normalize_checkpoint(given: CheckpointLike, run: str | None = None, version:
     return Checkpoint(path=given, run=run, version=version)
 
 
-def checkpoint_reference(checkpoint: Checkpoint, digest: str | None) -> dict[str, Any]:
+def format_checkpoint(checkpoint: Checkpoint, digest: str | None) -> dict[str, Any]:
     """Returns the checkpoint in the form of requests. @param digest: the digest of a checkpoint that was given by its path."""
     found = {
         "uri": checkpoint.uri,
@@ -118,7 +118,7 @@ class LocalCheckpoint:
     """The manifest of a directory: a line `<sha256>  <path>` for each file, sorted by path in byte order. None for a file."""
 
 
-def local_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
+def read_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
     """Reads all files once. Links are followed, and their targets are evaluated."""
     path = Path(given)
     if path.is_file():

@@ -52,7 +52,7 @@ def is_available() -> bool:
     return True
 
 
-def difference(file: LocalFile, base: LocalFile) -> bytes | None:
+def encode_difference(file: LocalFile, base: LocalFile) -> bytes | None:
     """Encodes a file as its difference from another; None when it would not be much smaller. Raises OSError and ValueError."""
     most = min(MOST_BYTES, MOST_OF_FILE * file.size)
     with file.address.open("rb") as now, base.address.open("rb") as before:

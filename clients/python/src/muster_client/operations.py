@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from muster_client.arguments import assert_known, assert_seconds
 from muster_client.calls import SLOW_ANSWER_SECONDS, STREAM_IDLE_SECONDS, Deadline, call
-from muster_client.checkpoint import CheckpointLike, checkpoint_reference, normalize_checkpoint
+from muster_client.checkpoint import CheckpointLike, format_checkpoint, normalize_checkpoint
 from muster_client.effects import Emit, Items, Open, Pause, Read, Request, Steps, Work, for_each, perform
 from muster_client.episode import Episode, read_episode
 from muster_client.errors import MusterError, ServerError, ServerUnavailable, Timeout
@@ -204,7 +204,7 @@ def _grants_path(sha256: str) -> str:
 def bring_reference(settings: Settings, given: CheckpointLike, run: str | None = None, version: int | None = None) -> Steps[dict[str, Any]]:
     checkpoint = normalize_checkpoint(given, run, version)
     digest = None if checkpoint.path is None else (yield from upload_path(settings, checkpoint.path, checkpoint.base))
-    return checkpoint_reference(checkpoint, digest)
+    return format_checkpoint(checkpoint, digest)
 
 
 def _submit_request(settings: Settings, request: Request) -> Steps[Evaluation]:

@@ -32,10 +32,10 @@ class SentBefore:
         return [other for other in self._files if other.size == file.size and other.sha256 != file.sha256]
 
 
-def difference(file: LocalFile, base: LocalFile) -> bytes | None:
+def encode_difference(file: LocalFile, base: LocalFile) -> bytes | None:
     """Encodes the difference; None when it would not be smaller, or one of the two files has changed."""
     try:
-        return delta.difference(file, base) if base.is_unchanged() else None
+        return delta.encode_difference(file, base) if base.is_unchanged() else None
     except (OSError, ValueError, KeyError, TypeError):
         # Sending the whole file will show what is wrong with it.
         return None

@@ -6,12 +6,12 @@ from functools import partial
 from urllib.parse import urlencode
 
 from muster_client.calls import SLOW_ANSWER_SECONDS, call
-from muster_client.checkpoint import LocalCheckpoint, LocalFile, local_checkpoint, read_part
+from muster_client.checkpoint import LocalCheckpoint, LocalFile, read_checkpoint, read_part
 from muster_client.effects import Exchange, Pause, Request, Response, Steps, Work, perform
 from muster_client.errors import BadRequest, Conflict, MusterError, NotFound, QuotaExceeded, ServerAnswer, ServerUnavailable
 from muster_client.patience import Patience
 from muster_client.problems import problem_in
-from muster_client.sent_before import difference
+from muster_client.sent_before import encode_difference
 from muster_client.settings import Settings
 
 PART_BYTES = 16 * 2**20
@@ -31,9 +31,9 @@ def upload_path(settings: Settings, path: str | os.PathLike[str], base: str | os
 
     @param base: a checkpoint that the server may have, as the base of a delta.
     """
-    local = yield from perform(Work(lambda: local_checkpoint(path)))
+    local = yield from perform(Work(lambda: read_checkpoint(path)))
     if base is not None:
-        settings.sent.remember((yield from perform(Work(lambda: local_checkpoint(base)))).files)
+        settings.sent.remember((yield from perform(Work(lambda: read_checkpoint(base)))).files)
     yield from _bring(settings, local)
     settings.sent.remember(local.files)
     return local.sha256
@@ -68,7 +68,7 @@ def _bring_as_delta(settings: Settings, file: LocalFile, query: dict[str, str]) 
     for base in bases:
         if (yield from _ask_received(settings, base.sha256)) is not None:
             continue
-        delta = yield from perform(Work(partial(difference, file, base)))
+        delta = yield from perform(Work(partial(encode_difference, file, base)))
         if delta is not None:
             return (yield from _send_delta(settings, file, query, delta))
     return False

@@ -30,12 +30,12 @@ def choose_options(url: str) -> Connecting:
     return {"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "trust_env": False}
 
 
-def default_headers(settings: Settings) -> dict[str, str]:
+def build_headers(settings: Settings) -> dict[str, str]:
     headers = {"user-agent": USER_AGENT, "accept": "application/json"}
     return headers if settings.token is None else {**headers, "authorization": f"Bearer {settings.token}"}
 
 
-def headers_to_send(request: Request) -> dict[str, str]:
+def build_request_headers(request: Request) -> dict[str, str]:
     length = {} if request.body is None else {"content-length": str(len(request.body))}
     return {**request.headers, **length}
 
@@ -64,19 +64,19 @@ class AwaitedContent(Content):
         yield self.taken()
 
 
-def answer_timeout(seconds: float, answer_seconds: float) -> httpx.Timeout:
+def create_answer_timeout(seconds: float, answer_seconds: float) -> httpx.Timeout:
     return httpx.Timeout(seconds, read=max(seconds, answer_seconds))
 
 
-def stream_timeout(seconds: float, idle_seconds: float) -> httpx.Timeout:
+def create_stream_timeout(seconds: float, idle_seconds: float) -> httpx.Timeout:
     return httpx.Timeout(seconds, read=idle_seconds)
 
 
-def response_of(response: httpx.Response, body: bytes = b"") -> Response:
-    return Response(response.status_code, headers_of(response.headers), body)
+def read_response(response: httpx.Response, body: bytes = b"") -> Response:
+    return Response(response.status_code, read_headers(response.headers), body)
 
 
-def headers_of(headers: httpx.Headers) -> Mapping[str, str]:
+def read_headers(headers: httpx.Headers) -> Mapping[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 

@@ -15,7 +15,7 @@ from torch import nn
 
 from muster.exporting.errors import ExportError, ParityError
 from muster.exporting.network import Permute
-from muster.exporting.played_observations import played_observations
+from muster.exporting.played_observations import play_observations
 from muster.exporting.torch_policy import torch_snapshot
 from muster.training.record import Record
 from muster_client import InvalidArgument
@@ -51,7 +51,7 @@ def no_thread_of_muster_is_left() -> Iterator[None]:
 def lesson() -> tuple[gymnasium.Env[Any, Any], list[Any], Any, Any]:
     """Observations of CartPole, and actions that push the cart under the falling pole."""
     environment = gymnasium.make("CartPole-v1")
-    seen = played_observations(environment)
+    seen = play_observations(environment)
     observations = np.stack(seen)
     return environment, seen, observations, (observations[:, 2] + observations[:, 3] * 0.3 > 0).astype(np.int64)
 
@@ -152,7 +152,7 @@ def model_of_images() -> Any:
 
 def test_an_exported_keras_model_of_images_acts_as_the_model_itself(tmp_path: Path) -> None:
     environment = Pictures()
-    seen = played_observations(environment)
+    seen = play_observations(environment)
     taken = muster.keras.snapshot(model_of_images(), environment.observation_space, environment.action_space, seen)
     taken.write(tmp_path / "policy.onnx")
     turned = tuple(replace(one, order=(2, 1, 0)) if isinstance(one, Permute) else one for one in taken.network.layers)

@@ -12,8 +12,8 @@ from torch import nn
 
 from muster import cleanrl
 from muster.exporting.errors import ExportError, MissingNormalisation, ParityError
-from muster.exporting.played_observations import played_observations
-from muster.exporting.runner_policies import played_policy
+from muster.exporting.played_observations import play_observations
+from muster.exporting.runner_policies import load_runner_policy
 from muster.exporting.snapshot import Snapshot
 from tests.training.environments import Pictures
 from tests.training.mutations import other_activation, turned, without_statistics
@@ -94,13 +94,11 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "environment", "act"), CASES, ids=[case[0].__name__ for case in CASES])
-def test_an_agent_loaded_from_its_saved_file_acts_as_its_own_code_does(
-    kind: Any, environment: Any, act: Any, tmp_path: Path
-) -> None:
+def test_an_agent_loaded_from_its_saved_file_acts_as_its_own_code_does(kind: Any, environment: Any, act: Any, tmp_path: Path) -> None:
     agent, player = drawn(kind()), environment()
     torch.save(agent.state_dict(), tmp_path / "agent.cleanrl_model")
     written = cleanrl.export(tmp_path / "agent.cleanrl_model", tmp_path / "policy", environment=player)
-    policy = played_policy(written, player.observation_space, player.action_space)
+    policy = load_runner_policy(written, player.observation_space, player.action_space)
     observation, _ = player.reset(seed=7)
     for _ in range(50):
         with torch.no_grad():
@@ -123,7 +121,7 @@ def test_an_agent_that_was_trained_on_normalised_observations_needs_their_statis
     written = cleanrl.export(agent, tmp_path / "policy", environment="Pendulum-v1", normalise=training)
     training.update_running_mean = False
     player = gymnasium.make("Pendulum-v1")
-    policy = played_policy(written, player.observation_space, player.action_space)
+    policy = load_runner_policy(written, player.observation_space, player.action_space)
     observation, _ = player.reset(seed=7)
     normalised = (observation - training.obs_rms.mean) / np.sqrt(training.obs_rms.var + training.epsilon)
     with torch.no_grad():
@@ -144,10 +142,10 @@ def test_an_agent_of_normalised_images_is_exported_and_a_wrong_export_is_caught(
         if terminated:
             training.reset()
     player = channels_first()
-    seen = played_observations(player)
+    seen = play_observations(player)
     taken = cleanrl.snapshot(agent, player, seen, normalise=training)
     taken.write(tmp_path / "policy.onnx")
-    policy = played_policy(tmp_path / "policy.onnx", player.observation_space, player.action_space)
+    policy = load_runner_policy(tmp_path / "policy.onnx", player.observation_space, player.action_space)
     normalised = (np.stack(seen) - training.obs_rms.mean) / np.sqrt(training.obs_rms.var + training.epsilon)
     with torch.no_grad():
         logits = agent.actor(agent.network(torch.as_tensor(normalised.clip(-10, 10), dtype=torch.float32) / 255))

@@ -13,7 +13,7 @@ from lightning.pytorch import LightningModule, Trainer
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from muster.exporting.played_observations import played_observations
+from muster.exporting.played_observations import play_observations
 from muster.exporting.torch_policy import torch_snapshot
 from muster.lightning import MusterCallback
 from muster.training.record import Record
@@ -47,7 +47,7 @@ class Imitation(LightningModule):
 def test_steps_are_evaluated_and_so_is_always_the_last_policy(interrupted_at: int | None, server: RealServer, tmp_path: Path) -> None:
     torch.manual_seed(1)
     environment = gymnasium.make("CartPole-v1")
-    seen = played_observations(environment)
+    seen = play_observations(environment)
     observations = torch.as_tensor(np.stack(seen))
     actions = (observations[:, 2] + observations[:, 3] * 0.3 > 0).long()
 

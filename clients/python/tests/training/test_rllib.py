@@ -19,7 +19,7 @@ from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from muster import rllib
 from muster.exporting.errors import ExportError, ParityError
 from muster.exporting.network import Normalise, Permute
-from muster.exporting.played_observations import played_observations
+from muster.exporting.played_observations import play_observations
 from muster.training.record import Record
 from tests.real_server import GAME, RealServer
 from tests.training.environments import Pictures
@@ -66,7 +66,7 @@ def test_an_exported_module_acts_as_the_module_itself(config: Any, name: str, is
     assert rllib.export(module, tmp_path / "live", environment=name, normalise=normalise).read_bytes() == written.read_bytes()
 
     environment = gymnasium.make(name)
-    spaces, seen = (environment.observation_space, environment.action_space), played_observations(environment)
+    spaces, seen = (environment.observation_space, environment.action_space), play_observations(environment)
     taken = rllib.snapshot(module, *spaces, seen, normalise=normalise)
     other = rllib.snapshot(module_of(config, name, seed=2), *spaces, seen, normalise=normalise)
     bare = rllib.snapshot(module, *spaces, seen)
@@ -83,7 +83,7 @@ def test_an_exported_module_of_images_acts_as_the_module_itself(config: Any, tmp
     environment = Pictures()
     described = config().environment(Pictures).rl_module(model_config=CONVOLUTIONS)
     module = described.get_rl_module_spec(env=environment, inference_only=False).build()
-    seen = played_observations(environment)
+    seen = play_observations(environment)
     taken = rllib.snapshot(module, environment.observation_space, environment.action_space, seen)
     taken.write(tmp_path / "policy.onnx")
     turned = tuple(Permute(layer.name, (2, 1, 0)) if isinstance(layer, Permute) else layer for layer in taken.network.layers)

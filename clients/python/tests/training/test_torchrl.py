@@ -15,7 +15,7 @@ from torchrl.modules import MLP, ConvNet, OneHotCategorical, ProbabilisticActor,
 from muster import torchrl
 from muster.exporting.errors import ExportError, ParityError
 from muster.exporting.network import Normalise
-from muster.exporting.played_observations import played_observations
+from muster.exporting.played_observations import play_observations
 from muster.exporting.snapshot import Snapshot
 from tests.training.environments import SIDE, Pictures
 from tests.training.mutations import other_activation, turned, untransposed, without_statistics
@@ -48,7 +48,7 @@ def squashed() -> Any:
 @pytest.mark.parametrize(("make", "name"), [(categorical, "CartPole-v1"), (values, "CartPole-v1"), (squashed, "Pendulum-v1")])
 def test_an_exported_actor_acts_as_the_actor_itself(make: Any, name: str, is_normalised: bool, tmp_path: Path) -> None:
     actor, environment = drawn(make()), gymnasium.make(name)
-    observations = played_observations(environment)
+    observations = play_observations(environment)
     mean = np.full_like(observations[0], 0.1)
     normalise = Normalise(mean, mean * 20, clip=1.5, epsilon=1e-8) if is_normalised else None
 
@@ -74,7 +74,7 @@ def seeing() -> Any:
 @pytest.mark.parametrize("is_normalised", [False, True])
 def test_an_exported_actor_of_images_acts_as_the_actor_itself(is_normalised: bool, tmp_path: Path) -> None:
     actor, environment = drawn(seeing()), Pictures()
-    observations = played_observations(environment)
+    observations = play_observations(environment)
     channels = np.array([0.1, 0.5, 0.7]).reshape(3, 1, 1)
     normalise = Normalise(channels + np.zeros((3, SIDE, SIDE)), channels * np.ones((3, SIDE, SIDE)), clip=10, epsilon=1e-8)
 
@@ -101,4 +101,4 @@ def test_an_actor_without_a_network_of_known_layers_is_named() -> None:
     network = TensorDictModule(nn.GRUCell(4, 2), ["observation"], ["logits"])
     actor = ProbabilisticActor(network, ["logits"], distribution_class=OneHotCategorical)
     with pytest.raises(ExportError, match=r"torch\.nn\.modules\.rnn\.GRUCell, which is not known"):
-        torchrl.snapshot(actor, environment.observation_space, environment.action_space, played_observations(environment))
+        torchrl.snapshot(actor, environment.observation_space, environment.action_space, play_observations(environment))

@@ -12,8 +12,8 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
 from muster.exporting.errors import ExportError
-from muster.exporting.played_observations import played_observations
-from muster.exporting.runner_policies import played_policy, runner_module
+from muster.exporting.played_observations import play_observations
+from muster.exporting.runner_policies import load_runner_policy, runner_module
 from muster.sb3.exported_model import stack_batch
 from tests.training.test_export import CONTINUOUS, DISCRETE, MIXED, PERCEPTRONS, PICTURED, SMALL, trained
 
@@ -29,7 +29,7 @@ CASES: list[tuple[Any, str, Any, Any, bool]] = [
 
 
 def played(path: Path, environment: Any, observations: list[Any]) -> list[Any]:
-    policy = played_policy(path, environment.observation_space, environment.action_space)
+    policy = load_runner_policy(path, environment.observation_space, environment.action_space)
     return [policy.act(observation) for observation in observations]
 
 
@@ -47,7 +47,7 @@ def test_actions_equal_those_of_predict_one_by_one_and_in_batches(
     if is_normalised:
         vectors.save(str(tmp_path / "vecnormalize.pkl"))
     environment = make()
-    observations = played_observations(environment)
+    observations = play_observations(environment)
     batch = stack_batch(observations)
     given = vectors.normalize_obs(batch) if is_normalised else batch
     rows = [{name: part[place] for name, part in given.items()} if isinstance(given, dict) else given[place] for place in range(100)]

@@ -11,7 +11,7 @@ import numpy as np
 from muster.exporting.errors import ParityError
 from muster.exporting.network import Array
 from muster.exporting.onnx_graph import INPUT, PREPROCESSED
-from muster.exporting.runner_policies import played_policy
+from muster.exporting.runner_policies import load_runner_policy
 
 OBSERVATIONS = 1000
 """Number of observations on which the actions are compared."""
@@ -46,7 +46,7 @@ def assert_parity(path: Path, reference: Reference) -> None:
 
     Raises ExportError when the exported policy does not fit the environment's spaces.
     """
-    policy = played_policy(path, reference.observation_space, reference.action_space)
+    policy = load_runner_policy(path, reference.observation_space, reference.action_space)
     played = [np.asarray(policy.act(observation)).copy() for observation in reference.observations]
     differing = _differing(played, reference)
     if not differing:

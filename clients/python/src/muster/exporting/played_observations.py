@@ -7,7 +7,7 @@ from muster.exporting.parity import OBSERVATIONS
 SEED = 0
 
 
-def played_observations(environment: Any) -> list[Any]:
+def play_observations(environment: Any) -> list[Any]:
     """Returns 1,000 observations of a gymnasium.Env, which it plays with random actions."""
     environment.action_space.seed(SEED)
     seen: list[Any] = []

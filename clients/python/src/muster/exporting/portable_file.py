@@ -12,19 +12,19 @@ UNFINISHED = ".unfinished"
 MLP_FORMAT = "muster-mlp/1"
 
 
-def suffix_of(network: Network) -> str:
+def choose_suffix(network: Network) -> str:
     """Returns `.safetensors` for networks that the format muster-mlp/1 can describe, else `.onnx`."""
     return ".onnx" if _as_mlp(network) is None else ".safetensors"
 
 
 def assert_writable(network: Network) -> None:
     """Checks that the library that writes the file is installed. @raises ExportError when it is missing."""
-    if suffix_of(network) == ".onnx":
+    if choose_suffix(network) == ".onnx":
         import_onnx()
 
 
-def portable_bytes(network: Network, suffix: str) -> bytes:
-    """Returns the content of the file. @param suffix: `.onnx`, or `.safetensors` if `suffix_of` returns that."""
+def encode_portable_file(network: Network, suffix: str) -> bytes:
+    """Returns the content of the file. @param suffix: `.onnx`, or `.safetensors` if `choose_suffix` returns that."""
     mlp = _as_mlp(network)
     return build_onnx_model(network) if mlp is None or suffix == ".onnx" else _encode_safetensors(network, *mlp)
 

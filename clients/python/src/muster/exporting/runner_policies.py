@@ -10,7 +10,7 @@ from muster.exporting.errors import ExportError
 PACKAGE = "muster_runner"
 
 
-def played_policy(path: Path, observation_space: Any, action_space: Any) -> Any:
+def load_runner_policy(path: Path, observation_space: Any, action_space: Any) -> Any:
     """Returns the policy that sandboxes load from a checkpoint. Its `act(observation)` returns the best action.
 
     Raises ExportError when the checkpoint does not fit the spaces, naming both.

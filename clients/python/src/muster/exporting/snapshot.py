@@ -5,7 +5,7 @@ from pathlib import Path
 
 from muster.exporting.network import Network
 from muster.exporting.parity import Reference, assert_parity
-from muster.exporting.portable_file import portable_bytes, suffix_of, write_whole
+from muster.exporting.portable_file import choose_suffix, encode_portable_file, write_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,14 +17,14 @@ class Snapshot:
 
     @property
     def suffix(self) -> str:
-        return suffix_of(self.network)
+        return choose_suffix(self.network)
 
     def write(self, path: Path) -> None:
         """Writes the portable file, and keeps it only if it acts as the trainer's policy does.
 
         Raises ParityError or ExportError, and leaves no file then.
         """
-        write_whole(path, portable_bytes(self.network, path.suffix))
+        write_whole(path, encode_portable_file(self.network, path.suffix))
         try:
             assert_parity(path, self.reference)
         except BaseException:

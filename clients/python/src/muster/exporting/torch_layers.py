@@ -17,7 +17,7 @@ class UnknownLayer(ExportError):
     """A module whose computation is unknown, so that it cannot be exported."""
 
 
-def layers_of(module: Any, name: str) -> tuple[Layer, ...]:
+def read_layers(module: Any, name: str) -> tuple[Layer, ...]:
     """Returns the layers that a module computes in evaluation mode, in order. Weights are copied, because the training may continue.
 
     @param name: the module's name in its policy, as in `named_modules`; layers are named after it. Raises UnknownLayer naming the module.
@@ -25,7 +25,9 @@ def layers_of(module: Any, name: str) -> tuple[Layer, ...]:
     from torch import nn
 
     if isinstance(module, nn.Sequential):
-        return tuple(layer for child, inner in module.named_children() for layer in layers_of(inner, f"{name}.{child}" if name else child))
+        return tuple(
+            layer for child, inner in module.named_children() for layer in read_layers(inner, f"{name}.{child}" if name else child)
+        )
     if isinstance(module, (nn.Identity, nn.Dropout)):
         return ()
     read = _list_readers(nn).get(type(module))

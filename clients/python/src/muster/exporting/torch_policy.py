@@ -11,7 +11,7 @@ from muster.exporting.network import Arrange, Array, Divide, Network, Normalise,
 from muster.exporting.onnx_graph import PREPROCESSED
 from muster.exporting.parity import TRACED, Reference
 from muster.exporting.snapshot import Snapshot
-from muster.exporting.torch_layers import layers_of
+from muster.exporting.torch_layers import read_layers
 
 Squash = Literal["clip", "tanh", "none"]
 """The function that brings the mean of a continuous action into the action space's bounds."""
@@ -27,7 +27,7 @@ def torch_snapshot(
     log_std: Any = None,
     steps: Sequence[Step] = (),
 ) -> Snapshot:
-    """A copy of a module's weights, and what it does with some observations; the training may go on.
+    """Copies a module's weights, and what it does with some observations; the training may go on.
 
     @param module: a torch.nn.Sequential of known layers, or one of them: from observations [n, …] in float32 to logits of a Discrete or
         MultiDiscrete action space, or to the means of a Box, [n, out].
@@ -39,12 +39,12 @@ def torch_snapshot(
     """
     _assert_box(observation_space)
     shape: tuple[int, ...] = observation_space.shape
-    layers = layers_of(module, "")
+    layers = read_layers(module, "")
     normalises = any(isinstance(step, Normalise) for step in steps)
     network = Network(
         parts=(Part("", shape, tuple(steps), ()),),
         layers=layers,
-        action=action_of(action_space, squash),
+        action=describe_action(action_space, squash),
         bytes=observation_space.dtype == np.uint8 and len(shape) >= 3 and not normalises,
         log_std=None if log_std is None else log_std.detach().cpu().float().numpy().reshape(-1).copy(),
     )
@@ -53,7 +53,7 @@ def torch_snapshot(
     with _trace_layers(module, layers) as traces:
         outputs = _compute_outputs(module, taken)
     traces[PREPROCESSED] = taken[:TRACED]
-    actions, logits = best_actions(outputs, action_space, squash)
+    actions, logits = choose_best_actions(outputs, action_space, squash)
     return Snapshot(network, Reference(observation_space, action_space, list(rows), actions, logits, traces))
 
 
@@ -66,7 +66,7 @@ def _assert_box(observation_space: Any) -> None:
         )
 
 
-def action_of(space: Any, squash: Squash) -> dict[str, str]:
+def describe_action(space: Any, squash: Squash) -> dict[str, str]:
     """Returns the meaning of the outputs. Raises ExportError for a space that cannot be exported."""
     from gymnasium import spaces
 
@@ -108,7 +108,7 @@ def _compute_outputs(module: Any, rows: Array) -> Array:
     return given
 
 
-def best_actions(outputs: Array, space: Any, squash: Squash) -> tuple[Array, Array | None]:
+def choose_best_actions(outputs: Array, space: Any, squash: Squash) -> tuple[Array, Array | None]:
     """Returns the best actions [n, …], and the logits if these decide."""
     from gymnasium import spaces
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from muster.exporting.errors import ExportError
 from muster.exporting.network import Activation, Array, Layer, Network, Part
-from muster.exporting.torch_layers import HOW, layers_of
+from muster.exporting.torch_layers import HOW, read_layers
 from muster.sb3.observations import ObservationPath
 
 KNOWN = "PPO, A2C, DQN, SAC and TD3 with MlpPolicy, CnnPolicy and MultiInputPolicy"
@@ -29,10 +29,10 @@ def read_network(policy: Any, path: ObservationPath) -> Network:
         case ActorCriticPolicy():
             return _read_actor_critic(policy, path)
         case DQNPolicy():
-            layers = layers_of(policy.q_net.q_net, "q_net.q_net")
+            layers = read_layers(policy.q_net.q_net, "q_net.q_net")
             return _make_network(policy, path, "q_net.features_extractor", layers, {"kind": "discrete"})
         case SACPolicy():
-            layers = (*layers_of(policy.actor.latent_pi, "actor.latent_pi"), *layers_of(policy.actor.mu, "actor.mu"))
+            layers = (*read_layers(policy.actor.latent_pi, "actor.latent_pi"), *read_layers(policy.actor.mu, "actor.mu"))
             return _make_network(policy, path, "actor.features_extractor", layers, {"kind": "continuous", "squash": "tanh"})
         case TD3Policy():
             return _read_deterministic(policy, path)
@@ -69,7 +69,7 @@ def _read_actor_critic(policy: Any, path: ObservationPath) -> Network:
         action = {"kind": "continuous", "squash": "tanh" if policy.squash_output else "clip"}
     elif not isinstance(policy.action_space, (spaces.Discrete, spaces.MultiDiscrete)):
         raise ExportError(f"actions of {policy.action_space} cannot be exported; expected Discrete, MultiDiscrete or Box. {HOW}")
-    layers = (*layers_of(policy.mlp_extractor.policy_net, "mlp_extractor.policy_net"), *layers_of(policy.action_net, "action_net"))
+    layers = (*read_layers(policy.mlp_extractor.policy_net, "mlp_extractor.policy_net"), *read_layers(policy.action_net, "action_net"))
     network = _make_network(policy, path, get_extractor_name(policy), layers, action)
     return replace(network, log_std=_get_log_std(policy))
 
@@ -84,7 +84,7 @@ def _get_log_std(policy: Any) -> Array | None:
 
 
 def _read_deterministic(policy: Any, path: ObservationPath) -> Network:
-    layers = layers_of(policy.actor.mu, "actor.mu")
+    layers = read_layers(policy.actor.mu, "actor.mu")
     if not (isinstance(layers[-1], Activation) and layers[-1].kind == "tanh"):
         raise ExportError(f"actor.mu ends with {type(layers[-1]).__name__}; expected Tanh, as TD3 has it. {HOW}")
     # The squash of the action is the tanh that ends the layers.
@@ -115,10 +115,10 @@ def _read_extractor_layers(extractor: Any, name: str) -> tuple[Layer, ...]:
     from stable_baselines3.common.torch_layers import FlattenExtractor, NatureCNN
 
     if type(extractor) is NatureCNN:
-        return (*layers_of(extractor.cnn, f"{name}.cnn"), *layers_of(extractor.linear, f"{name}.linear"))
+        return (*read_layers(extractor.cnn, f"{name}.cnn"), *read_layers(extractor.linear, f"{name}.linear"))
     if type(extractor) is FlattenExtractor:
-        return layers_of(extractor.flatten, f"{name}.flatten")
-    return layers_of(extractor, name)
+        return read_layers(extractor.flatten, f"{name}.flatten")
+    return read_layers(extractor, name)
 
 
 def _name_class(thing: Any) -> str:

@@ -15,12 +15,12 @@ import sys
 from pathlib import Path
 from typing import cast, get_args
 
-from muster.sinks.named_sinks import SinkName, Sinks, named_sink
+from muster.sinks.named_sinks import SinkName, Sinks, open_sink
 
 DIRECTORY = "muster-runs"
 
 
-def opened(targets: list[str]) -> Sinks:
+def open_sinks(targets: list[str]) -> Sinks:
     """Opens the sinks. Raises ValueError naming the one that cannot be opened, and the reason."""
     sinks = []
     for target in targets:
@@ -28,7 +28,7 @@ def opened(targets: list[str]) -> Sinks:
         if name not in get_args(SinkName):
             raise ValueError(f"{name!r} is none of {', '.join(get_args(SinkName))}")
         try:
-            sinks.append(named_sink(cast("SinkName", name), Path(directory or DIRECTORY)))
+            sinks.append(open_sink(cast("SinkName", name), Path(directory or DIRECTORY)))
         except ImportError as error:
             missing = error.name or name
             raise ValueError(f"{name} needs {missing}, which is missing; {sys.executable} -m pip install {missing}") from error
@@ -46,7 +46,7 @@ def main(targets: list[str]) -> int:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
-        sinks = opened(targets)
+        sinks = open_sinks(targets)
     except ValueError as error:
         print(json.dumps({"refused": str(error)}), file=answers, flush=True)
         return 2

@@ -35,7 +35,7 @@ def open_sinks(log: Log, directory: Path) -> "Sinks":
             opened.append(one)
             continue
         try:
-            opened.append(named_sink(one, directory))
+            opened.append(open_sink(one, directory))
         except ImportError as error:
             logger.warning("nothing is logged to %s: %s is missing; pip install %s", one, error.name or error, one)
         except Exception as error:
@@ -79,7 +79,7 @@ def _list_sinks(log: Log) -> "Sequence[SinkName | Sink]":
     return (log,) if isinstance(log, str | Sink) else tuple(log)
 
 
-def named_sink(name: SinkName, directory: Path) -> Sink:
+def open_sink(name: SinkName, directory: Path) -> Sink:
     """Opens a sink. @param directory: of event files, CSV files and offline runs. @raises ImportError, and the errors of the service's
     library.
     """

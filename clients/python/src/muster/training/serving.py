@@ -9,7 +9,7 @@ from typing import Self
 # httpx would import it for the first connection, in the thread beside the training, and the training would wait for the interpreter.
 import httpcore  # noqa: F401
 
-from muster.embedded import EmbeddedServer, own_suite, start
+from muster.embedded import EmbeddedServer, resolve_suite, start
 from muster.niceness import lower
 from muster_client import Client, Retry, SuiteLike
 
@@ -48,7 +48,7 @@ class Connection:
 
     def suite(self, suite: SuiteLike) -> SuiteLike:
         """Returns the suite in the form that the server accepts. The trainer's own server reads modules beside the suite's file."""
-        return suite if self._server else own_suite(suite)
+        return suite if self._server else resolve_suite(suite)
 
     def client(self) -> Client:
         """Returns a client. Call it for each use. @raises MusterError when there is no server and none can be started."""
