@@ -25,7 +25,7 @@ function openTemplates(names: readonly string[], broken: Set<string>) {
   return { clock, tried, templates: new ServerTemplates(runtime, clock) };
 }
 
-const PROBLEM = 'templates.local: no Python at /x; evaluations on it fail until that is mended';
+const PROBLEM = 'templates.local: no Python at /x; evaluations on it fail until that is corrected';
 
 describe('the templates of a server', () => {
   it('that suites need keep it from being ready until they can be used, and are not tested at each request', async () => {
@@ -52,7 +52,7 @@ describe('the templates of a server', () => {
 
   it('have limits that this machine keeps', async () => {
     const { templates } = openTemplates(['limited'], new Set());
-    const problem = 'templates.limited: no processor time is limited here; evaluations on it fail until that is mended';
+    const problem = 'templates.limited: no processor time is limited here; evaluations on it fail until that is corrected';
     expect(await templates.examine(['limited'])).toEqual([problem]);
     expect(await templates.findHindrances()).toEqual([problem]);
   });

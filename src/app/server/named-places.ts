@@ -31,7 +31,7 @@ export async function examineNamedPlaces(
         return [];
       } catch (error) {
         return [
-          `${setting}: ${path} cannot be read: ${getReason(error, path)}; expected a directory of ${holds}; ${loses} until that is mended`,
+          `${setting}: ${path} cannot be read: ${getReason(error, path)}; expected a directory of ${holds}; ${loses} until that is corrected`,
         ];
       }
     }),

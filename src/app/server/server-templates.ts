@@ -64,7 +64,7 @@ export class ServerTemplates {
       return [];
     } catch (error) {
       if (!(error instanceof MusterError)) throw error;
-      return [`templates.${template}: ${getMessage(error)}; evaluations on it fail until that is mended`];
+      return [`templates.${template}: ${getMessage(error)}; evaluations on it fail until that is corrected`];
     }
   }
 }

@@ -21,7 +21,7 @@ export async function examineSuites(
         return { template: (await library.orderSuite(name, undefined, signal)).written.template };
       } catch (error) {
         if (!(error instanceof MusterError)) throw error;
-        return { problem: `server.suites.${name}: ${getMessage(error)}; evaluations of it are refused until that is mended` };
+        return { problem: `server.suites.${name}: ${getMessage(error)}; evaluations of it are refused until that is corrected` };
       }
     }),
   );
