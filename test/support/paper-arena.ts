@@ -7,8 +7,8 @@ const refuse = async (): Promise<never> => {
 
 /** For tests that ask for no episode. */
 export const PAPER_ARENA: EpisodeCalls = {
-  task: refuse,
-  tasks: refuse,
+  findTask: refuse,
+  listTasks: refuse,
   start: refuse,
   fork: refuse,
   listFiles: refuse,

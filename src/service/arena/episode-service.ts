@@ -46,8 +46,8 @@ export type EpisodeReward = { readonly kind: 'closed'; readonly document: string
 /** Requests of callers. */
 export type EpisodeCalls = Pick<
   EpisodeService,
-  | 'task'
-  | 'tasks'
+  | 'findTask'
+  | 'listTasks'
   | 'start'
   | 'fork'
   | 'step'
@@ -108,12 +108,12 @@ export class EpisodeService {
   }
 
   /** Returns the task that an episode would play now. @throws InputError `task.not-found`, `task.steps` */
-  async task(name: string): Promise<PlayableTask> {
+  async findTask(name: string): Promise<PlayableTask> {
     const task = await this.#options.findTask(name);
     if (task === undefined)
       throw createUnknownTaskError(
         name,
-        (await this.tasks()).map(({ id }) => id),
+        (await this.listTasks()).map(({ id }) => id),
       );
     const { id, steps } = task.task;
     if (steps.length === 1) return task;
@@ -121,14 +121,14 @@ export class EpisodeService {
   }
 
   /** Lists the tasks that can be played. */
-  async tasks(): Promise<readonly Task[]> {
+  async listTasks(): Promise<readonly Task[]> {
     return (await this.#options.listTasks()).filter(({ steps }) => steps.length === 1);
   }
 
   /** @throws InputError `task.not-found`, `task.steps`, `task.unsound`; QuotaError `quota.open-episodes`; InfrastructureError when no workspace can be made: then the episode is void. */
   async start({ task: name, agent, seed }: EpisodeRequest, { principal }: Caller): Promise<StartedEpisode> {
     await this.#creation.assertRoom(principal, 1);
-    const task = await this.task(name);
+    const task = await this.findTask(name);
     await this.#measurements.assertSound(task.task);
     await this.#measurements.define(task.task);
     const episode = await this.#creation.start(task.task, { agent, seed, principal });

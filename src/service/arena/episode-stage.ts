@@ -82,7 +82,7 @@ export class EpisodeStage implements AsyncDisposable {
   async #read(episode: StoredAgentEpisode, body: unknown): Promise<ReadAction | ReadToolCall> {
     const read = readAction(body, episode.actions);
     if (read.kind === 'action' || read.misfit.reason === 'malformed') return read;
-    const tools = (await this.task(episode))?.task.arena.tools ?? [];
+    const tools = (await this.findTask(episode))?.task.arena.tools ?? [];
     return (
       readToolCall(body, tools) ??
       readAction(
@@ -101,7 +101,7 @@ export class EpisodeStage implements AsyncDisposable {
   async open({ episode, deltas }: Restorable, known?: PlayableTask): Promise<EpisodeWorkspace> {
     if (this.#workspace && !this.#workspace.isLost) return this.#workspace;
     await this.leave();
-    const [task, kept] = [known ?? (await this.task(episode)), await deltas()];
+    const [task, kept] = [known ?? (await this.findTask(episode)), await deltas()];
     if (task === undefined || kept === undefined) throw new UnrestorableError();
     const state = { open: task, deltas: kept, tree: getTree(episode) };
     const workspace = await EpisodeWorkspace.open(state, this.#parts, this.#parts.closing);
@@ -113,7 +113,7 @@ export class EpisodeStage implements AsyncDisposable {
 
   /** Ends everything that runs in the workspace, and leaves it. @throws UnrestorableError; InfrastructureError. */
   async exportSubmission(asked: Restorable): Promise<{ readonly task: PlayableTask; readonly submission: Submission }> {
-    const task = await this.task(asked.episode);
+    const task = await this.findTask(asked.episode);
     if (task === undefined) throw new UnrestorableError();
     const submission = await (await this.open(asked)).submission();
     await this.leave();
@@ -131,7 +131,7 @@ export class EpisodeStage implements AsyncDisposable {
   }
 
   /** Returns the task as it was when the episode began; undefined when it has changed since. */
-  async task({ task, taskDigest }: StoredAgentEpisode): Promise<PlayableTask | undefined> {
+  async findTask({ task, taskDigest }: StoredAgentEpisode): Promise<PlayableTask | undefined> {
     const found = await this.#parts.findTask(task);
     return found?.task.digest === taskDigest ? found : undefined;
   }

@@ -54,7 +54,7 @@ const listTasks: ArenaTool = {
   description: 'lists the tasks that can be played',
   parameters: { type: 'object', properties: {}, additionalProperties: false },
   call: async (_, { arena }) => {
-    const tasks = (await arena.tasks()).map(({ id, description }) => ({ task: id, description }));
+    const tasks = (await arena.listTasks()).map(({ id, description }) => ({ task: id, description }));
     const lines = tasks.map(({ task, description }) => (description === '' ? task : `${task}: ${description}`));
     return { text: lines.join('\n') || 'there are no tasks', data: { tasks }, isError: false };
   },

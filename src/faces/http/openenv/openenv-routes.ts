@@ -92,7 +92,7 @@ function addListRoute(instance: FastifyInstance, { arena }: OpenEnvRoutesOptions
         response: { 200: z.strictObject({ environments: z.array(z.strictObject({ name: z.string(), path: z.string() })) }), ...PROBLEMS },
       },
     },
-    async () => ({ environments: (await arena.tasks()).map(({ id }) => ({ name: id, path: `/openenv/${encodeURIComponent(id)}` })) }),
+    async () => ({ environments: (await arena.listTasks()).map(({ id }) => ({ name: id, path: `/openenv/${encodeURIComponent(id)}` })) }),
   );
 }
 
@@ -102,7 +102,7 @@ function addDescriptionRoutes(instance: FastifyInstance, { arena }: OpenEnvRoute
     '/openenv/:task/metadata',
     { schema: { summary: 'What a task is, for OpenEnv', tags: TAGS, params, response: { 200: metadataSchema, ...PROBLEMS } } },
     async ({ params: { task: name } }) => {
-      const { id, description, digest, steps } = (await arena.task(name)).task;
+      const { id, description, digest, steps } = (await arena.findTask(name)).task;
       const nothing = { author: null, documentation_url: null };
       return { name: id, description: description || id, readme_content: steps[0].instruction, version: digest, ...nothing };
     },
@@ -121,7 +121,7 @@ function addDescriptionRoutes(instance: FastifyInstance, { arena }: OpenEnvRoute
       },
     },
     async ({ params: { task } }) => {
-      await arena.task(task);
+      await arena.findTask(task);
       return buildOpenEnvSchemas();
     },
   );
@@ -136,7 +136,7 @@ function addDescriptionRoutes(instance: FastifyInstance, { arena }: OpenEnvRoute
       },
     },
     async ({ params: { task } }) => {
-      await arena.task(task);
+      await arena.findTask(task);
       return { status: 'healthy' } as const;
     },
   );

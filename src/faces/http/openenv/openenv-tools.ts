@@ -8,8 +8,8 @@ import { toolActionSchema, type ActionResult, type Result } from './openenv-fram
 /** OpenEnv's tools: a step of the type `list_tools` or `call_tool`, and the JSON-RPC calls `tools/list` and `tools/call`. */
 
 /** Lists the tools of an environment: the actions, and the tools of its task. */
-export async function listEnvironmentTools(arena: Pick<EpisodeCalls, 'task'>, name: string): Promise<readonly object[]> {
-  const { task } = await arena.task(name);
+export async function listEnvironmentTools(arena: Pick<EpisodeCalls, 'findTask'>, name: string): Promise<readonly object[]> {
+  const { task } = await arena.findTask(name);
   const tools: readonly Tool[] = [...ACTION_TOOLS, ...task.arena.tools.map(describeOwnTool)];
   return tools.map(({ name: tool, description, parameters }) => ({ name: tool, description, input_schema: parameters }));
 }
