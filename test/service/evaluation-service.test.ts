@@ -484,11 +484,28 @@ describe('when something goes wrong', () => {
     const id = await submitted(service, submission(10));
     await fixture.clock.advance(10 * EPISODE_MS);
     expect(await fixture.find(id)).toMatchObject({ state: 'running' });
-    expect(fixture.errors).toEqual([expect.stringContaining('goes on server.ownershipSeconds after the store works again')]);
+    expect(fixture.errors).toEqual(['the store failed: the evaluation waits, and goes on server.ownershipSeconds after that is mended']);
     fixture.player.failAt = undefined;
     await fixture.clock.advance(OWNERSHIP_MS + 10 * EPISODE_MS + 1000);
     expect(await fixture.find(id)).toMatchObject({ state: 'finished' });
     expect(fixture.player.played.map(({ index }) => index)).toEqual(range(10));
+  });
+
+  it.each([
+    [
+      'an answer that cannot be stored',
+      new InfrastructureError('store.content', 'too long'),
+      'the evaluation could not be ended (store.content)',
+    ],
+    ['Muster itself', new TypeError('undefined is not a function'), 'a defect of Muster'],
+  ])('with %s, the log says so, and the evaluation continues', async (_, error, logged) => {
+    await using fixture = new ServiceFixture();
+    vi.spyOn(fixture.store.course, 'conclude').mockRejectedValueOnce(error);
+    const id = await submitted(fixture.opened(), submission(10));
+    await fixture.clock.advance(10 * EPISODE_MS);
+    expect(fixture.errors).toEqual([expect.stringContaining(`${logged}: the evaluation waits`)]);
+    await fixture.clock.advance(OWNERSHIP_MS + 1000);
+    expect(await fixture.find(id)).toMatchObject({ state: 'finished' });
   });
 
   it('with an order that another version of Muster has accepted, or would compute differently, it fails with the reason', async () => {

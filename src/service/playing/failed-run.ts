@@ -9,6 +9,12 @@ export function isStoreFailure(error: unknown): boolean {
   return error instanceof MusterError && error.kind === 'infrastructure' && /^store\.(?!episode-differs|order|content)/.test(error.code);
 }
 
+/** Names what kept an evaluation from its end. */
+export function describeCause(error: unknown): string {
+  if (isStoreFailure(error)) return 'the store failed';
+  return error instanceof MusterError ? `the evaluation could not be ended (${error.code})` : 'a defect of Muster';
+}
+
 /** Returns the result of the episodes that were played before the error. */
 export function getPartialAnswer(error: unknown): Answer | undefined {
   return getPartialSummary(error) ?? getPartialComparison(error);

@@ -15,7 +15,7 @@ import { AllFailedError, RunFailedError } from '../../orchestrator/run/run-faile
 import { createConclusion } from '../orders/concluded.ts';
 import { parsePlayableOrder, type EvaluationOrder } from '../orders/evaluation-order.ts';
 import { getAnsweredQuestion } from '../acceptance/repetition.ts';
-import { isStoreFailure, toFailure, getPartialAnswer } from './failed-run.ts';
+import { describeCause, isStoreFailure, toFailure, getPartialAnswer } from './failed-run.ts';
 import { keepOwned } from './keep-owned.ts';
 import type { NewsKind } from './news.ts';
 import type { Answer, PlayCourse, Player } from '../orders/player.ts';
@@ -44,7 +44,7 @@ export interface RunningEvaluationOptions {
  * One evaluation, from the moment when this process owns it until it no longer does.
  *
  * It ends *concluded* (with its answer; cancelled, or past its deadline, with a partial one; or failed), *given back* (the process ends: the process
- * that claims it resumes it), *left* (the store failed: its ownership expires, and it is claimed again), or *lost* (another process owns it: nothing
+ * that claims it resumes it), *left* (its end could not be stored: its ownership expires, and it is claimed again), or *lost* (another process owns it: nothing
  * more is written).
  */
 export class RunningEvaluation {
@@ -89,7 +89,7 @@ export class RunningEvaluation {
     } catch (error) {
       const fields = { evaluation, error: getMessage(error) };
       if (error instanceof OwnershipLostError) log.warn(fields, 'another Muster took the evaluation over');
-      else log.error(fields, 'the store failed: the evaluation waits, and goes on server.ownershipSeconds after the store works again');
+      else log.error(fields, `${describeCause(error)}: the evaluation waits, and goes on server.ownershipSeconds after that is mended`);
     } finally {
       this.#options.onNews('end');
     }
