@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { suggestNearest } from '../../../src/adapters/files/nearest-path.ts';
+import { readKeptTrajectories } from '../../../src/app/rollouts/kept-rollouts.ts';
 import { InputError } from '../../../src/kernel/errors.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
 
@@ -23,6 +24,15 @@ it.each([
   ['that is nowhere, in a directory that is written wrongly', 'exmples/no-such-game.yaml', '…/examples'],
 ])('a path %s is answered with the path that was meant', async (_, given, meant) => {
   expect(await messageFor(given)).toContain(`it does not exist; did you mean ${meant}?`);
+});
+
+it('the directory of an evaluation whose trajectories are wanted is answered likewise', async () => {
+  await using scratch = await ScratchDirectory.make();
+  await mkdir(`${scratch.path}/results`);
+  await expect(readKeptTrajectories(`${scratch.path}/resluts`).next()).rejects.toMatchObject({
+    code: 'rollouts.missing',
+    message: expect.stringContaining(`did you mean ${scratch.path}/results?`),
+  });
 });
 
 it.each([

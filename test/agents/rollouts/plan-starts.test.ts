@@ -33,6 +33,13 @@ class Played {
     return starts;
   }
 
+  /** Whether another group would be too many to wait for a trainer, or too old for it. */
+  isHeldBack(): boolean {
+    const { batch, maxStaleness, mostWaiting } = this.#terms;
+    const begun = this.accepted + this.running.length;
+    return this.waiting.length + this.running.length >= mostWaiting || begun >= (maxStaleness + this.version + 1) * batch;
+  }
+
   /** The trajectory that `choice` points at ends; a group whose last one has ended is kept or filtered. */
   end(choice: number, isFiltered: boolean): void {
     const group = this.running[choice % this.running.length];
@@ -85,9 +92,12 @@ describe('which groups of a stream begin', () => {
       fc.property(terms, fc.infiniteStream(fc.tuple(fc.nat(1000), fc.nat(9))), (given, choices) => {
         const played = new Played(given);
         for (let step = 0; step < 400; step += 1) {
-          played.begin();
-          // No group begins while as many trajectories as may act at a time have not ended. Some members of the last group wait for others to end.
-          expect(played.trajectories).toBeLessThan(given.concurrency + given.groupSize);
+          const before = played.trajectories;
+          const starts = played.begin();
+          // Groups begin until as many trajectories as may act at a time have not ended; members of the last one wait for others to end.
+          const lastBeganAt = before + (starts - 1) * given.groupSize;
+          expect(starts === 0 || lastBeganAt < given.concurrency).toBe(true);
+          expect(played.trajectories >= given.concurrency || played.isHeldBack()).toBe(true);
           expect(played.waiting.length + played.running.length).toBeLessThanOrEqual(given.mostWaiting);
           // There is always something to wait for: a trajectory that runs.
           expect(played.running.length).toBeGreaterThan(0);
