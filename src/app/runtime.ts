@@ -75,7 +75,7 @@ export class Runtime implements AsyncDisposable {
     this.checkpoints = checkpoints;
     this.#origin = openOrigin(config, checkpoints, systemClock, logger);
     this.pools = new Pools(config, systemClock, logger);
-    this.models = new ModelServers(config.models, use === 'own', systemClock);
+    this.models = new ModelServers(config.models, use === 'own', systemClock, Math.random);
     this.#offerServers = new OfferServers(use === 'own', systemClock);
   }
 

@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { SqlStore } from '../adapters/store/sql/sql-evaluation-store.ts';
 import type { Trajectories } from '../agents/arena/trajectories.ts';
 import type { Clock } from '../kernel/clock.ts';
+import type { Random } from '../kernel/seeded-random.ts';
 import { namesServer } from '../kernel/documents/store-url.ts';
 
 /** Opens the configured store. @throws as `openSqliteStore` and `openPostgresStore` do. */
@@ -22,9 +23,9 @@ export function readStoreVersion(url: string): Promise<string> {
 }
 
 /** Opens the store of a server, with trajectories where `arena.trajectories` says. @throws as `openEvaluationStore` and `openFirestore` do. */
-export async function openServerStore(config: Config, clock: Clock): Promise<SqlStore> {
+export async function openServerStore(config: Config, clock: Clock, random: Random): Promise<SqlStore> {
   const { trajectories: place } = config.arena;
-  const trajectories = place === 'store' ? undefined : await openFirestore(place, clock);
+  const trajectories = place === 'store' ? undefined : await openFirestore(place, clock, random);
   const store = await openEvaluationStore(config, clock);
   return trajectories === undefined ? store : { ...store, trajectories };
 }
@@ -33,9 +34,9 @@ export async function openServerStore(config: Config, clock: Clock): Promise<Sql
  * @param setting `arena.trajectories`, other than "store". Uses an emulator if FIRESTORE_EMULATOR_HOST names one, as Google's clients do. @throws as
  * `FirestoreTrajectories.open`.
  */
-export async function openFirestore(setting: string, clock: Clock): Promise<Trajectories> {
+export async function openFirestore(setting: string, clock: Clock, random: Random): Promise<Trajectories> {
   const [project = '', database = '(default)'] = setting.replace('firestore://', '').split('/');
   // Its library for credentials is loaded only by those who use it.
   const { FirestoreTrajectories } = await import('../adapters/arena/firestore/firestore-trajectories.ts');
-  return await FirestoreTrajectories.open({ project, database, emulator: process.env['FIRESTORE_EMULATOR_HOST'] }, clock, Math.random);
+  return await FirestoreTrajectories.open({ project, database, emulator: process.env['FIRESTORE_EMULATOR_HOST'] }, clock, random);
 }

@@ -23,7 +23,7 @@ export function createTrajectoriesCheck(setting: string): HealthCheck {
     name: 'trajectories',
     async run() {
       try {
-        await openFirestore(setting, systemClock);
+        await openFirestore(setting, systemClock, Math.random);
         return toOkFinding(setting);
       } catch (error) {
         return { status: 'problem', found: getMessage(error), remedy: 'see docs/arena.md, "Firestore", or set arena.trajectories: store' };

@@ -7,6 +7,7 @@ import type { Config } from '../../config/config.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { suggestNames } from '../../kernel/documents/did-you-mean.ts';
 import { InputError } from '../../kernel/errors.ts';
+import type { Random } from '../../kernel/seeded-random.ts';
 import { readKey } from './agent-keys.ts';
 
 interface Address {
@@ -19,15 +20,17 @@ export class ModelServers implements Disposable {
   readonly #config: Config['models'];
   readonly #mayNameUrls: boolean;
   readonly #clock: Clock;
+  readonly #random: Random;
   readonly #servers = new Map<string, ModelServer>();
   /** The gateway through which programs reach the servers. */
   readonly gateway: GatewayServer;
 
   /** @param mayNameUrls whether agents come from the owner of this process, and not from callers. */
-  constructor(config: Config['models'], mayNameUrls: boolean, clock: Clock) {
+  constructor(config: Config['models'], mayNameUrls: boolean, clock: Clock, random: Random) {
     this.#config = config;
     this.#mayNameUrls = mayNameUrls;
     this.#clock = clock;
+    this.#random = random;
     this.gateway = new GatewayServer(clock);
   }
 
@@ -58,7 +61,7 @@ export class ModelServers implements Disposable {
     if (!server) {
       const { concurrency, answerSeconds, patienceSeconds } = this.#config;
       const terms = { url, key: readKey(keyVariable), concurrency, answerSeconds, patienceSeconds };
-      server = new ModelServer(terms, this.#clock, Math.random);
+      server = new ModelServer(terms, this.#clock, this.#random);
       this.#servers.set(id, server);
     }
     return server;

@@ -32,7 +32,7 @@ export async function prepare(config: Config, terms: PrepareTerms, listeners: Pr
   await using repository = await openRepository(terms.repository, join(scratch, 'clones'), signal);
   await using grader = new TaskGrader(config);
   await using bootstrap = new Bootstrap(grader.hostSandboxes, steps, terms.registries, { layers: join(scratch, 'layers') });
-  using models = new ModelServers(config.models, true, systemClock);
+  using models = new ModelServers(config.models, true, systemClock, Math.random);
   const model = terms.writer === undefined ? undefined : await readWriter(terms.writer);
   const issues = terms.issues === undefined ? undefined : await openIssues(terms.issues, steps, systemClock);
   const context: PreparationContext = {

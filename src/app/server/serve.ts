@@ -78,7 +78,7 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   const { server } = config;
   assertAccessFits(server.access, server.host);
   await using opening = new AsyncDisposableStack();
-  const store = opening.use(await openServerStore(config, systemClock));
+  const store = opening.use(await openServerStore(config, systemClock, Math.random));
   const runtime = opening.use(await Runtime.open(config, 'server'));
   runtime.pools.sweep();
   const uploads = await openUploads(config, runtime.checkpoints, systemClock);

@@ -24,7 +24,7 @@ it('a model writes the instruction of a fix without a useful message once, and i
   await using server = await ScriptedModelServer.start(() => ({ text }));
   const file = path.join(made.directory, 'writer.yaml');
   await writeFile(file, `agent: model\nendpoint: ${server.url}\nmodel: scripted\n`);
-  using models = new ModelServers(made.config.models, true, systemClock);
+  using models = new ModelServers(made.config.models, true, systemClock, Math.random);
   const steps = new StepStore(path.join(made.directory, 'steps'));
   const ask = async (message: string): ReturnType<typeof instruct> => {
     const model = await readWriter(file);

@@ -104,7 +104,7 @@ function begin(session: api.Session): void {
 }
 
 function follow(): void {
-  followAll(store, () => show(store, state.route));
+  followAll(store, Math.random, () => show(store, state.route));
 }
 
 function end(problem: string | undefined): void {

@@ -28,7 +28,7 @@ export function unfollowAll(): void {
 }
 
 /** @param onMissed after a break, or when the server has left changes out: what is shown has to be read again. */
-export function followAll(store: Store, onMissed: () => void): void {
+export function followAll(store: Store, random: () => number, onMissed: () => void): void {
   live?.close();
   const source = (live = new EventSource('/v1/live'));
   let wasLost = store.state.connection === 'lost';
@@ -43,19 +43,19 @@ export function followAll(store: Store, onMissed: () => void): void {
     source.close();
     store.update({ connection: 'lost' });
     const [least, most] = RETRY_MILLISECONDS;
-    const wait = least + Math.random() * (most - least);
-    setTimeout(() => live === source && store.run(() => reconnect(store, onMissed)), wait);
+    const wait = least + random() * (most - least);
+    setTimeout(() => live === source && store.run(() => reconnect(store, random, onMissed)), wait);
   });
 }
 
 /** A stream does not say why it ended: the session does. */
-async function reconnect(store: Store, onMissed: () => void): Promise<void> {
+async function reconnect(store: Store, random: () => number, onMissed: () => void): Promise<void> {
   try {
     store.update({ session: await api.getSession() });
   } catch (error) {
     if (error instanceof api.Refusal && error.status === 401) throw error;
   }
-  followAll(store, onMissed);
+  followAll(store, random, onMissed);
 }
 
 /** Reads the course so far, and follows its continuation: the server stores the events of one evaluation, so that a late reader has all of them. */
