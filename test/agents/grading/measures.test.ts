@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Verdict } from '../../../src/agents/verification/verdict.ts';
 import { sampled } from '../../support/full-form.ts';
-import { type FilesByPath, GradingFixture, TASK } from '../../support/grading-fixture.ts';
+import { type FilesByPath, GradingFixture, SORT_TASK, TASK } from '../../support/grading-fixture.ts';
 
 let fixture: GradingFixture;
 beforeAll(async () => {
@@ -154,6 +154,16 @@ const judged = async (task: FilesByPath, body: string): Promise<unknown> => {
   return [verdict.reward, verdict.stages.find(({ stage }) => stage === 'constraints')?.detail];
 };
 const READS = 'if (scanf("%d", &n) != 1) return 1;';
+
+describe('the size of the source', () => {
+  it('is that of the submission, without the files that it replaces', async () => {
+    const source = SORT_TASK['solution/sort.py'] ?? '';
+    const bound = `[[constraints]]\nmeasure = "sourceBytes"\nmost = ${source.length}\n`;
+    const task = await fixture.task({ ...SORT_TASK, 'muster.toml': `${SORT_TASK['muster.toml']}${bound}` });
+    expect((await fixture.verdict(task, { 'sort.py': source })).verdict.reward).toBe(1);
+    expect((await fixture.verdict(task, { 'sort.py': `${source}\n` })).verdict.reward).toBe(0);
+  });
+});
 
 describe('forbidden system calls', () => {
   const calls: readonly (readonly [readonly string[], string, string])[] = [

@@ -105,8 +105,11 @@ export class StagedGrading {
 
   /** Lists the files that the candidate's processes see in the workdir. */
   async #listFiles(signal: AbortSignal): Promise<readonly WorkspaceFile[]> {
-    this.#built ??= [...(await listLaidFiles(this.#grading, this.#context, signal)), ...this.#grading.submission.files];
-    return this.#built;
+    if (this.#built) return this.#built;
+    const { files } = this.#grading.submission;
+    const replaced = new Set(files.map(({ path }) => path));
+    const laid = await listLaidFiles(this.#grading, this.#context, signal);
+    return (this.#built = [...laid.filter(({ path }) => !replaced.has(path)), ...files]);
   }
 
   #createTerms(files: readonly WorkspaceFile[]): CandidateTerms {
