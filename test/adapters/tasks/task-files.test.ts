@@ -3,6 +3,7 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readTaskContent } from '../../../src/adapters/tasks/task-content.ts';
 import { readTaskDirectory } from '../../../src/adapters/tasks/task-files.ts';
 import { readTask } from '../../../src/agents/tasks/read-task.ts';
 import { caseTaskFiles, taskDirectory } from '../../support/task-fixture.ts';
@@ -23,6 +24,16 @@ describe('a task directory on disk', () => {
     expect(task.digest).toBe(readTask(taskDirectory(caseTaskFiles())).digest);
     await chmod(join(top, 'solution/double.py'), 0o755);
     expect(readTask(await readTaskDirectory(top)).digest).not.toBe(task.digest);
+  });
+
+  it('is read as it was when the task was read: a small file once, and a large one only unchanged', async () => {
+    const [small, large] = ['tests/small', 'tests/large'];
+    for (const [path, bytes] of [[small, 100] as const, [large, 70_000] as const]) await writeFile(join(top, path), 'a'.repeat(bytes));
+    const content = readTaskContent(top, readTask(await readTaskDirectory(top)));
+    const before = await content.read(small);
+    for (const path of [small, large]) await writeFile(join(top, path), 'b');
+    expect(await content.read(small)).toEqual(before);
+    await expect(content.read(large)).rejects.toThrow(/tests\/large: it has changed since the task was read; start again/);
   });
 
   it('is refused with links, special files, and unusable names', async () => {
