@@ -54,9 +54,13 @@ async function computeCases(terms: CandidateTerms, execute: CasesStage, signal: 
   await using sandbox = await context.sandboxes.openTrusted(template, signal, describeCandidateTemplate(terms, execute));
   const { session } = sandbox;
   const either = AbortSignal.any([signal, sandbox.signal]);
-  await wipeWritablePaths(session, template, either);
-  await session.put(await readTestFiles(task, step, content), either);
-  const drawn = await drawCases(session, terms, execute, either);
+  const files = await readTestFiles(task, step, content);
+  // The requests are carried out in order. Without a wait between them, the sandbox is woken once.
+  const [, , drawn] = await Promise.all([
+    wipeWritablePaths(session, template, either),
+    session.put(files, either),
+    drawCases(session, terms, execute, either),
+  ]);
   const cases = [...stored, ...drawn];
   const unknown = cases.filter(({ expected }) => expected === undefined);
   const outputs = await computeGoldenOutputs(session, terms, execute, unknown, either);
