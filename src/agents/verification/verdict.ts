@@ -22,7 +22,7 @@ export const verdictSchema = z
     problem: z
       .strictObject({ kind: z.enum(['infrastructure', 'verifier']), detail: z.string() })
       .nullable()
-      .describe('why there is no reward: infrastructure may be tried again, a broken verifier has to be mended'),
+      .describe('why there is no reward: infrastructure may be tried again, a broken verifier has to be corrected'),
     gate: z.union([z.literal(0), z.literal(1)]).describe('0 closes it: the reward is 0, whatever the components are'),
     components: z.array(componentSchema).max(3),
     stages: z.array(stageSchema).max(STAGES.length),
