@@ -244,7 +244,8 @@ describe('rows of a dataset', () => {
     expect(await imported(lines, { only: ['r.1'] })).toMatchObject([{ name: 'r.1' }]);
     expect(await imported(lines, { limit: 1 })).toHaveLength(1);
     await expect(imported(lines)).rejects.toThrow(/django__django-11099: it already exists/);
-    await expect(imported([{ ...bench, patch: 1 }])).rejects.toThrow(/rows\.json\[0\]: patch: /);
+    await expect(imported([{ ...bench, patch: 1 }])).rejects.toThrow(/rows\.json\[0\]: patch: expected a text, got 1$/);
+    await expect(imported([{ instance_id: 'a' }])).rejects.toThrow(/rows\.json\[0\]: repo: is missing; expected a text\n/);
     await expect(imported([{ ...bench, FAIL_TO_PASS: 'no list' }])).rejects.toThrow(
       /FAIL_TO_PASS: expected a list of test ids, or one as JSON/,
     );

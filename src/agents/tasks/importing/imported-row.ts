@@ -1,11 +1,16 @@
 import { z } from 'zod';
 import { InputError } from '../../../kernel/errors.ts';
 import { tryParseJson } from '../../../kernel/json-bounds.ts';
-import { formatPath } from '../../../kernel/documents/path.ts';
+import { KnownSettings } from '../../../kernel/documents/known-settings.ts';
+import { isMapping } from '../../../kernel/documents/path.ts';
+import { formatProblemLine, listProblems } from '../../../kernel/documents/problems.ts';
 import type { WrittenTask } from '../written-task.ts';
 
 /** A row of a dataset, or the reason why there is no task in it. */
 export type ImportedRow = { readonly task: WrittenTask } | { readonly name: string; readonly refusal: string };
+
+/** Problems of one row that a message lists. */
+const MOST_PROBLEMS = 5;
 
 /** Rows have lists of test ids as lists, or as JSON in a text. */
 export const testIdList = z.preprocess(
@@ -17,11 +22,17 @@ export const testIdList = z.preprocess(
 export function parseRow<Schema extends z.ZodType>(where: string, schema: Schema, row: unknown): z.infer<Schema> {
   const { data, error } = schema.safeParse(row);
   if (error === undefined) return data;
-  const problems = error.issues.slice(0, 5).map(({ path, message }) => {
-    const field = path.map((part) => (typeof part === 'number' ? part : String(part)));
-    return `${where}: ${formatPath(field)}: ${message}`;
-  });
-  throw new InputError('task.row', problems.join('\n'));
+  const problems = listProblems(error, readJsonTexts(row), new KnownSettings(schema)).slice(0, MOST_PROBLEMS);
+  throw new InputError('task.row', problems.map((problem) => formatProblemLine(where, problem)).join('\n'));
+}
+
+/** Returns a row with the values that its texts hold as JSON: a problem may be within one of them. */
+function readJsonTexts(row: unknown): unknown {
+  return isMapping(row) ? Object.fromEntries(Object.entries(row).map(([name, given]) => [name, readJsonText(given)])) : row;
+}
+
+function readJsonText(given: unknown): unknown {
+  return typeof given === 'string' && /^[[{]/.test(given) ? (tryParseJson(given) ?? given) : given;
 }
 
 /** Returns a name that can be a directory's and a task's. */
