@@ -16,6 +16,8 @@ import { createTaskCommand } from '../commands/tasks/task-command.ts';
 import type { TaskCatalogue } from '../commands/tasks/task-catalogue-commands.ts';
 import type { HardenTask } from '../commands/tasks/task-harden-command.ts';
 import { createVerifySubmissionCommand } from '../commands/tasks/verify-submission-command.ts';
+import { formatNotice } from '../terminal/error-report.ts';
+import { print } from '../terminal/output.ts';
 
 const catalogue: TaskCatalogue = {
   create: createTask,
@@ -76,6 +78,9 @@ export const COMMANDS = {
     createVerifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
       await using grader = new TaskGrader(readConfiguration(config));
       const open = await withNearestTask(task, () => openTask(task));
+      // The others are about the task's own submissions, which a verdict does not need.
+      const notices = open.task.notices.filter((notice) => notice.includes('/task.toml: '));
+      for (const notice of notices) await print(process.stderr, formatNotice(notice));
       return await grader.verify(open, submission, { ...options, onStage }, signal);
     }),
 };

@@ -1,4 +1,4 @@
-import { cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client as McpAgent, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import nock from 'nock';
@@ -113,12 +113,14 @@ describe('a task that was checked', () => {
     const config = await stage.write('arena.json', { server: { port: 0, access: 'off' }, arena: { tasks: [directory] } });
     const check = (...more: string[]) => stage.call(['task', 'check', directory, '--times', '1', '--config', config, ...more]);
     await writeFile(solution, 'nothing');
+    await appendFile(join(directory, TASK, 'task.toml'), '\n[odd]\nkey = 1\n');
     const error = "NameError: name 'nothing' is not defined";
     expect(await check('--keep')).toMatchObject({
       exitCode: 2,
       stdout: expect.stringMatching(`ended with status 1; .* printed last: .*${error}`),
     });
     const verified = await stage.call(['verify', join(directory, TASK), '-s', join(directory, TASK, 'solution')]);
+    expect(verified.stderr).toMatch(/^muster: .*task\.toml: odd: unknown key; it is kept and has no effect\n$/);
     expect(verified).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(`what it printed last .*:\n(.*\n)+  ${error}`) });
     const { url, command } = await MusterServer.start(stage, config);
     const agent = new Agent(url);
