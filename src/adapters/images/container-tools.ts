@@ -3,12 +3,14 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
 import { type Digest, parseDigest } from '../../kernel/ids.ts';
+import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { findProgram } from '../sandbox/local/host/find-program.ts';
 
 const run = promisify(execFile);
 const KEEPERS = ['docker', 'podman'] as const;
 const BUILDERS = ['docker', 'podman', 'buildah'] as const;
 const SAVE_SECONDS = 1800;
+const DAEMON_SECONDS = 30;
 const OUTPUT = 4 * 2 ** 20;
 
 /** An image that docker or podman has. */
@@ -51,15 +53,21 @@ export async function findKeptImage(reference: string, signal: AbortSignal): Pro
 }
 
 /**
- * Builds a Dockerfile with the first of docker, podman and buildah that is installed, and writes the image as `docker save` does.
+ * Builds a Dockerfile with the first of docker, podman and buildah that is ready, and writes the image as `docker save` does.
  *
- * @param where names the task's Dockerfile in messages: what is built is a copy. @throws InputError `image.no-builder` where none is installed,
+ * @param where names the task's Dockerfile in messages: what is built is a copy. @throws InputError `image.no-builder` where none is ready,
  * `image.build` with the builder's message.
  */
 export async function buildImage(where: string, { dockerfile, context, file, seconds }: ImageBuild, signal: AbortSignal): Promise<void> {
+  let unready = 'no program that builds it is installed';
   for (const name of BUILDERS) {
     const tool = await findProgram(name);
     if (tool === undefined) continue;
+    const silence = name === 'docker' ? await findSilence(tool, signal) : undefined;
+    if (silence !== undefined) {
+      unready = `docker has no daemon that answers (${silence}), and no other program that builds it is installed`;
+      continue;
+    }
     const idFile = `${file}.id`;
     const verb = name === 'buildah' ? 'bud' : 'build';
     const readId = async (): Promise<string> => (await readFile(idFile, 'utf8')).trim();
@@ -77,8 +85,19 @@ export async function buildImage(where: string, { dockerfile, context, file, sec
     else await runTool(tool, ['image', 'save', '--output', file, await readId()], SAVE_SECONDS, signal);
     return;
   }
-  const remedy = 'install docker, podman or buildah, or say root = "image" or root = "host" in muster.toml';
-  throw new InputError('image.no-builder', `${where}: no program that builds it is installed; ${remedy}`);
+  const remedy = 'install docker with its daemon, podman or buildah, or say root = "image" or root = "host" in muster.toml';
+  throw new InputError('image.no-builder', `${where}: ${unready}; ${remedy}`);
+}
+
+/** Returns why docker's daemon does not answer; undefined when it does. */
+async function findSilence(docker: string, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    await runTool(docker, ['version'], DAEMON_SECONDS, signal);
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    return escapeUnprintableLine(getMessage(error));
+  }
 }
 
 async function runTool(tool: string, args: readonly string[], seconds: number, signal: AbortSignal): Promise<void> {

@@ -86,12 +86,17 @@ describe('a task in an image without Python and with another C library', () => {
     try {
       process.env['PATH'] = fixture.directory;
       await expect(fixture.verdict(built, {})).rejects.toThrow(
-        /^environment\/Dockerfile: no program that builds it is installed; install docker, podman or buildah/,
+        /^environment\/Dockerfile: no program that builds it is installed; install docker with its daemon, podman or buildah/,
       );
-      const builder = join(fixture.directory, 'docker');
-      await writeFile(builder, '#!/bin/sh\necho "no daemon" >&2\nexit 1\n', { mode: 0o755 });
-      await expect(fixture.verdict(built, {})).rejects.toThrow(/^environment\/Dockerfile: docker does not build it; .*no daemon$/);
-      await rm(builder);
+      const [docker, podman] = [join(fixture.directory, 'docker'), join(fixture.directory, 'podman')];
+      const say = (builder: string, says: string) => writeFile(builder, `#!/bin/sh\necho "${says}" >&2\nexit 1\n`, { mode: 0o755 });
+      await say(docker, 'no daemon');
+      await expect(fixture.verdict(built, {})).rejects.toThrow(
+        /^environment\/Dockerfile: docker has no daemon .*no daemon\), and no other/,
+      );
+      await say(podman, 'no base');
+      await expect(fixture.verdict(built, {})).rejects.toThrow(/^environment\/Dockerfile: podman does not build it; .*no base$/);
+      for (const builder of [docker, podman]) await rm(builder);
     } finally {
       process.env['PATH'] = path;
     }
