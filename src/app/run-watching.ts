@@ -5,7 +5,8 @@ import { Egress } from '../service/access/egress.ts';
 import { parseObjectLocation } from '../adapters/checkpoints/objects/object-store.ts';
 import { suggestNearest } from '../adapters/files/nearest-path.ts';
 import { CheckedRequests } from '../adapters/http/checked-requests.ts';
-import { createRecordFile, replaceFile } from '../adapters/files/record-file.ts';
+import { createRecordFile } from '../adapters/files/record-file.ts';
+import { writeWholeFile } from '../adapters/files/whole-file.ts';
 import { createBucketStores } from './checkpoints/bucket-stores.ts';
 import type { Config } from '../config/config.ts';
 import { formatCanonicalJson, digestBytes } from '../kernel/canonical-json.ts';
@@ -171,7 +172,7 @@ async function writeBest(to: string, config: Config, of: { suite: LoadedSuite; s
   const uri = toCheckpointUri(to);
   if (!isUri(uri)) {
     try {
-      return await replaceFile(uri, text);
+      return await writeWholeFile(uri, text);
     } catch (error) {
       throw new InfrastructureError(
         'watch.best',

@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import type { FileContents } from '../../agents/arena/step-files.ts';
@@ -7,6 +6,7 @@ import { digestBytes } from '../../kernel/canonical-json.ts';
 import { InfrastructureError, getMessage } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import { hasErrno, getReason } from '../../kernel/errno.ts';
+import { writeWholeFile } from '../files/whole-file.ts';
 
 /** Files written at a time. */
 const AT_ONCE = 16;
@@ -64,9 +64,7 @@ export class FileContentsDirectory implements FileContents {
 async function writeOnce(file: string, content: Buffer): Promise<void> {
   const there = await stat(file).catch(() => undefined);
   if (there?.size === content.length) return;
-  const temporary = `${file}.${randomBytes(6).toString('hex')}`;
-  await writeFile(temporary, content, { mode: 0o600 });
-  await rename(temporary, file);
+  await writeWholeFile(file, content, { mode: 0o600 });
 }
 
 function buildFileName(digest: Digest): string {

@@ -1,9 +1,10 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, MusterError } from '../../kernel/errors.ts';
 import { makeDirectory } from './made-directory.ts';
 import { holdPath } from './process-hold.ts';
+import { writeWholeFile } from './whole-file.ts';
 import { NOTHING_YET, watchRecordSchema, type WatchMemory, type WatchRecord } from '../../service/watching/watch-record.ts';
 import { ignoreMissing, getReason } from '../../kernel/errno.ts';
 import { tryParseJson } from '../../kernel/json-bounds.ts';
@@ -22,21 +23,10 @@ export function createRecordFile(path: string, clock: Clock): WatchMemory {
     async write(record) {
       await translateErrors(path, async () => {
         await makeDirectory(dirname(path));
-        await replaceFile(path, `${JSON.stringify(record)}\n`);
+        await writeWholeFile(path, `${JSON.stringify(record)}\n`);
       });
     },
   };
-}
-
-/** Replaces the file in one step: a reader sees all of the old text, or all of the new. */
-export async function replaceFile(path: string, text: string): Promise<void> {
-  const incoming = `${path}.${process.pid}.new`;
-  try {
-    await writeFile(incoming, text);
-    await rename(incoming, path);
-  } finally {
-    await rm(incoming, { force: true });
-  }
 }
 
 function createAlreadyWatchedError(path: string): InputError {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createWriteStream, type WriteStream } from 'node:fs';
-import { open, readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
 import type { Clock } from '../../kernel/clock.ts';
@@ -10,6 +10,7 @@ import { makeDirectory } from './made-directory.ts';
 import { holdPath } from './process-hold.ts';
 import { TrajectoryDirectory } from './trajectory-directory.ts';
 import { TurnDirectory } from './turn-directory.ts';
+import { writeWholeFile } from './whole-file.ts';
 import { appendWholeLines } from './whole-lines.ts';
 
 /** Episodes of earlier, interrupted runs of the same evaluation. A resumed run reads them; they are removed when it is complete. */
@@ -49,7 +50,7 @@ export class ResultsDirectory implements AsyncDisposable {
     this.trajectories = new TrajectoryDirectory(join(path, TRAJECTORIES));
     this.turns = new TurnDirectory(join(path, TURNS));
     this.#episodes = createWriteStream(join(path, EPISODES), { flags: origin.isResumed ? 'w' : 'wx' });
-    this.#episodes.on('error', (error) => (this.#failure ??= this.#createWriteError(EPISODES, error)));
+    this.#episodes.on('error', (error) => (this.#failure ??= this.#createWriteError(error)));
   }
 
   /** @throws InputError when the directory holds something already; InfrastructureError when it cannot be written. */
@@ -64,7 +65,7 @@ export class ResultsDirectory implements AsyncDisposable {
         `--out ${path} is not empty (it holds ${present.slice(0, 3).join(', ')}); name a new directory, so that no result is overwritten`,
       );
     }
-    await writeWhole(path, 'config.json', configuration);
+    await writeDocument(path, 'config.json', configuration);
     const results = stack.use(new ResultsDirectory(path, { made, isResumed: false }, hold));
     await results.#waitUntilOpen();
     stack.move();
@@ -87,7 +88,7 @@ export class ResultsDirectory implements AsyncDisposable {
     } catch (error) {
       throw createUnkeptError(earlier, error);
     }
-    await writeWhole(path, 'config.json', configuration);
+    await writeDocument(path, 'config.json', configuration);
     const results = stack.use(new ResultsDirectory(path, { isResumed: true }, hold));
     await results.#waitUntilOpen();
     stack.move();
@@ -103,7 +104,7 @@ export class ResultsDirectory implements AsyncDisposable {
     await using stack = new AsyncDisposableStack();
     const hold = stack.use(await holdDirectory(path, clock));
     for (const name of ['summary.json', EARLIER, TRAJECTORIES, TURNS]) await rm(join(path, name), { force: true, recursive: true });
-    await writeWhole(path, 'config.json', configuration);
+    await writeDocument(path, 'config.json', configuration);
     const results = stack.use(new ResultsDirectory(path, { isResumed: true }, hold));
     await results.#waitUntilOpen();
     stack.move();
@@ -119,7 +120,7 @@ export class ResultsDirectory implements AsyncDisposable {
   write(record: object): Promise<void> | undefined {
     // A failed stream is closed before it reports why.
     const { errored, destroyed } = this.#episodes;
-    if (errored) throw this.#failure ?? this.#createWriteError('episodes.ndjson', errored);
+    if (errored) throw this.#failure ?? this.#createWriteError(errored);
     if (destroyed) throw new Error('the results directory has been closed');
     this.#isEmpty = false;
     if (this.#episodes.write(`${JSON.stringify(record)}\n`)) return undefined;
@@ -133,9 +134,9 @@ export class ResultsDirectory implements AsyncDisposable {
     try {
       await finished(this.#episodes);
     } catch (error) {
-      throw this.#failure ?? this.#createWriteError(EPISODES, error);
+      throw this.#failure ?? this.#createWriteError(error);
     }
-    await writeWhole(this.#path, 'summary.json', summary);
+    await writeDocument(this.#path, 'summary.json', summary);
     if (summary.partial) return;
     for (const name of [EARLIER, TURNS]) await rm(join(this.#path, name), { force: true, recursive: true });
   }
@@ -165,7 +166,7 @@ export class ResultsDirectory implements AsyncDisposable {
     try {
       await once(this.#episodes, 'open');
     } catch (error) {
-      throw this.#failure ?? this.#createWriteError(EPISODES, error);
+      throw this.#failure ?? this.#createWriteError(error);
     }
   }
 
@@ -177,15 +178,15 @@ export class ResultsDirectory implements AsyncDisposable {
         once(this.#episodes, 'close', { signal: settled.signal }),
       ]);
     } catch (error) {
-      throw this.#failure ?? this.#createWriteError(EPISODES, error);
+      throw this.#failure ?? this.#createWriteError(error);
     } finally {
       settled.abort();
     }
     if (this.#failure) throw this.#failure;
   }
 
-  #createWriteError(file: string, error: unknown): InfrastructureError {
-    return createUnkeptError(join(this.#path, file), error);
+  #createWriteError(error: unknown): InfrastructureError {
+    return createUnkeptError(join(this.#path, EPISODES), error);
   }
 }
 
@@ -227,17 +228,11 @@ async function removeEmpty(directory: string, outermost: string): Promise<void> 
   if (directory !== outermost) await removeEmpty(dirname(directory), outermost);
 }
 
-/** Writes under another name first, so that the file appears complete or not at all. */
-async function writeWhole(directory: string, name: string, content: unknown): Promise<void> {
+async function writeDocument(directory: string, name: string, content: unknown): Promise<void> {
   const path = join(directory, name);
-  const partial = `${path}.partial`;
   try {
-    await using file = await open(partial, 'w');
-    await file.writeFile(`${JSON.stringify(content, undefined, 2)}\n`);
-    await file.sync();
-    await rename(partial, path);
+    await writeWholeFile(path, `${JSON.stringify(content, undefined, 2)}\n`, { isSynced: true });
   } catch (error) {
-    await rm(partial, { force: true });
     throw createUnkeptError(path, error);
   }
 }

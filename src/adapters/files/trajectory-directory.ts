@@ -1,8 +1,9 @@
-import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { trajectorySchema, type Trajectory } from '../../agents/rollouts/record/trajectory.ts';
 import { getReason } from '../../kernel/errno.ts';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
+import { writeWholeFile } from './whole-file.ts';
 
 const ENDING = '.json';
 
@@ -32,9 +33,7 @@ export class TrajectoryDirectory {
     const path = join(directory, `${id}${ENDING}`);
     try {
       await mkdir(directory, { recursive: true });
-      await using file = await open(`${path}.partial`, 'w');
-      await file.writeFile(`${JSON.stringify(trajectory)}\n`);
-      await rename(`${path}.partial`, path);
+      await writeWholeFile(path, `${JSON.stringify(trajectory)}\n`);
     } catch (error) {
       const remedy = 'free space there or name another directory';
       throw new InfrastructureError('out.write', `${path} could not be written: ${getReason(error, path)}; ${remedy}`, { cause: error });

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { formatStoredAnswer, parseStoredAnswer, type EpisodeTurns, type StoredTurn } from '../../agents/acting/model/stored-turns.ts';
 import { ignoreMissing } from '../../kernel/errno.ts';
 import { getMessage, InfrastructureError } from '../../kernel/errors.ts';
+import { writeWholeFile } from './whole-file.ts';
 
 const ENDING = '.json';
 const turnSchema = z.strictObject({ request: z.string(), answer: z.unknown() });
@@ -31,8 +32,7 @@ export class TurnDirectory implements EpisodeTurns {
       const path = join(place, `${computeDigest(request)}${ENDING}`);
       if (((await readdir(place).catch(ignoreMissing)) ?? []).includes(basename(path))) return;
       await mkdir(place, { recursive: true });
-      await writeFile(`${path}.partial`, JSON.stringify({ request, answer: formatStoredAnswer(answer) }));
-      await rename(`${path}.partial`, path);
+      await writeWholeFile(path, JSON.stringify({ request, answer: formatStoredAnswer(answer) }));
     });
   }
 

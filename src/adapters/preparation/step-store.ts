@@ -1,11 +1,11 @@
-import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import { nameStep } from '../../agents/preparation/step-key.ts';
 import { getReason } from '../../kernel/errno.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import { tryParseJson } from '../../kernel/json-bounds.ts';
+import { writeWholeFile } from '../files/whole-file.ts';
 
 /** Results of steps, each under the digest of its inputs. A killed step leaves nothing, and is carried out again. */
 export class StepStore {
@@ -51,13 +51,10 @@ export class StepStore {
     if (known.success) return known.data;
     const made = await make();
     if (!isFinal(made)) return made;
-    const part = `${path}.${randomBytes(4).toString('hex')}`;
     try {
       await mkdir(join(path, '..'), { recursive: true });
-      await writeFile(part, JSON.stringify(made));
-      await rename(part, path);
+      await writeWholeFile(path, JSON.stringify(made));
     } catch (error) {
-      await rm(part, { force: true });
       throw new InfrastructureError('preparation.unwritable', `${path}: cannot be written: ${getReason(error, path)}`, { cause: error });
     }
     return made;
