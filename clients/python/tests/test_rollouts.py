@@ -88,6 +88,11 @@ def test_a_batch_is_acknowledged_as_one_and_the_last_may_be_smaller() -> None:
     server = Answering(answer(group(0)), answer(group(1)), both, answer(group(2)), over, acknowledged(2), over)
     batches = [[found.id for found in batch] for batch in server.items(rollouts._deliver_batches(SETTINGS, "ro-1", 2, 600))]
     assert batches == [["ro-1.0", "ro-1.1"], ["ro-1.2"]]
+    again = answer(group(0, lease=2))
+    server = Answering(answer(group(0)), again, answer(group(1)), both, answer(state="completed"))
+    batches = [[found.id for found in batch] for batch in server.items(rollouts._deliver_batches(SETTINGS, "ro-1", 2, 1))]
+    assert batches == [["ro-1.0", "ro-1.1"]]
+    assert server.bodies == [{"groups": [{"group": "ro-1.0", "lease": 2}, {"group": "ro-1.1", "lease": 1}]}]
     with pytest.raises(InvalidArgument, match="size"):
         rollouts._deliver_batches(SETTINGS, "ro-1", 0, 600)
 

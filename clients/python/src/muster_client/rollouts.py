@@ -98,7 +98,9 @@ def _deliver(
         )
         answer = parse_fields(response.body, "groups")
         leased = [read_rollout_group(item) for item in answer.objects("items")]
-        batch += leased
+        # A group whose lease ends while its batch fills comes again, with a new lease.
+        again = {group.id for group in leased}
+        batch = [group for group in batch if group.id not in again] + leased
         is_over = answer.text("state") != "running" and not leased
         if len(batch) == size or (is_over and batch):
             yield Emit(shape(batch))
