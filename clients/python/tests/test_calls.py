@@ -151,9 +151,11 @@ def test_a_permanent_error_is_raised_at_once(muster: Client, fake: FakeMuster, s
 
 
 def test_an_error_without_a_body_is_described_by_its_headers(muster: Client, fake: FakeMuster) -> None:
-    fake.break_down("GET", ".*", Answer(401, None, {"www-authenticate": 'Bearer realm="muster", error_description="set MUSTER_TOKEN"'}))
-    with pytest.raises(Unauthorized, match="set MUSTER_TOKEN"):
+    header = 'Bearer realm="muster", code="access.missing", error_description="set MUSTER_TOKEN"'
+    fake.break_down("GET", ".*", Answer(401, None, {"www-authenticate": header}))
+    with pytest.raises(Unauthorized, match="set MUSTER_TOKEN") as caught:
         muster.get("ev-1")
+    assert caught.value.code == "access.missing"
 
 
 def test_an_answer_from_another_program_is_reported_as_not_from_muster(muster: Client, fake: FakeMuster) -> None:

@@ -243,8 +243,15 @@ def test_filters_ids_and_settings_of_another_type_are_refused_before_anything_is
     wrong: Any = 5
     with pytest.raises(InvalidArgument, match="evaluation_id: expected text, the `id` of what `submit` returned"):
         muster.get(wrong)
-    with Client("http://127.0.0.1:9") as client, pytest.raises(InvalidArgument, match=r"action: expected a mapping such as .*, got 5"):
-        client.arena.step("ep-1", 1, wrong)
+    with Client("http://127.0.0.1:9") as client:
+        with pytest.raises(InvalidArgument, match=r"action: expected a mapping such as .*, got 5"):
+            client.arena.step("ep-1", 1, wrong)
+        with pytest.raises(InvalidArgument, match="episode_id: expected text, the `id` of what `start` returned, got 5"):
+            client.arena.step(wrong, 1, {})
+        with pytest.raises(InvalidArgument, match="stream_id: expected text, the `id` of what `start` returned, got 5"):
+            client.rollouts.get(wrong)
+    with pytest.raises(InvalidArgument, match="the client is closed"):
+        client.get("ev-1")
     with pytest.raises(InvalidArgument, match=r"retry\.patience_seconds: expected a number of seconds, 0 or more, got -1"):
         Retry(patience_seconds=-1)
     for settings in ({"url": wrong}, {"token": wrong}, {"timeout": "5"}, {"retry": wrong}):

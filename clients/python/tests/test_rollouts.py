@@ -117,8 +117,9 @@ def test_a_stream_is_started_with_its_terms_and_receives_versions_until_it_is_en
     assert server.paths == ["POST /v1/rollouts", "POST /v1/policies/org%2Fm/versions", "DELETE /v1/rollouts/ro-1"]
     terms = {"groupSize": 2, "concurrency": 4, "maxStaleness": 1, "keepFiltered": True}
     assert server.bodies == [{"suite": "code", "agent": {"sha256": "0" * 64}, **terms}, {"version": 3}]
-    with pytest.raises(TypeError, match="group_size"):
-        server.run(rollouts._start(SETTINGS, "0" * 64, "code", {"groupsize": 2}))  # type: ignore[typeddict-unknown-key]
+    for wrong, says in (({"groupsize": 2}, "did you mean 'group_size'"), ({"group_size": 2}, "arguments: concurrency, max_staleness")):
+        with pytest.raises(TypeError, match=says):
+            server.run(rollouts._start(SETTINGS, "0" * 64, "code", wrong))  # type: ignore[arg-type]
 
 
 def test_a_training_that_gets_no_groups_is_told_why(caplog: pytest.LogCaptureFixture) -> None:

@@ -174,11 +174,11 @@ function parseDocument(text: string): AnswerDocument | undefined {
 }
 
 /** The server's message in a header, where it has no other. */
-const DESCRIBED = /\berror_description="([^"]*)"/;
+const DESCRIBED = /\bcode="([^"]*)", error_description="([^"]*)"/;
 
 function describeMissingProblem(status: number, headers: IncomingHttpHeaders, text: string): AnswerDocument {
-  const described = DESCRIBED.exec(headers['www-authenticate'] ?? '')?.[1];
-  if (text === '' && described !== undefined) return { code: 'server.answer', detail: described, errors: [] };
+  const [, code, detail] = DESCRIBED.exec(headers['www-authenticate'] ?? '') ?? [];
+  if (text === '' && code !== undefined && detail !== undefined) return { code, detail, errors: [] };
   const said = text.slice(0, MOST_SHOWN_CHARACTERS);
   return { code: 'server.answer', detail: `the server answered with ${status}${said === '' ? '' : `: ${said}`}`, errors: [] };
 }

@@ -202,7 +202,9 @@ describe('a client of a server', () => {
       .get('/v1/pools')
       .reply(503, 'not now', { 'retry-after': '500' })
       .get('/v1/pools')
-      .reply(500, 'a defect');
+      .reply(500, 'a defect')
+      .get('/v1/pools')
+      .reply(401, '', { 'www-authenticate': 'Bearer realm="muster", code="access.expired", error_description="has expired"' });
     const asking = client.pools();
     expect(await clock.advanceFor(asking, 60_000, 100)).toEqual([]);
     expect(clock.now()).toBeGreaterThanOrEqual(30_000);
@@ -214,6 +216,8 @@ describe('a client of a server', () => {
     });
     await expect(client.pools()).rejects.toBeInstanceOf(UnavailableError);
     await expect(client.pools()).rejects.toMatchObject({ code: 'server.answer', kind: 'infrastructure' });
+    // An answer to HEAD has no body.
+    await expect(client.pools()).rejects.toMatchObject({ code: 'access.expired', reason: 'unauthorized', message: 'has expired' });
     expect(site.isDone()).toBe(true);
     expect(clock.pending).toBe(0);
   });

@@ -64,7 +64,9 @@ describe('a server that takes tokens', () => {
     const answer = await server.send('GET', '/v1/evaluations');
     expect(answer).toMatchObject(refusal(401, 'access.missing'));
     expect(answer.headers).toMatchObject({
-      'www-authenticate': expect.stringMatching(/^Bearer realm="muster", error_description="a token is needed: set MUSTER_TOKEN [^"\\]*"$/),
+      'www-authenticate': expect.stringMatching(
+        /^Bearer realm="muster", code="access\.missing", error_description="a token is needed: set MUSTER_TOKEN [^"\\]*"$/,
+      ),
       'content-type': expect.stringContaining('problem'),
     });
     for (const url of ['/healthz', '/readyz', '/openapi.json', '/docs/']) expect((await server.send('GET', url)).status).toBe(200);

@@ -3,7 +3,7 @@
 import builtins
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from muster_client.agent_episode import (
     AgentEpisode,
@@ -17,7 +17,7 @@ from muster_client.agent_episode import (
     read_started,
     read_step,
 )
-from muster_client.arguments import assert_is
+from muster_client.arguments import assert_is, quote_part
 from muster_client.awaiting import AwaitingDriver
 from muster_client.blocking import BlockingDriver
 from muster_client.calls import SLOW_ANSWER_SECONDS, call
@@ -30,7 +30,7 @@ _WAIT_SECONDS = 60
 
 
 def _build_path(episode_id: str, part: str = "") -> str:
-    return f"/v1/episodes/{quote(episode_id, safe='')}{part}"
+    return f"/v1/episodes/{quote_part('episode_id', episode_id, 'text, the `id` of what `start` returned')}{part}"
 
 
 def _start(settings: Settings, task: str, agent: str, seed: int) -> Steps[StartedEpisode]:

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, get_args
+from urllib.parse import quote
 
 from muster_client.errors import InvalidArgument
 
@@ -21,6 +22,19 @@ def assert_is(name: str, given: object, kind: type | tuple[type, ...], expected:
         raise InvalidArgument(f"{name}: expected {expected}, got {given!r}")
 
 
+def assert_open(*, closed: bool) -> None:
+    """Raises InvalidArgument once the client is closed."""
+    if closed:
+        raise InvalidArgument("the client is closed; call it inside of its `with` block, or before `close`")
+
+
+def quote_part(name: str, given: object, expected: str) -> str:
+    """Returns a text as one part of a path, which it cannot change. Raises InvalidArgument for what is no text."""
+    if not isinstance(given, str):
+        raise InvalidArgument(f"{name}: expected {expected}, got {given!r}")
+    return quote(given, safe="")
+
+
 def assert_seconds(name: str, given: object) -> None:
     """Raises InvalidArgument unless the value is a number of seconds from 0 on."""
     if isinstance(given, bool) or not isinstance(given, int | float) or math.isnan(given) or given < 0:
@@ -28,13 +42,17 @@ def assert_seconds(name: str, given: object) -> None:
 
 
 def assert_known(given: dict[str, object], known: type, named: tuple[str, ...] = ()) -> None:
-    """Raises TypeError, as Python does, for a keyword that is neither a key of `known`, a typed dictionary, nor a parameter in `named`."""
-    optional: frozenset[str] = vars(known)["__optional_keys__"]
-    for name in given.keys() - optional:
-        there = sorted([*optional, *named])
+    """Raises TypeError, as Python does, for a keyword that is neither a key of `known`, a typed dictionary, nor a parameter in `named`, and
+    for a required key that is missing.
+    """
+    required, optional = vars(known)["__required_keys__"], vars(known)["__optional_keys__"]
+    for name in given.keys() - required - optional:
+        there = sorted([*required, *optional, *named])
         meant = get_close_matches(name, there, 1)
         remedy = f"did you mean {meant[0]!r}?" if meant else f"expected one of {', '.join(there)}"
         raise TypeError(f"unexpected keyword argument {name!r}; {remedy}")
+    if missing := sorted(required - given.keys()):
+        raise TypeError(f"missing keyword arguments: {', '.join(missing)}")
 
 
 def suggests_keywords(function: Callable[Given, Result]) -> Callable[Given, Result]:

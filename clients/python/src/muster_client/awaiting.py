@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
+from muster_client.arguments import assert_open
 from muster_client.effects import Done, Effect, Emit, Exchange, Items, Open, Pause, Read, Response, Steps, Work, resume
 from muster_client.errors import MusterError
 from muster_client.settings import Settings
@@ -69,6 +70,7 @@ class _Connection:
         self._chunks: AsyncIterator[bytes] | None = None
 
     async def __aenter__(self) -> Self:
+        assert_open(closed=self._client.is_closed)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

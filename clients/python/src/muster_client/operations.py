@@ -3,9 +3,8 @@
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import quote
 
-from muster_client.arguments import assert_known, assert_seconds
+from muster_client.arguments import assert_known, assert_seconds, quote_part
 from muster_client.calls import SLOW_ANSWER_SECONDS, STREAM_IDLE_SECONDS, Deadline, call
 from muster_client.checkpoint import CheckpointLike, format_checkpoint, normalize_checkpoint
 from muster_client.effects import Emit, Items, Open, Pause, Read, Request, Steps, Work, for_each, perform
@@ -115,7 +114,7 @@ def list_evaluations(settings: Settings, filters: Filter, page_size: int) -> Ite
 
 
 def suite(settings: Settings, name: str) -> Steps[KnownSuite]:
-    response = yield from call(settings, Request("GET", f"/v1/suites/{quote(name, safe='')}"))
+    response = yield from call(settings, Request("GET", f"/v1/suites/{quote_part('name', name, 'the name of a suite as text')}"))
     return read_known_suite(parse_fields(response.body, "suite"))
 
 
@@ -126,7 +125,8 @@ def grant(settings: Settings, sha256: str, principal: str) -> Steps[Grant]:
 
 
 def revoke_grant(settings: Settings, sha256: str, principal: str) -> Steps[list[Grant]]:
-    response = yield from call(settings, Request("DELETE", f"{_grants_path(sha256)}/{quote(principal, safe='')}"))
+    path = f"{_grants_path(sha256)}/{quote_part('principal', principal, 'the name of a principal as text')}"
+    response = yield from call(settings, Request("DELETE", path))
     return [read_grant(item) for item in parse_fields(response.body, "grants").objects("items")]
 
 
@@ -142,7 +142,8 @@ def pools(settings: Settings) -> Steps[list[Pool]]:
 
 def change_pool(settings: Settings, name: str, change: dict[str, Any]) -> Steps[Pool]:
     """Changes a pool. It is not repeated, because another operator may have changed the pool in between."""
-    response = yield from call(settings, build_json_request("PATCH", f"/v1/pools/{quote(name, safe='')}", change), repeatable=False)
+    path = f"/v1/pools/{quote_part('name', name, 'the name of a pool as text')}"
+    response = yield from call(settings, build_json_request("PATCH", path, change), repeatable=False)
     return read_pool(parse_fields(response.body, "pool"))
 
 
@@ -198,7 +199,8 @@ def episodes(settings: Settings, evaluation_id: str, first: int, arm: int) -> It
 
 
 def _grants_path(sha256: str) -> str:
-    return f"/v1/checkpoints/{quote(sha256.removeprefix('sha256:'), safe='')}/grants"
+    digest = quote_part("sha256", sha256, "the SHA-256 of a checkpoint as text")
+    return f"/v1/checkpoints/{digest.removeprefix('sha256%3A')}/grants"
 
 
 def bring_reference(settings: Settings, given: CheckpointLike, run: str | None = None, version: int | None = None) -> Steps[dict[str, Any]]:

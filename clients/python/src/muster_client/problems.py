@@ -22,8 +22,8 @@ from muster_client.errors import (
 ANSWERS: dict[int, type[ServerAnswer]] = {401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict}
 PASSING = frozenset({502, 503, 504})
 MOST_SHOWN_CHARACTERS = 500
-DESCRIBED = re.compile(r'\berror_description="([^"]*)"')
-"""The message of an answer that has no body is in a header."""
+DESCRIBED = re.compile(r'\bcode="([^"]*)", error_description="([^"]*)"')
+"""The code and the message of an answer that has no body are in a header."""
 
 
 def problem_in(response: Response) -> MusterError | None:
@@ -56,7 +56,7 @@ def _read(response: Response) -> tuple[str, str, tuple[FieldProblem, ...]]:
         # A proxy's answer, or an answer to HEAD, which has no body.
         described = DESCRIBED.search(response.headers.get("www-authenticate", ""))
         if described and not response.body:
-            return "http", described[1], ()
+            return described[1], described[2], ()
         said = response.body[: 4 * MOST_SHOWN_CHARACTERS].decode(errors="replace")[:MOST_SHOWN_CHARACTERS]
         return "http", f"the server answered {response.status}" + (f": {said}" if said else ""), ()
     listed = document.get("errors")

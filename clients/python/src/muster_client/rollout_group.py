@@ -1,7 +1,7 @@
 """Groups of trajectories in the form that a training takes."""
 
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any, Required, TypedDict
 
 from muster_client.fields import Fields
 
@@ -9,11 +9,11 @@ from muster_client.fields import Fields
 class RolloutOptions(TypedDict, total=False):
     """How a stream makes its groups."""
 
-    group_size: int
+    group_size: Required[int]
     """The number of trajectories of a group."""
-    concurrency: int
+    concurrency: Required[int]
     """The number of trajectories that are played at a time."""
-    max_staleness: int
+    max_staleness: Required[int]
     """The number of versions that the policy may be ahead of the oldest one in a group."""
     batch: int
     """The number of groups that are used for one version of the policy."""

@@ -3,9 +3,9 @@
 import builtins
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import TypeVar, Unpack
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
-from muster_client.arguments import assert_known, suggests_keywords_of_methods
+from muster_client.arguments import assert_known, quote_part, suggests_keywords_of_methods
 from muster_client.awaiting import AwaitingDriver
 from muster_client.blocking import BlockingDriver
 from muster_client.calls import SLOW_ANSWER_SECONDS, call
@@ -34,7 +34,7 @@ Item = TypeVar("Item")
 
 
 def _build_path(stream_id: str, part: str = "") -> str:
-    return f"/v1/rollouts/{quote(stream_id, safe='')}{part}"
+    return f"/v1/rollouts/{quote_part('stream_id', stream_id, 'text, the `id` of what `start` returned')}{part}"
 
 
 def _start(settings: Settings, agent: CheckpointLike, suite: SuiteLike, options: RolloutOptions) -> Steps[RolloutStream]:
@@ -60,7 +60,7 @@ def _list(settings: Settings) -> Steps[list[RolloutStream]]:
 
 def _tell(settings: Settings, policy: str, version: int, endpoint: str | None) -> Steps[None]:
     """Reports a version. It may be repeated: reporting the last version again changes nothing."""
-    path = f"/v1/policies/{quote(policy, safe='')}/versions"
+    path = f"/v1/policies/{quote_part('policy', policy, 'the name of a policy as text')}/versions"
     yield from call(settings, build_json_request("POST", path, {"version": version, "endpoint": endpoint}))
 
 

@@ -5,9 +5,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
-from muster_client.arguments import assert_is, assert_known
+from muster_client.arguments import assert_is, assert_known, quote_part
 from muster_client.effects import Request
 from muster_client.errors import InvalidArgument
 from muster_client.evaluation import State
@@ -84,8 +84,7 @@ def build_comparison_request(
 
 
 def build_evaluation_path(evaluation_id: str, *parts: str) -> str:
-    assert_is("evaluation_id", evaluation_id, str, "text, the `id` of what `submit` returned")
-    return "/".join(["/v1/evaluations", quote(evaluation_id, safe=""), *parts])
+    return "/".join(["/v1/evaluations", quote_part("evaluation_id", evaluation_id, "text, the `id` of what `submit` returned"), *parts])
 
 
 def build_list_request(filters: Filter, page_size: int, after: str | None) -> Request:

@@ -10,7 +10,7 @@ export const UPLOAD_OFFSET = 'upload-offset';
 /** Headers for programs, besides the problem itself. @param status of the answer. */
 export function getProblemHeaders(error: unknown, status: number): Readonly<Record<string, string>> {
   if (error instanceof UnauthenticatedError)
-    return { 'www-authenticate': `Bearer realm="muster", error_description="${toHeaderText(error.message)}"` };
+    return { 'www-authenticate': `Bearer realm="muster", code="${error.code}", error_description="${toHeaderText(error.message)}"` };
   if (error instanceof MethodNotAllowedError) return { allow: error.allowed.join(', ') };
   if (error instanceof UploadOffsetError) return { [UPLOAD_OFFSET]: String(error.received) };
   if (error instanceof QuotaError || error instanceof TooManyRequestsError)
