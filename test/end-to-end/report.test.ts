@@ -58,11 +58,17 @@ describe('--report', () => {
   });
 });
 
-it('several checkpoints are ranked for a person', async () => {
+it('several checkpoints are ranked for a person, by the means to quote', async () => {
   await using stage = await Stage.open();
-  const result = await stage.call(['eval', CARTPOLE, '-c', MIDDLE, '-c', LATE, '--episodes', '20', '-n', '2']);
-  expect(result.stdout).toMatch(
-    /ranking {2}\(with at least 90 % all of these ranks are right\)\n {2}rank 1 {2}[\d.]+ {2}\[[\d.]+, [\d.]+\] {2}.*late\.safetensors\n {2}rank 2 {2}[\d.]+ {2}\[[\d.]+, [\d.]+\] /,
+  const played = await stage.call(['eval', CARTPOLE, '-c', MIDDLE, '-c', LATE, '--episodes', '20', '-n', '2', '--json']);
+  const document = summariesSchema.parse(JSON.parse(played.stdout));
+  for (const [position, summary] of document.summaries.entries()) {
+    summary.partial = position === 1;
+    summary.official.biasReducedMean = 240 + position;
+  }
+  const file = await stage.write('ranked.json', document);
+  expect((await stage.call(['report', file])).stdout).toMatch(
+    /ranking {2}\(with at least 90 % all of these ranks are right\)\n {2}rank 1 {2}241 {2}\[[\d.]+, [\d.]+\] {2}.*late\.safetensors {2}\(partial\)\n {2}rank 2 {2}240 {2}\[[\d.]+, [\d.]+\] {2}.*middle\.safetensors\n/,
   );
 });
 

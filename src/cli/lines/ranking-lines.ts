@@ -1,13 +1,13 @@
 import { styleText } from 'node:util';
-import { rankContenders } from '../../aggregation/ranking.ts';
+import { rankSummaries } from '../../orchestrator/results/summaries.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { formatFigure } from '../../kernel/text/figures.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { formatTable } from './table-lines.ts';
 
 /**
- * Formats several evaluations of one suite in order of their means, with the ranks that their intervals leave open. Means of different suites are not
- * comparable.
+ * Formats several evaluations of one suite in order of the means to quote, with the ranks that their intervals leave open. Means of different
+ * suites are not comparable.
  */
 export function formatRanking(summaries: readonly Summary[]): string[] {
   const suites = new Set(summaries.map(({ official: { suite } }) => suite.digest));
@@ -15,7 +15,7 @@ export function formatRanking(summaries: readonly Summary[]): string[] {
     return [
       `${styleText('bold', 'not ranked')}  these are evaluations on ${suites.size} different suites (their digests differ), whose means cannot be ranked`,
     ];
-  const { confidence, places } = rankContenders(summaries.map(({ official }) => official));
+  const { confidence, places } = rankSummaries(summaries);
   const percent = `${Number((100 * confidence).toPrecision(4))} %`;
   const widths = summaries.map(({ official: { interval } }) => (interval ? (interval.high - interval.low) / 2 : Infinity));
   const spread = Math.min(...widths);
@@ -23,11 +23,11 @@ export function formatRanking(summaries: readonly Summary[]): string[] {
   const rows = places.flatMap(({ contender, best, worst }) => {
     const summary = summaries[contender];
     if (!summary) return [];
-    const { mean, interval } = summary.official;
+    const { biasReducedMean: mean, interval } = summary.official;
     const ends = interval ? `  [${format(interval.low)}, ${format(interval.high)}]` : '';
     const ranks = best === worst ? `rank ${best}` : `rank ${best} to ${worst}`;
     const shown = mean === null || summary.allFailed === true ? 'no mean' : styleText('bold', format(mean));
-    return [[ranks, `${shown}${ends}  ${escapeUnprintableLine(summary.checkpoint.uri)}`] as const];
+    return [[ranks, `${shown}${ends}  ${escapeUnprintableLine(summary.checkpoint.uri)}${summary.partial ? '  (partial)' : ''}`] as const];
   });
   const risk =
     confidence > 0 ? `(with at least ${percent} all of these ranks are right)` : '(too many intervals to promise all ranks at once)';

@@ -14,7 +14,7 @@ import { renderVerdictSections } from './grading/verdict-sections.ts';
 import { markup, type Content, type Markup } from './text/markup.ts';
 import { formatQuantity } from './text/numbers.ts';
 import { renderReplay } from './replay.ts';
-import { rankSummaries, renderRankingTable } from './ranking.ts';
+import { rankEntries, renderRankingTable } from './ranking.ts';
 import { startTime } from './run-section.ts';
 import { STYLE } from './text/style.ts';
 import { renderWarningList } from './text/warnings.ts';
@@ -59,7 +59,7 @@ function renderEvaluationPage(summary: Summary): Markup {
 }
 
 function renderRankingPage(summaries: readonly Summary[]): Markup {
-  const entries = rankSummaries(summaries);
+  const ranked = rankEntries(summaries);
   const suites = [...new Map(summaries.map(({ official: { suite } }) => [suite.digest, suite.name])).values()];
   const name = suites.join(', ');
   const mixed = suites.length > 1 ? ['These evaluations are of different suites: their means cannot be ranked against each other.'] : [];
@@ -68,8 +68,8 @@ function renderRankingPage(summaries: readonly Summary[]): Markup {
     kind: 'Evaluations',
     heading: name === '' ? 'nothing' : name,
     line: formatQuantity(summaries.length, 'checkpoint'),
-    main: markup`${renderWarningList(mixed)}${renderRankingTable(entries)}
-${entries.map(({ summary, name, position }) => renderEvaluation(summary, name, position, `summaries.${position}.`))}`,
+    main: markup`${renderWarningList(mixed)}${renderRankingTable(ranked)}
+${ranked.entries.map(({ summary, name, position }) => renderEvaluation(summary, name, position, `summaries.${position}.`))}`,
   });
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { rankContenders } from '../../aggregation/ranking.ts';
+import { rankContenders, type Ranking } from '../../aggregation/ranking.ts';
 import { digestSchema, summarySchema, type Summary } from './summary.ts';
 
 /** What `muster eval --json` prints for several checkpoints. */
@@ -13,7 +13,7 @@ export const summariesSchema = z
           z.strictObject({
             checkpoint: digestSchema,
             uri: z.string(),
-            mean: z.number().nullable(),
+            mean: z.number().nullable().describe('the mean to quote: `official.biasReducedMean`'),
             best: z.int().describe('best rank that the intervals leave open'),
             worst: z.int().describe('worst rank that the intervals leave open'),
           }),
@@ -27,7 +27,7 @@ export const summariesSchema = z
 export type Summaries = z.infer<typeof summariesSchema>;
 
 export function toSummaries(summaries: readonly Summary[]): Summaries {
-  const { confidence, places } = rankContenders(summaries.map(({ official }) => official));
+  const { confidence, places } = rankSummaries(summaries);
   return {
     schema: 'muster.summaries/1',
     ranking: {
@@ -36,9 +36,14 @@ export function toSummaries(summaries: readonly Summary[]): Summaries {
         const summary = summaries[contender];
         if (!summary) return [];
         const { official, checkpoint } = summary;
-        return [{ checkpoint: official.checkpoint.digest, uri: checkpoint.uri, mean: official.mean, best, worst }];
+        return [{ checkpoint: official.checkpoint.digest, uri: checkpoint.uri, mean: official.biasReducedMean, best, worst }];
       }),
     },
     summaries: [...summaries],
   };
+}
+
+/** Ranks by the mean to quote, which is the figure that every form of the ranking shows. */
+export function rankSummaries(summaries: readonly Summary[]): Ranking {
+  return rankContenders(summaries.map(({ official: { biasReducedMean, interval } }) => ({ mean: biasReducedMean, interval })));
 }

@@ -168,6 +168,7 @@ export function nothing(): Summary {
       unresolved: 0,
       endedBy: null,
       mean: null,
+      biasReducedMean: null,
       variance: null,
       standardError: null,
       min: null,

@@ -338,8 +338,6 @@ describe('the charts of an evaluation', () => {
   });
 
   it('have no bar beyond the lowest and the highest return', () => {
-    const onlyZeros = page({ min: 0, max: 0, histogram: { edges: [-0.5, 0.5], counts: [7] } });
-    expect(onlyZeros).toContain('<title>7 with 0.00</title>');
     const html = page({ min: 0, max: 1, histogram: { edges: [-0.5, 0.5, 1.5], counts: [3, 7] } });
     expect(barsOf(html).map(({ text }) => text)).toEqual([
       expect.stringMatching(/^3 from 0\.0+ to 0\.50*$/),
@@ -370,22 +368,28 @@ describe('the charts of an evaluation', () => {
     expect(textOf(page({ min: -1.7e308, max: 1.7e308, histogram: { edges: [-1.7e308, 1.7e308], counts: [2] } }))).toContain(
       'The returns are too far apart to be drawn.',
     );
+    const course = [0.9, 0.6, 0.4].map((high, position) => ({ episodes: position + 2, mean: 0, low: 0, high }));
+    const zeros = page({ mean: 0, min: 0, max: 0, histogram: { edges: [-0.5, 0.5], counts: [7] }, course });
+    expect(textOf(zeros)).toContain('Every episode returned 0.');
+    expect(barsOf(zeros)).toEqual([]);
+    expect(textOf(zeros)).not.toContain('beyond the picture');
+    expect(textOf(page({}))).toContain('Early intervals reach beyond the picture.');
   });
 });
 
 describe('the page of several evaluations', () => {
-  const low = evaluation({ mean: 0.2 }, { checkpoint: { uri: 'a/low.safetensors', files: 1, bytes: 1 } });
-  const high = evaluation({ mean: 0.3 }, { checkpoint: { uri: 'a/high.safetensors', files: 1, bytes: 1 } });
+  const low = evaluation({ mean: 0.4, biasReducedMean: 0.2 }, { checkpoint: { uri: 'a/low.safetensors', files: 1, bytes: 1 } });
+  const high = evaluation({ mean: 0.1, biasReducedMean: 0.3 }, { checkpoint: { uri: 'a/high.safetensors', files: 1, bytes: 1 } });
   const text = textOf(renderReportPage({ kind: 'evaluations', summaries: [nothing(), low, high] }));
 
-  it('ranks them by their means, and says that overlapping intervals settle nothing', () => {
+  it('ranks them by the means to quote, and says how sure the ranks are', () => {
     expect(text).toMatch(/1 to 3 high\.safetensors .* 1 to 3 low\.safetensors .* 1 to 3 late\.safetensors/);
     const interval = low.official.interval && { ...low.official.interval, low: 0.1, high: 0.21 };
     const below = { ...low, official: { ...low.official, interval } };
     expect(textOf(renderReportPage({ kind: 'evaluations', summaries: [below, high] }))).toMatch(
       / 1 high\.safetensors .* 2 low\.safetensors /,
     );
-    expect(text).toContain('Where intervals overlap, the order is not settled');
+    expect(text).toContain('With at least 90 % all of these ranks are right. Where intervals overlap, the order is not settled');
   });
 
   it('says that evaluations of different suites cannot be ranked', () => {
