@@ -38,13 +38,22 @@ export interface BandChart {
 /** Intervals that are more than this many times as wide as the last one may exceed the picture, which shows how the last one developed. */
 const WIDEST_IN_VIEW = 5;
 
+/** Says whether intervals may exceed the picture: a note for the reader, or undefined. */
+export function describeView(points: readonly BandPoint[]): string | undefined {
+  return points.every((point) => getWidth(point) === Infinity || isInView(point, points.at(-1)))
+    ? undefined
+    : 'Early intervals reach beyond the picture.';
+}
+
+function isInView(point: BandPoint, last: BandPoint | undefined): boolean {
+  return last !== undefined && getWidth(point) <= WIDEST_IN_VIEW * getWidth(last);
+}
+
 /** Returns undefined where there is nothing to draw. */
 export function renderBandChart({ points, unit, label, alternative, target, level }: BandChart): Markup | undefined {
   const last = points.at(-1);
   if (last === undefined) return undefined;
-  const inView = points
-    .filter((point) => getWidth(point) <= WIDEST_IN_VIEW * getWidth(last))
-    .flatMap(({ value, low, high }) => [value, low, high]);
+  const inView = points.filter((point) => isInView(point, last)).flatMap(({ value, low, high }) => [value, low, high]);
   const extent = computeDomain([...inView, target?.low, target?.high, level].filter(isPresent));
   if (extent === undefined) return undefined;
   const [x, y] = [createAcrossScale([0, last.at]), createUpScale(extent)];

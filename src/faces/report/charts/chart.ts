@@ -10,10 +10,10 @@ export interface LegendEntry {
 export interface Chart {
   readonly title: string;
   /** Explains what the chart shows. */
-  readonly note?: Content;
+  readonly note?: Content | undefined;
   /** It is undefined where there is nothing to draw; `absent` then says why. */
   readonly drawing: Markup | undefined;
-  readonly absent: string;
+  readonly absent: Content;
   readonly legend: readonly LegendEntry[];
   readonly table?: FoldedTable | undefined;
 }

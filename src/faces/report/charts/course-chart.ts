@@ -1,6 +1,6 @@
 import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
 import type { Summary } from '../../../orchestrator/results/summary.ts';
-import { renderBandChart, renderBandRows, type BandPoint } from './band-chart.ts';
+import { describeView, renderBandChart, renderBandRows, type BandPoint } from './band-chart.ts';
 import { renderChart, type LegendEntry } from './chart.ts';
 import type { Markup } from '../text/markup.ts';
 import { formatPercentage } from '../text/numbers.ts';
@@ -19,7 +19,7 @@ export function renderCourseChart(official: Official, source: string): Markup {
   ];
   return renderChart({
     title: 'The interval, episode by episode',
-    note: 'Early intervals may reach beyond the picture.',
+    note: describeView(points),
     drawing: renderBandChart({ points, unit: 'episode', label: 'return', alternative: describeAlternative(points), target }),
     absent: 'The course of this evaluation was not kept, or there is nothing in it to draw.',
     legend,

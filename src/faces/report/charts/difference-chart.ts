@@ -1,6 +1,6 @@
 import type { CandidateStatistics } from '../../../aggregation/comparison/comparison-statistics.ts';
 import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
-import { renderBandChart, renderBandRows, type BandPoint } from './band-chart.ts';
+import { describeView, renderBandChart, renderBandRows, type BandPoint } from './band-chart.ts';
 import { renderChart, type LegendEntry } from './chart.ts';
 import type { Markup } from '../text/markup.ts';
 import { formatPercentage, computeSpread } from '../text/numbers.ts';
@@ -19,7 +19,7 @@ export function renderDifferenceChart({ course, interval, difference }: Candidat
   const alternative = `The running mean difference over ${formatCount(points.at(-1)?.at ?? 0)} pairs, which ends as ${difference === null ? 'none' : formatFigure(difference, spread)}${ends}.`;
   return renderChart({
     title: 'Difference to the baseline',
-    note: 'In units of the return. Early intervals may reach beyond the picture.',
+    note: ['In units of the return.', describeView(points)].filter((text) => text !== undefined).join(' '),
     drawing: renderBandChart({
       points,
       unit: 'pair',

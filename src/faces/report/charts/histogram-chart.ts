@@ -2,7 +2,7 @@ import { scaleLinear } from 'd3-scale';
 import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
 import type { Summary } from '../../../orchestrator/results/summary.ts';
 import { renderChart, type LegendEntry } from './chart.ts';
-import { markup, type Markup } from '../text/markup.ts';
+import { markup, type Content, type Markup } from '../text/markup.ts';
 import { count, renderFigure } from '../text/numbers.ts';
 import { computeDomain, HEIGHT, renderPlot, isPresent, round, createAcrossScale, createUpScale, type Scale } from './plot.ts';
 type Official = Summary['official'];
@@ -24,9 +24,6 @@ interface Bin {
 /** The top of the picture is reserved for the quantiles. */
 const [BARS_TOP, BOX_MIDDLE, BOX_HALF] = [32, 14, 7];
 
-/** The width in units of the picture of a bar for equal returns. */
-const ONLY_BAR = 40;
-
 /** The lowest bar in pixels: a few episodes beside many must not vanish. */
 const LOWEST_BAR = 2;
 
@@ -37,8 +34,9 @@ export function renderHistogramChart(official: Official, spread: number, source:
   const width = bins[0]?.width ?? 0;
   return renderChart({
     title: 'Distribution of returns',
-    drawing: renderDrawing(bins, mean, quantiles, width),
-    absent: official.resolved === 0 ? 'No episode was resolved.' : 'The returns are too far apart to be drawn.',
+    // A picture of one return would need an axis, and there is nothing to choose its ends by.
+    drawing: isConstant(official) ? undefined : renderDrawing(bins, mean, quantiles, width),
+    absent: describeAbsence(official, spread, source),
     legend: [
       { swatch: 'bar', text: 'episodes by return' },
       { swatch: 'estimate', text: markup`mean ${renderFigure(mean, spread)}` },
@@ -52,6 +50,16 @@ export function renderHistogramChart(official: Official, spread: number, source:
       ),
     },
   });
+}
+
+function isConstant({ min, max }: Official): boolean {
+  return min !== null && min === max;
+}
+
+function describeAbsence(official: Official, spread: number, source: string): Content {
+  if (official.resolved === 0) return 'No episode was resolved.';
+  if (!isConstant(official)) return 'The returns are too far apart to be drawn.';
+  return markup`Every episode returned ${renderFigure(official.min, spread, `${source}.min`)}.`;
 }
 
 /**
@@ -118,11 +126,10 @@ function renderDrawing(bins: readonly Bin[], mean: number | null, quantiles: Off
 }
 
 function renderBar({ from, to, left: begin, right: end, count }: Bin, height: number, x: Scale, y: Scale, width: number): Markup {
-  const breadth = from === to ? ONLY_BAR : Math.max(round(x(end)) - round(x(begin)), 2);
-  const left = round(from === to ? x(from) - ONLY_BAR / 2 : x(begin));
+  const left = round(x(begin));
+  const breadth = Math.max(round(x(end)) - left, 2);
   const top = round(count > 0 ? Math.min(y(height), HEIGHT - LOWEST_BAR) : HEIGHT);
-  const [low, high] = [formatFigure(from, width), formatFigure(to, width)];
-  const text = from === to ? `${formatCount(count)} with ${low}` : `${formatCount(count)} from ${low} to ${high}`;
+  const text = `${formatCount(count)} from ${formatFigure(from, width)} to ${formatFigure(to, width)}`;
   return markup`<rect class="bar" x="${left}" width="${round(breadth)}" y="${top}" height="${round(HEIGHT - top)}"><title>${text}</title></rect>`;
 }
 
