@@ -132,6 +132,19 @@ describe('an evaluation that was accepted', () => {
     expect(await wait).toBe(broken);
   });
 
+  it('is played once the store answers again, which the log says', async () => {
+    await using fixture = new ServiceFixture();
+    const service = fixture.service();
+    const id = await submitted(service, submission(10));
+    const broken = new InfrastructureError('store.failed', 'the store is out of order');
+    vi.spyOn(fixture.store.ownerships, 'listClaimable').mockRejectedValueOnce(broken).mockRejectedValueOnce(broken);
+    service.open();
+    await fixture.clock.advance(10 * EPISODE_MS + 3000);
+    expect(await service.find(id)).toMatchObject({ state: 'finished' });
+    const failed = { message: 'could not look for evaluations to play', fields: { error: broken.message } };
+    expect(fixture.warnings).toEqual([failed, failed, { message: 'the store answers again after an outage', fields: { seconds: 2 } }]);
+  });
+
   it('is not accepted beyond the quota, and its upload is given up', async () => {
     await using fixture = new ServiceFixture();
     fixture.quotas.set('pipeline', { waitingEvaluations: 1 });

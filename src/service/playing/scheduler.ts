@@ -61,6 +61,9 @@ export class Scheduler {
   /** The latest priorities of evaluations that this process has played. */
   readonly #looks = new LRUCache<EvaluationId, RunLook>({ max: LOOKS_KEPT });
 
+  /** When the store failed for the first time since it last answered. */
+  #failingSince: number | undefined;
+
   constructor(options: SchedulerOptions) {
     this.#options = options;
     this.#looking = new Chore(options.clock, () => this.#claim());
@@ -106,7 +109,7 @@ export class Scheduler {
 
   /** @returns milliseconds until the next look. */
   async #claim(): Promise<number> {
-    const { store, owner, config, log } = this.#options;
+    const { store, owner, config, clock, log } = this.#options;
     try {
       const claimable = await store.ownerships.listClaimable(SEEN_PER_SLOT * config.slots);
       const free = claimable.filter(({ id }) => !this.#playing.has(id));
@@ -116,7 +119,11 @@ export class Scheduler {
         const claimed = byId.get(id);
         if (ownership && claimed) this.#play(claimed, (options) => new RunningEvaluation(ownership, options));
       }
+      if (this.#failingSince !== undefined)
+        log.warn({ seconds: Math.round((clock.now() - this.#failingSince) / 1000) }, 'the store answers again after an outage');
+      this.#failingSince = undefined;
     } catch (error) {
+      this.#failingSince ??= clock.now();
       log.warn({ error: getMessage(error) }, 'could not look for evaluations to play');
     }
     return config.pollMilliseconds;
