@@ -96,10 +96,11 @@ describe('the arena', () => {
       endedBy: 'abandoned',
     });
     expect((await agent.send('GET', `/v1/episodes/${given}/reward`)).json).toMatchObject({ reward: null });
-    expect(await agent.send('POST', '/v1/episodes', { task: TASK.replace('fix', 'fxi'), agent: 'x' })).toMatchObject({
-      status: 404,
-      json: { code: 'task.not-found', detail: expect.stringMatching(new RegExp(`which hold .*did you mean "${TASK}"\\?$`)) },
-    });
+    for (const task of [TASK.replace('fix', 'fxi'), TASK.replace('-function', '')])
+      expect(await agent.send('POST', '/v1/episodes', { task, agent: 'x' })).toMatchObject({
+        status: 404,
+        json: { code: 'task.not-found', detail: expect.stringMatching(new RegExp(`which hold .*did you mean "${TASK}"\\?$`)) },
+      });
   });
 
   // In the short form, arena/takeover.test.ts kills servers.

@@ -4,7 +4,14 @@ export function suggestNames(given: string, names: readonly string[]): string {
   return meant === undefined ? '' : `; did you mean "${meant}"?`;
 }
 
-/** Finds the nearest name, if it is close enough for a typing error. @param length of the word that may have the error. */
+/** A name that is cut off has at least so many letters. */
+const LEAST_BEGINNING = 5;
+
+/**
+ * Finds the nearest name, if it is close enough for a typing error; otherwise the only name that begins with the given one.
+ *
+ * @param length of the word that may have the error.
+ */
 export function findNearest(given: string, names: readonly string[], length = given.length): string | undefined {
   const allowed = Math.max(1, Math.floor(length / 3));
   let best: { name: string; distance: number } | undefined;
@@ -12,7 +19,9 @@ export function findNearest(given: string, names: readonly string[], length = gi
     const distance = name.toLowerCase() === given.toLowerCase() ? 0 : measureEditDistance(given, name);
     if (distance <= allowed && distance < (best?.distance ?? Infinity)) best = { name, distance };
   }
-  return best?.name;
+  if (best || given.length < LEAST_BEGINNING) return best?.name;
+  const [only, other] = new Set(names.filter((name) => name.startsWith(given)));
+  return other === undefined ? only : undefined;
 }
 
 /** Computes the Damerau–Levenshtein distance (optimal string alignment): insertions, deletions, replacements and swaps of neighbouring letters. */
