@@ -184,4 +184,5 @@ def test_save_policy_refuses_what_it_cannot_describe(torch_scripts: TorchScripts
     script = f"import sys, torch; from muster.save_policy import save_policy; save_policy(torch.nn.Sequential({layers}), sys.argv[1], {{}})"
     saved = torch_scripts.run(script, tmp_path / "p.pth")
     assert "ValueError: expected" in saved.stderr
+    assert "did you mean 'normalisation'?" in torch_scripts.run(script.replace("{}", "{}, normalization=None"), tmp_path / "p.pth").stderr
     assert list(tmp_path.iterdir()) == []

@@ -74,3 +74,12 @@ def _write(path: Path, tensors: dict[str, torch.Tensor], architecture: dict[str,
     else:
         torch.save({"muster": architecture, "state_dict": tensors}, unfinished)
     unfinished.rename(path)
+
+
+try:
+    from muster_client.arguments import suggests_keywords
+except ImportError:
+    # A copy of this file does without.
+    pass
+else:
+    save_policy = suggests_keywords(save_policy)
