@@ -198,7 +198,7 @@ class TrainingEvaluator:
             self._open.close()
             self._is_refused = True
             return False
-        self._is_busy = True
+        self._is_busy = bool(self._work.waiting())
         self._thread = Thread(target=self._run, args=(self._work, connection), name="muster", daemon=True)
         self._thread.start()
         return True
