@@ -156,7 +156,7 @@ export function createConfigSchema(providers: readonly ProviderSettings[]) {
         .min(1)
         .max(4096)
         .describe(
-          'directory of the checkpoint store, the sandboxes and the records of whose they are; "auto": $XDG_STATE_HOME/muster or ~/.local/state/muster',
+          'directory of the checkpoint store, the sandboxes and the records of their owners; "auto": $XDG_STATE_HOME/muster or ~/.local/state/muster',
         ),
       log: z
         .strictObject({

@@ -4,7 +4,7 @@ import type { Ownership } from './ownership.ts';
 /** Episodes that other evaluations have played already. */
 export interface ResultCache {
   /**
-   * Copies resolved episodes that other evaluations stored under the leg's key to this evaluation, which so stays complete when they are
+   * Copies resolved episodes that other evaluations stored under the leg's key to this evaluation, so that it stays complete when those are
    * forgotten. Indices that it already has do not change. Has no effect without a key.
    *
    * @param from first index. @param to the index after the last. @throws OwnershipLostError
@@ -12,5 +12,5 @@ export interface ResultCache {
   adopt(ownership: Ownership, leg: Leg, from: number, to: number): Promise<void>;
 
   /** Finds the first index from `from` on that another evaluation has stored under the key. Returns undefined when there is none. */
-  nextKnown(ownership: Ownership, leg: Leg, from: number): Promise<number | undefined>;
+  findNextKnown(ownership: Ownership, leg: Leg, from: number): Promise<number | undefined>;
 }

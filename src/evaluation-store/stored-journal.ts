@@ -41,7 +41,7 @@ export class StoredJournal implements EpisodeJournal {
     const episodes = page.filter(({ index }) => index < to);
     if (episodes.length === to - from) return { episodes, next: to };
     const own = page.find(({ index }) => index >= to);
-    const others = await this.#store.cache.nextKnown(this.#ownership, this.#leg, to);
+    const others = await this.#store.cache.findNextKnown(this.#ownership, this.#leg, to);
     const next = Math.min(own?.index ?? Infinity, others ?? Infinity);
     return { episodes, next: next === Infinity ? undefined : next };
   }

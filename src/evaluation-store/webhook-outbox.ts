@@ -33,5 +33,5 @@ export interface WebhookOutbox {
   abandon(delivery: WebhookDelivery, reason: string): Promise<void>;
 
   /** Returns when the next delivery to any other URL becomes due; undefined when none waits. */
-  nextDue(except?: readonly string[]): Promise<Date | undefined>;
+  findNextDue(except?: readonly string[]): Promise<Date | undefined>;
 }

@@ -47,7 +47,7 @@ export type FailureCause = (typeof FAILURE_CAUSES)[number];
 /** Addresses, digests and numbers: what may differ between two reports of one error. */
 const VARIABLE = /0x[0-9a-f]+|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?/gi;
 
-/** In the detail of a failure, before what the program printed last. */
+/** Precedes, in the detail of a failure, what the program printed last. */
 export const LAST_WORDS = '; last words: ';
 
 /**

@@ -39,7 +39,7 @@ export interface ComparisonOptions {
 }
 
 /**
- * How far an arm may lead the pairs, for each sandbox and one more. Few sandboxes take turns between the arms. Episodes that one arm plays
+ * Episodes by which an arm may lead the pairs, for each sandbox and one more. Few sandboxes take turns between the arms. Episodes that one arm plays
  * ahead are wasted when a verdict comes first, but each turn costs loading a policy.
  */
 const LEAD_PER_SANDBOX = 32;

@@ -14,7 +14,7 @@ import { createBrokenReadError, retry } from './retries.ts';
 /** A server's statement about a file's version. */
 interface Version {
   readonly size: number;
-  /** Returns undefined when the server sends nothing that tells versions apart. */
+  /** It is undefined when the server sends nothing that tells versions apart. */
   readonly validator: string | undefined;
 }
 
@@ -83,7 +83,7 @@ function assertSame(file: ListedFile, { size, validator }: Version): void {
     throw new CheckpointChangedError(file.address, `was ${file.revision}, is ${validator}`);
 }
 
-/** Asks for a byte: unlike HEAD that is also allowed by URLs that were signed for GET. */
+/** Requests one byte: unlike HEAD, URLs that were signed for GET allow that. */
 async function fetchVersion(
   requests: CheckedRequests,
   url: string,
@@ -104,7 +104,7 @@ async function ask(
   missing: (found: string) => InputError,
 ): Promise<CheckedAnswer> {
   const answer = await requests.send(url, { method: 'GET', headers: { 'accept-encoding': 'identity', ...headers } }, signal);
-  // 416 is what an empty file answers: it has no first byte.
+  // 416 is the answer for an empty file, which has no first byte.
   if (answer.status === 200 || answer.status === 206 || answer.status === 416) return answer;
   answer[Symbol.dispose]();
   throw createRefusalError(describeUrl(url), answer.status, missing);

@@ -7,9 +7,7 @@ import { writeWholeFile } from './whole-file.ts';
 
 const ENDING = '.json';
 
-/**
- * Trajectories as files, `TASK/ID.json`, each there whole or not at all. "/" in the name of a task is "__" in that of its directory.
- */
+/** Stores trajectories as files, `TASK/ID.json`, each complete or absent. "/" in the name of a task is "__" in that of its directory. */
 export class TrajectoryDirectory {
   readonly path: string;
   readonly #written = new Set<string>();
@@ -19,7 +17,7 @@ export class TrajectoryDirectory {
   }
 
   /**
-   * Writes a trajectory. The first of one id counts, as for outcomes: an episode may be played twice at the same time. Files of an earlier process
+   * Writes a trajectory. The first one of an id counts, as for outcomes: an episode may be played twice at the same time. Files of an earlier process
    * are replaced.
    *
    * @throws InfrastructureError `out.write`
@@ -50,7 +48,7 @@ export class TrajectoryDirectory {
 
   async #listFiles(): Promise<readonly string[]> {
     const tasks = await readdir(this.path, { withFileTypes: true }).catch((error: unknown) => {
-      const expected = 'expected a directory that "muster eval --out" kept with an agent that is a model';
+      const expected = 'expected a directory that "muster eval --out" wrote for an agent that is a model';
       throw new InputError('rollouts.none', `${this.path}: there are no trajectories (${getReason(error, this.path)}); ${expected}`);
     });
     const names = tasks.filter((each) => each.isDirectory()).map(({ name }) => name);

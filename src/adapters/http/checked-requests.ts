@@ -35,9 +35,9 @@ export interface CheckedRequestsOptions {
 }
 
 /**
- * Requests on behalf of untrusted callers. Every URL is checked before it is requested, redirections included; every address is checked when it is
- * connected to, so that a name which resolves to another address the second time gains nothing. Connections are not reused, and the environment's
- * proxy is not used, as it would connect to any address.
+ * Requests on behalf of untrusted callers. Checks every URL before it is requested, redirections included, and every address when it is connected to:
+ * a name that resolves to another address the second time does not evade the check. Connections are not reused, and the environment's proxy is not
+ * used, as it would connect to any address.
  */
 export class CheckedRequests {
   readonly #egress: Egress;
@@ -93,7 +93,7 @@ export class CheckedRequests {
     const onAbort = (): void => void request.destroy(deadline.signal.reason);
     request.on('error', (error) => reject(toFailure(target, error, deadline.signal)));
     request.on('response', (answer) => {
-      // Listened to even after the last read: the reader reports an answer that breaks off.
+      // Stays after the last read, too; the reader reports an answer that breaks off.
       answer.on('error', () => undefined);
       const end = (): void => void request.destroy(signal.reason);
       signal.addEventListener('abort', end, { once: true });

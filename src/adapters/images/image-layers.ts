@@ -57,7 +57,7 @@ const archiveSchema = z
   .length(1, 'expected one image');
 
 /**
- * Reads a directory that is an OCI image layout, or the content of an archive of `docker save`. Everything that a digest names is held against it.
+ * Reads a directory that is an OCI image layout, or the content of an archive of `docker save`. Checks everything that a digest names against it.
  *
  * @param where names the image for messages. @throws InputError `image.invalid`, naming the file.
  */

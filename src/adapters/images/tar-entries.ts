@@ -57,8 +57,7 @@ export async function readTar(
     await pipeline(source, await decompressLayer(source), createMeter(where, most, hash), markLinkedWhiteouts, write, { signal });
     await taken;
   } catch (error) {
-    // The entry's reader would otherwise wait for the rest of it. Entries that the parser holds would come behind it, and be taken while the caller
-    // removes what has been.
+    // Otherwise the entry's reader would wait for the rest of it, and then take entries that the parser still holds, while the caller removes what was unpacked.
     isOver = true;
     last?.end();
     await taken.catch(() => undefined);

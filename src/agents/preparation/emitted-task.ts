@@ -11,10 +11,10 @@ import { limitSuite } from './time-scale.ts';
 import { quoteShellWord } from '../tasks/importing/repository-task.ts';
 
 export const WORKDIR = '/app';
-/** Files of the repository, the installed ones, and those that a build makes of both. */
+/** Room for the repository, its installed dependencies and what a build makes of them. */
 export const STORAGE_MEBIBYTES = 2048;
 const BUILD_FILES: ReadonlySet<string> = new Set(['Dockerfile', 'docker-compose.yaml', 'docker-compose.yml', '.dockerignore']);
-/** The installed ones, and leftovers of tools. */
+/** Installed dependencies, and leftovers of tools. */
 const NOT_HANDED_IN = ['.dependencies', '.git', '__pycache__', '.pytest_cache', 'node_modules', 'target'].flatMap((name) => [
   name,
   `${name}/**`,

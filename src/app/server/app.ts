@@ -114,7 +114,7 @@ async function checkReadiness({ service, store, templates, stateDir, lack = find
   const reasons: Reason[] = [];
   if (service.isDraining) reasons.push({ code: 'service.draining', detail: 'it is about to end' });
   try {
-    await store.webhooks.nextDue();
+    await store.webhooks.findNextDue();
   } catch (error) {
     reasons.push({ code: 'store.unavailable', detail: getMessage(error) });
   }

@@ -44,7 +44,7 @@ export async function reload({ read, runtime, pools, bounds, webhooks, findProbl
     bounds.onChanged();
     webhooks.look();
     log.info({ changed }, 'the configuration was read again');
-    if (pending.length > 0) log.warn({ pending }, 'these settings are others once Muster is started again');
+    if (pending.length > 0) log.warn({ pending }, 'these settings take effect when Muster is started again');
     return { kind: 'reloaded', changed, pending, problems: await findProblems() };
   } catch (error) {
     if (!(error instanceof MusterError)) throw error;

@@ -14,9 +14,8 @@ export interface ServeFlags {
 
 const HELP = `
 Address, port and all else are settings: server.host, server.port in the file, or MUSTER_SERVER__PORT=9000.
-SIGTERM and SIGINT drain it: what is played may finish (server.drainSeconds), the rest is given back.
-With --child the address is any free port of loopback, for one token: a line of JSON on stdout, { url, token, version }, says that the
-server listens. It ends when its stdin does, however the program that holds the other end came to its end.
+SIGTERM and SIGINT drain it: running evaluations may finish (server.drainSeconds), the others wait for the next start.
+With --child it listens on a free port of loopback, for one token, and then prints a line of JSON: { url, token, version }. It ends when its stdin ends, also when the program at the other end was killed.
 SIGHUP makes it read its configuration again; running evaluations continue.`;
 
 /** @param serve starts the server for flags. */
@@ -67,7 +66,7 @@ function listenForHangUp(): Reloads {
   let last: Promise<void> = Promise.resolve();
   const reloadOnce = async (): Promise<void> => {
     try {
-      const text = reload ? reloadText(await reload()) : 'the server is not open yet';
+      const text = reload ? formatReload(await reload()) : 'the server is not open yet';
       await print(process.stderr, formatNotice(`SIGHUP: ${text}`));
     } catch (error) {
       await print(process.stderr, formatErrorReport(error));
@@ -82,7 +81,7 @@ function listenForHangUp(): Reloads {
   };
 }
 
-function reloadText(result: Reload): string {
+function formatReload(result: Reload): string {
   switch (result.kind) {
     case 'refused':
       return `the configuration in force stays; correct this and send the signal again:\n${result.problem}`;

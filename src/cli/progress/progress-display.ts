@@ -15,7 +15,7 @@ interface Timed {
   readonly seconds: number;
 }
 
-/** The pause between two lines without a terminal: a log needs signs of life only. */
+/** The pause between two lines without a terminal: a log only has to show that work goes on. */
 const LINE_SECONDS = 5;
 
 /** Moves the cursor up by `count` lines and erases everything below. */

@@ -57,7 +57,7 @@ export class UnavailableError extends InfrastructureError {
   }
 }
 
-/** It was not over in time. It continues: wait again with its id, or cancel it. */
+/** The evaluation was not over in time, and continues: wait again with its id, or cancel it. */
 export class WaitTimeoutError extends InfrastructureError {
   readonly evaluationId: string;
 

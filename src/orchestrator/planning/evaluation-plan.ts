@@ -14,7 +14,11 @@ const forecastSchema = z.strictObject({
     .describe('of the interval, in units of the return: what the rule aims at, or what a fixed number of episodes is likely to give'),
   episodes: spreadSchema.describe('episodes of the official result; whole numbers'),
   shareCut: z.number().min(0).max(1).describe('of the evaluations that the budget of episodes ends before the rule is satisfied'),
-  shareGivenUp: z.number().min(0).max(1).describe('of the evaluations that were too long to simulate: they take more than is said'),
+  shareGivenUp: z
+    .number()
+    .min(0)
+    .max(1)
+    .describe('of the evaluations that were too long to simulate: they take more episodes than the plan says'),
   simulation: z
     .strictObject({
       runs: z.int().describe('simulated evaluations'),
@@ -24,7 +28,7 @@ const forecastSchema = z.strictObject({
         .describe("of the rule that was simulated; wider than the rule's own where that takes too long, and the episodes are extrapolated"),
     })
     .nullable()
-    .describe('null where nothing is left to chance'),
+    .describe('null where the number of episodes is certain'),
   sandboxSeconds: spreadSchema.nullable().describe('time of all sandboxes together, in episodes; null without a measured episode'),
   seconds: spreadSchema.nullable().describe('wall clock with all sandboxes busy; starting them and a last straggler are not in it'),
   cost: spreadSchema.nullable().describe('sandboxSeconds at the price of the template; null when it has none'),

@@ -16,9 +16,7 @@ export function isAllFailed(suite: Pick<SuiteDefinition, 'failures'>, ending: En
   return ending !== 'interrupted' && ending !== 'failed' && isWithoutAnswer(suite, episodes);
 }
 
-/**
- * Whether all episodes so far failed, so that their mean is only one of failure scores, and the suite does not accept that as an answer.
- */
+/** Whether all episodes so far failed, so that their mean is only that of failure scores, and the suite does not accept that as an answer. */
 export function isWithoutAnswer({ failures: policy }: Pick<SuiteDefinition, 'failures'>, { failures, resolved }: FailedEpisodes): boolean {
   return policy !== 'scored' && resolved > 0 && countFailed(failures) === resolved;
 }
@@ -31,7 +29,7 @@ export function describeAllFailed({ resolved }: FailedEpisodes, { groups, others
   return `all ${resolved} ${whose} that were played failed, ${how} (${first?.cause ?? 'unknown'}):\n${first?.detail ?? ''}`;
 }
 
-/** Share of failed episodes from which on a warning is given. */
+/** A larger share of failed episodes gets a warning. */
 const MANY_FAILED = 0.05;
 
 /** Makes the warning about failed episodes. @param whose as in `describeAllFailed`. */

@@ -13,8 +13,8 @@ export type ResultDocument =
 const OTHER: Refusal = { code: 'results.invalid', remedy: 'expected a summary of this version of Muster; evaluate again' };
 
 /**
- * @param kept at least one summary, unvalidated, with its file. @throws InputError when one is not a summary of this version, or a
- * comparison is beside others.
+ * @param kept at least one summary, unvalidated, with its file. @throws InputError when one is not a summary of this version, or a comparison is one
+ * of several.
  */
 export function toResultDocument(kept: readonly { readonly file: string; readonly summary: unknown }[]): ResultDocument {
   const [first] = kept;

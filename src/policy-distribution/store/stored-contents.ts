@@ -25,7 +25,7 @@ export class StoredContents {
   }
 
   /**
-   * Returns undefined when it is not there. A content that is kept as a delta is rebuilt, which takes as long as bringing it again would. The digest
+   * Returns undefined when it is not there. A content that is kept as a delta is rebuilt, which takes as long as receiving it again would. The digest
    * is verified while it is written, so only this content can get its name.
    *
    * @throws InfrastructureError `store.damaged`, `store.full`, `store.unusable`

@@ -7,8 +7,8 @@ interface Shelved {
 }
 
 /**
- * Groups sandboxes by the evaluations that they may serve, so that matching them with all waiters takes one pass. A waiter gets the sandbox
- * that is of least use to others, and of several the last one.
+ * Groups sandboxes by the evaluations that they may serve, so that matching them with all waiters takes one pass. A waiter gets the sandbox that is
+ * of least use to others; of several, the last one.
  */
 export class SandboxShelves<Sandbox extends Shelved> {
   readonly #all: readonly Sandbox[];
@@ -76,7 +76,7 @@ function listShelves(past: PastExposure): readonly string[] {
   }
 }
 
-/** Lists the shelves on which a sandbox that `mayServe` can be, in the order of the search. */
+/** Lists the shelves whose sandboxes may serve, in the order of the search. */
 function listShelvesFor(wanted: Exposure): readonly string[] {
   const ofPrincipal = [formatOwnShelf('imported', wanted.principal), formatOwnShelf('data', wanted.principal)];
   switch (wanted.kind) {

@@ -6,11 +6,11 @@ export interface Caller {
   /** Owner of the caller's evaluations, quotas and entries in the audit. */
   readonly principal: string;
   readonly role: Role;
-  /** The token it was recognised by; undefined where access is off. */
+  /** The token of the request; undefined where access is off. */
   readonly token: TokenId | undefined;
 }
 
-/** Everybody on this machine, where access is off. */
+/** The caller of every request, where access is off. */
 export const LOCAL_CALLER: Caller = { principal: 'local', role: 'operator', token: undefined };
 
 const PRINCIPAL = /^[a-z0-9][a-z0-9._@-]{0,62}$/;

@@ -81,7 +81,7 @@ export class WebhookDeliverer {
         if (deliveries.length < TAKEN_AT_A_TIME) break;
       }
       // When none is free, the next delivery that ends calls `look`.
-      const due = this.#underWay.size < MOST_UNDER_WAY ? await outbox.nextDue(this.#slowReceivers()) : undefined;
+      const due = this.#underWay.size < MOST_UNDER_WAY ? await outbox.findNextDue(this.#slowReceivers()) : undefined;
       const left = due === undefined ? Infinity : due.getTime() - clock.date().getTime();
       return Math.max(0, Math.min(left, LOOK_AGAIN_MILLISECONDS));
     } catch (error) {

@@ -98,7 +98,7 @@ describe('a database', () => {
   it('whose connection is cut between two statements fails only the next statement on it', async () => {
     const url = await server.newDatabase();
     await using database = await PostgresDatabase.open(url, 'it');
-    const held = database.locked(7, async () => {
+    const held = database.withLock(7, async () => {
       await server.execute(cut(url));
       await eventually(
         'it is cut',

@@ -33,7 +33,7 @@ export const cachedResults: Readonly<Record<string, Case>> = {
     const asking = await running(store);
     await store.cache.adopt(asking, SHARED_LEG, 0, 100);
     expect(await all(store, asking)).toEqual([]);
-    expect(await store.cache.nextKnown(asking, SHARED_LEG, 0)).toBeUndefined();
+    expect(await store.cache.findNextKnown(asking, SHARED_LEG, 0)).toBeUndefined();
   },
 
   async 'one’s own episodes stay as they are'({ open }) {
@@ -54,8 +54,8 @@ export const cachedResults: Readonly<Record<string, Case>> = {
     await store.cache.adopt(asking, SHARED_LEG, 0, 10);
     await store.cache.adopt(asking, LEG, 0, 10);
     expect(await all(store, asking)).toEqual([]);
-    expect(await store.cache.nextKnown(asking, SHARED_LEG, 0)).toBeUndefined();
-    expect(await store.cache.nextKnown(asking, LEG, 0)).toBeUndefined();
+    expect(await store.cache.findNextKnown(asking, SHARED_LEG, 0)).toBeUndefined();
+    expect(await store.cache.findNextKnown(asking, LEG, 0)).toBeUndefined();
   },
 
   async 'several others complete each other, whatever their arms'({ open }) {
@@ -72,10 +72,10 @@ export const cachedResults: Readonly<Record<string, Case>> = {
     await store.episodes.append(await running(store), SHARED_LEG, completedRange(0, 10));
     await store.episodes.append(await running(store), SHARED_LEG, completedRange(50, 60));
     const asking = await running(store);
-    expect(await store.cache.nextKnown(asking, SHARED_LEG, 0)).toBe(0);
-    expect(await store.cache.nextKnown(asking, SHARED_LEG, 9)).toBe(9);
-    expect(await store.cache.nextKnown(asking, SHARED_LEG, 10)).toBe(50);
-    expect(await store.cache.nextKnown(asking, SHARED_LEG, 60)).toBeUndefined();
+    expect(await store.cache.findNextKnown(asking, SHARED_LEG, 0)).toBe(0);
+    expect(await store.cache.findNextKnown(asking, SHARED_LEG, 9)).toBe(9);
+    expect(await store.cache.findNextKnown(asking, SHARED_LEG, 10)).toBe(50);
+    expect(await store.cache.findNextKnown(asking, SHARED_LEG, 60)).toBeUndefined();
   },
 
   async 'what was adopted stays when the other is forgotten'({ open, clock }) {

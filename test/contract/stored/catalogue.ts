@@ -170,7 +170,7 @@ export const catalogue: Readonly<Record<string, Case>> = {
     expect(await store.evaluations.find(old.id)).toBeUndefined();
     expect(await store.episodes.page(old.id, 0, 0, 10)).toEqual([]);
     expect(await store.events.readAfter(old.id, 0, 10)).toEqual([]);
-    expect(await store.webhooks.nextDue()).toBeUndefined();
+    expect(await store.webhooks.findNextDue()).toBeUndefined();
     expect(await ids(store, { label: { name: 'age', value: 'old' } })).toEqual([]);
     expect((await store.evaluations.accept(asked(), idempotency)).kind).toBe('accepted');
     expect(await store.evaluations.forgetEnded(time, 10)).toBe(0);

@@ -51,7 +51,7 @@ export const course: Readonly<Record<string, Case>> = {
       failure: undefined,
     });
     expect((await store.events.readAfter(owned.evaluation, 2, 10)).map(({ data }) => data)).toEqual([{ state: 'finished' }]);
-    expect(await store.webhooks.nextDue()).toEqual(clock.date());
+    expect(await store.webhooks.findNextDue()).toEqual(clock.date());
   },
 
   async 'the end comes with the last running figures, whose events are before its own'({ open }) {

@@ -76,7 +76,7 @@ export const ownership: Readonly<Record<string, Case>> = {
     expect(await store.evaluations.find(former.evaluation)).toEqual(before);
     expect(await store.events.readAfter(former.evaluation, 0, 100)).toEqual(events);
     expect(await store.episodes.page(former.evaluation, 0, 0, 10)).toEqual([]);
-    expect(await store.webhooks.nextDue()).toBeUndefined();
+    expect(await store.webhooks.findNextDue()).toBeUndefined();
     expect(await store.ownerships.claim(former.evaluation, ALICE, TTL)).toBeUndefined();
     await store.episodes.append(present, LEG, completedRange(0, 10));
     expect(await store.episodes.page(former.evaluation, 0, 0, 100)).toHaveLength(10);

@@ -23,8 +23,8 @@ export const webhooksAndAudit: Readonly<Record<string, Case>> = {
     await concluded(store, 3);
     const except = ['https://example.com/0', 'https://example.com/2'];
     expect((await store.webhooks.take(10, MINUTE, except)).map(({ url }) => url)).toEqual(['https://example.com/1']);
-    expect(await store.webhooks.nextDue(except)).toEqual(new Date(clock.date().getTime() + MINUTE));
-    expect(await store.webhooks.nextDue()).toEqual(clock.date());
+    expect(await store.webhooks.findNextDue(except)).toEqual(new Date(clock.date().getTime() + MINUTE));
+    expect(await store.webhooks.findNextDue()).toEqual(clock.date());
     expect((await store.webhooks.take(10, MINUTE)).map(({ url }) => url).sort()).toEqual(except);
   },
 
@@ -36,7 +36,7 @@ export const webhooksAndAudit: Readonly<Record<string, Case>> = {
     await store.webhooks.settle(delivery);
     await clock.advance(2 * MINUTE);
     expect(await store.webhooks.take(10, MINUTE)).toEqual([]);
-    expect(await store.webhooks.nextDue()).toBeUndefined();
+    expect(await store.webhooks.findNextDue()).toBeUndefined();
   },
 
   async 'a delivery can be put off'({ open, clock }) {
@@ -44,7 +44,7 @@ export const webhooksAndAudit: Readonly<Record<string, Case>> = {
     await concluded(store, 1);
     const until = new Date(clock.date().getTime() + 5 * MINUTE);
     await store.webhooks.postpone(await taken(store), until);
-    expect(await store.webhooks.nextDue()).toEqual(until);
+    expect(await store.webhooks.findNextDue()).toEqual(until);
     await clock.advance(5 * MINUTE - 1);
     expect(await store.webhooks.take(10, MINUTE)).toEqual([]);
     await clock.advance(1);
@@ -71,7 +71,7 @@ export const webhooksAndAudit: Readonly<Record<string, Case>> = {
     await store.webhooks.abandon(await taken(store), 'the host says 410 Gone');
     await clock.advance(1000 * MINUTE);
     expect(await store.webhooks.take(10, MINUTE)).toEqual([]);
-    expect(await store.webhooks.nextDue()).toBeUndefined();
+    expect(await store.webhooks.findNextDue()).toBeUndefined();
   },
 
   async 'who changed what can be read back, latest first'({ open, clock }) {

@@ -50,7 +50,7 @@ export class InMemoryEpisodes extends InMemoryPart implements EpisodeLog, Result
     addMissing(legOf(held, leg.arm), known);
   }
 
-  async nextKnown({ evaluation }: Ownership, leg: Leg, from: number): Promise<number | undefined> {
+  async findNextKnown({ evaluation }: Ownership, leg: Leg, from: number): Promise<number | undefined> {
     const held = this.memory.evaluations.get(evaluation);
     const indices = held ? this.#donated(held, leg).map(({ index }) => index) : [];
     const beyond = indices.filter((index) => index >= from);

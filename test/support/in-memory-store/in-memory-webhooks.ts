@@ -29,7 +29,7 @@ export class InMemoryWebhooks extends InMemoryPart implements WebhookOutbox {
     if (held) held.dueAt = undefined;
   }
 
-  async nextDue(except: readonly string[] = []): Promise<Date | undefined> {
+  async findNextDue(except: readonly string[] = []): Promise<Date | undefined> {
     const [first] = this.#due(except);
     return first && new Date(first.dueAt);
   }

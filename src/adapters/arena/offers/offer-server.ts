@@ -8,7 +8,7 @@ import { InputError, MusterError, getMessage } from '../../../kernel/errors.ts';
 import { assertAccessFits, findStrangeOrigin } from '../../../service/access/loopback.ts';
 import { OfferQueue } from './offer-queue.ts';
 
-/** A patch or a file of an agent. */
+/** Room for a patch or a file that an agent sends. */
 const BODY_BYTES = 32 * 2 ** 20;
 const ID_BYTES = 12;
 const MOST_WAIT_SECONDS = 60;
@@ -131,7 +131,7 @@ export class OfferServer implements EpisodeOffers, AsyncDisposable {
     if (this.#key === undefined) {
       const { host, origin } = headers;
       const strange = findStrangeOrigin({ remoteAddress: ip, host, origin, forwarded: headers['x-forwarded-for']?.toString() });
-      if (strange !== undefined) throw new OfferProblem(403, 'access.not-local', `only programs of this machine are let in: ${strange}`);
+      if (strange !== undefined) throw new OfferProblem(403, 'access.not-local', `expected a program on this machine: ${strange}`);
     } else if (digestBytes((headers.authorization ?? '').replace(/^Bearer /i, '')) !== this.#key)
       throw new OfferProblem(401, 'access.key', 'expected the key of the evaluation, as "authorization: Bearer KEY"');
   }

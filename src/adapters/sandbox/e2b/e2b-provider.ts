@@ -25,7 +25,7 @@ export interface E2bOptions {
   readonly account: E2bAccount;
   /** Holds `runner/`. */
   readonly projectDirectory: string;
-  /** Host that sandboxes fetch checkpoints from; left out: they reach nothing. */
+  /** Hosts that sandboxes fetch checkpoints from; without any, they reach nothing. */
   readonly origins?: readonly string[];
   /** Reports problems that fail nothing. */
   readonly log: (message: string) => void;
@@ -37,7 +37,7 @@ export function createE2bProvider(options: E2bOptions): SandboxProvider {
 }
 
 const NEVER = new AbortController().signal;
-/** Hundreds are gone within seconds, far below the service's limit of requests. */
+/** Ends hundreds within seconds, far below the service's limit of requests. */
 const SWEPT_AT_ONCE = 16;
 
 class E2bProvider implements SandboxProvider {
@@ -165,7 +165,7 @@ class E2bProvider implements SandboxProvider {
   async #close(): Promise<void> {
     await this.#sandboxes.stopCreating();
     await this.#sandboxes.destroyAll();
-    // Creations whose answer was lost may have come through since.
+    // Creations whose answer was lost may have succeeded since.
     if (this.#hasCreated) await this.#endAll(selectLabels(this.owner));
   }
 }
@@ -180,7 +180,7 @@ const OF_SANDBOXES: Isolation['limits'] = {
   disk: BY_E2B_TEMPLATE,
   lifetime: { scope: 'tree', by: 'timer' },
 };
-/** Their programs are walled in on that machine. */
+/** On that machine, their programs are isolated. */
 const OF_WORKSPACES: Isolation['limits'] = {
   ...OF_SANDBOXES,
   memory: { scope: 'process', by: 'rlimit' },
@@ -207,7 +207,7 @@ function describeIsolation(template: SandboxTemplate): Isolation {
   throw new InputError('template.limit-unavailable', `${problem}; build the E2B template with the size that you want, and drop the demand`);
 }
 
-/** The program of a workspace is root's, who makes the walls around it and around all that it runs. */
+/** Starts the program of a workspace as root, which isolates it and all that it runs. */
 async function startIn(
   remote: RemoteSandbox,
   template: SandboxTemplate,

@@ -12,14 +12,14 @@ const MIGRATION_LOCK = 0x6d757374;
 /**
  * Opens a store that several Musters share.
  *
- * @param url `postgresql://user:password@host:port/database` @throws InputError when the URL is none, the server refuses it or a newer Muster has
+ * @param url `postgresql://user:password@host:port/database` @throws InputError when the URL is invalid, the server refuses it or a newer Muster has
  * used the database; InfrastructureError when the server cannot be reached.
  */
 export async function openPostgresStore(url: string, clock: Clock): Promise<SqlStore> {
   const name = describeDatabase(url);
   const database = await PostgresDatabase.open(url, name);
   try {
-    await database.locked(MIGRATION_LOCK, () => migrate(database, name, clock));
+    await database.withLock(MIGRATION_LOCK, () => migrate(database, name, clock));
     return await openSqlEvaluationStore(database, clock);
   } catch (error) {
     await database[Symbol.asyncDispose]();

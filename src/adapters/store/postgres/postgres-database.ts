@@ -80,7 +80,7 @@ export class PostgresDatabase implements Database {
   }
 
   /** Runs while no other transaction runs under the same lock, on any connection. */
-  async locked<Result>(lock: number, run: () => Promise<Result>): Promise<Result> {
+  async withLock<Result>(lock: number, run: () => Promise<Result>): Promise<Result> {
     return this.#withClient(async (client) => {
       await this.#translateErrors(() => client.query('SELECT pg_advisory_lock($1)', [lock]));
       try {

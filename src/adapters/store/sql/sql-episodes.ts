@@ -107,7 +107,7 @@ export class SqlEpisodes extends SqlAdapter implements EpisodeLog, ResultCache {
     return row && readText(row, 'document');
   }
 
-  async nextKnown({ key }: Ownership, { arm, cacheKey }: Leg, from: number): Promise<number | undefined> {
+  async findNextKnown({ key }: Ownership, { arm, cacheKey }: Leg, from: number): Promise<number | undefined> {
     if (cacheKey === undefined) return undefined;
     const [row] = await this.database.query(
       sql`SELECT min((SELECT e.episode FROM episodes e WHERE e.evaluation = d.evaluation AND e.arm = d.arm AND e.episode >= ${from}

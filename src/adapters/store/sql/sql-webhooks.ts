@@ -37,7 +37,7 @@ export class SqlWebhooks extends SqlAdapter implements WebhookOutbox {
     await this.database.transact([toStep(abandoned)]);
   }
 
-  async nextDue(except: readonly string[] = []): Promise<Date | undefined> {
+  async findNextDue(except: readonly string[] = []): Promise<Date | undefined> {
     const [row] = await this.database.query(sql`SELECT min(due_at) AS due FROM webhooks WHERE due_at IS NOT NULL${excludeUrls(except)}`);
     return row && readOptional(row, 'due', readDate);
   }

@@ -3,7 +3,7 @@ import { getMessage } from '../../../kernel/errors.ts';
 import type { Row } from '../sql/schema/database.ts';
 import type { Query, RenderedStep, Reply, Request, Transaction } from './sqlite-messages.ts';
 
-/** The store has some forty texts; lists have more, by their filters. */
+/** The store has some forty statements; lists have more, for their filters. */
 const MOST_PREPARED = 200;
 
 /**
@@ -19,9 +19,9 @@ export class SqliteConnection {
   /** Holds the file for itself until it is closed. */
   constructor(path: string) {
     this.#database = new DatabaseSync(path);
-    // Exclusive before anything else: then the lock is the file's own, and is gone with the process, however that ends.
+    // Exclusive comes first: then the lock belongs to the file, and goes with the process, however it ends.
     // `full`: what was reported survives a crash of the machine, not only of the process.
-    // `temp_store`: a savepoint keeps the pages as they were before it, which took half of all writes when it had a file for them.
+    // `temp_store`: a savepoint keeps the earlier pages; in a file, they would be half of all writes.
     this.#database.exec(
       'PRAGMA locking_mode = exclusive; PRAGMA journal_mode = wal; PRAGMA synchronous = full; PRAGMA foreign_keys = on; PRAGMA temp_store = memory; BEGIN IMMEDIATE; COMMIT',
     );

@@ -13,7 +13,7 @@ const SQLITE_CANTOPEN = 14;
 
 const ELSEWHERE = 'name a file that this user may write to (store.url), or a directory for it (stateDir)';
 
-/** Translates the operating system's error at the making of the file. */
+/** Translates the operating system's error when the file cannot be made. */
 export function createNotMadeError(path: string, error: unknown): MusterError {
   if (isDiskFull(error)) return createFullDiskError(path, error);
   const problem = `${path} cannot be made: ${getReason(error, path)}`;
@@ -22,7 +22,7 @@ export function createNotMadeError(path: string, error: unknown): MusterError {
   return new InfrastructureError('store.failed', problem, { cause: error });
 }
 
-/** Translates SQLite's error at the opening of the file. It does not say why another file beside it could not be made, so this tries to make one. */
+/** Translates SQLite's error when the file cannot be opened. It does not say why a file beside it could not be made, so this tries to make one. */
 export async function createNotOpenedError(path: string, message: string, code: number | undefined): Promise<MusterError> {
   const problem = `${path} cannot be used as a SQLite database: ${message}`;
   switch (getKind(code)) {

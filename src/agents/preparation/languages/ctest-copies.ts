@@ -1,9 +1,9 @@
 import { WORDS } from './changed-literal.ts';
 
 /**
- * Included by CMake at each `project`. A tripwire's program is built and run like the one that it copies: a file beside one of the original's files,
- * under one of the names of copies, replaces it, once for each such file. It is added at the end of the program's own directory, whose flags it
- * needs. How a program is run is known where the project adds the test, so both commands are wrapped, each argument as it was written.
+ * CMake includes this at each `project`. It builds and runs a program for each tripwire: the files of the copied program, of which the copy beside
+ * one, under one of the names of copies, replaces that one. The program is added at the end of the original's directory, whose flags it needs. Only
+ * `add_test` shows how a program is run, so this wraps `add_executable` and `add_test`, and passes each argument on as it was written.
  */
 export const COPIED_PROGRAMS = `if(NOT COMMAND muster_copy_program)
   function(add_executable target)

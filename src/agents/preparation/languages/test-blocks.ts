@@ -10,11 +10,11 @@ export interface BlockForm {
   findId(name: string, lines: readonly string[], at: number): string | undefined;
 }
 
-const TELLS = /assert|expect|equal|require|check|[=!]=/i;
+const DECIDES = /assert|expect|equal|require|check|[=!]=/i;
 /** Failure messages, numbers of assertions and their times decide nothing. */
-const SAYS = /error|fatal|log|print|panic|throw|\bplan\b|time|sleep|wait/i;
+const REPORTS = /error|fatal|log|print|panic|throw|\bplan\b|time|sleep|wait/i;
 
-/** Copies of tests, each with the literal of its last assertion changed. */
+/** Drafts copies of tests, each with the literal of its last assertion changed. */
 export function draftBlocks(path: string, text: string, ids: readonly string[], form: BlockForm): readonly TripwireDraft[] {
   const lines = text.split('\n');
   const known = new Set(ids);
@@ -55,8 +55,8 @@ function findEnd(lines: readonly string[], start: number, indent: string): numbe
 
 /** Changes the literal in the last line that tells right from wrong. */
 export function changeLast(body: readonly string[]): { readonly at: number; readonly line: string; readonly literal: string } | undefined {
-  const isTried = (line: string): boolean => !SAYS.test(line.replace(COMPARED, '')) && changeCompared(line) !== undefined;
-  const telling = body.findLastIndex((line) => TELLS.test(line) && changeCompared(line) !== undefined && !/^\s*(\/\/|\/?\*)/.test(line));
+  const isTried = (line: string): boolean => !REPORTS.test(line.replace(COMPARED, '')) && changeCompared(line) !== undefined;
+  const telling = body.findLastIndex((line) => DECIDES.test(line) && changeCompared(line) !== undefined && !/^\s*(\/\/|\/?\*)/.test(line));
   const at = telling === -1 ? body.findLastIndex(isTried) : telling;
   const literal = body[at];
   const line = literal === undefined ? undefined : changeCompared(literal);

@@ -64,8 +64,8 @@ function listNodes(trajectory: Trajectory): { readonly nodes: readonly TraceNode
       const before = listMessagesBefore(trajectory, i, at === 0);
       // The server does not say which token belongs to which message: all are with the last one, or before the answer where there is none.
       for (const [of, message] of before.entries())
-        add({ message, ...input(of === before.length - 1 ? given : []), timestamp: toEpochSeconds(turn.startedAt) });
-      const scaffold = input(before.length === 0 ? given : []);
+        add({ message, ...createInput(of === before.length - 1 ? given : []), timestamp: toEpochSeconds(turn.startedAt) });
+      const scaffold = createInput(before.length === 0 ? given : []);
       const { ids: said, logprobs } = getCompletion(segments, tokens);
       add({
         message: describeAnswer(turn),
@@ -82,7 +82,7 @@ function listNodes(trajectory: Trajectory): { readonly nodes: readonly TraceNode
   return { nodes, sampled };
 }
 
-function input(ids: readonly number[]): Pick<TraceNode, 'sampled' | 'token_ids' | 'mask' | 'logprobs'> {
+function createInput(ids: readonly number[]): Pick<TraceNode, 'sampled' | 'token_ids' | 'mask' | 'logprobs'> {
   return { sampled: false, token_ids: ids, mask: ids.map(() => false), logprobs: [] };
 }
 

@@ -9,8 +9,8 @@ export interface ReportedVersion {
 }
 
 /**
- * Counts the number of reports until a policy was at `version`, since a stream began. Versions only grow, so that one that was never reported counts
- * as the last one before it.
+ * Counts the reports since a stream began until the policy was at `version`. Versions only grow, so one that was never reported counts as the latest
+ * one before it.
  *
  * @param reported since the stream began, in order.
  */

@@ -12,12 +12,12 @@ export interface GuardOptions {
 
 const MINUTE_MS = 60_000;
 
-/** Counts one more request of a request's caller: a message over its connection. @throws TooManyRequestsError */
+/** Counts a message over a request's connection as one more request of its caller. @throws TooManyRequestsError */
 export type CountRequest = (request: FastifyRequest) => Promise<void>;
 
 /**
- * Runs before every route: authenticates the caller, counts the request, and checks whether the call is permitted. A route that is not in the table
- * of calls cannot be added. Set up before any route.
+ * Runs before every route: authenticates the caller, counts the request, and checks whether the call is permitted. Call it before any route is added.
+ * A route that is not in the table of calls cannot be added.
  */
 export async function guard(app: FastifyInstance, { identify, requestsPerMinute }: GuardOptions): Promise<CountRequest> {
   await app.register(rateLimit, { global: false });

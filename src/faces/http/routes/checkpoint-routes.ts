@@ -24,17 +24,17 @@ import { UPLOAD_OFFSET } from '../problems/problem-headers.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 
 const ROUTE = '/v1/checkpoints/:sha256';
-/** A refused body that is longer, or was begun with, is not read to its end: the connection is closed instead. */
+/** A refused body that is longer, or of which a part was read, is not read to its end: the connection is closed instead. */
 const DRAINED_BYTES = 32 * 2 ** 20;
 /** A name without meaning: for the files of a directory, whose manifest names them. */
 const NAMELESS = 'checkpoint';
 
-/** Whether the body of a route is taken in as it comes. */
+/** Whether a route reads its body as it comes. */
 export function isUpload(route: string): boolean {
   return route === ROUTE;
 }
 
-/** Uploads of checkpoints, and whether they are stored. A scope of its own, as its bodies are not parsed. */
+/** Adds the upload of checkpoints, in a scope of its own, as its bodies are not parsed. */
 export async function addCheckpointRoutes(scope: FastifyInstance, checkpoints: CheckpointService): Promise<void> {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
@@ -43,7 +43,7 @@ export async function addCheckpointRoutes(scope: FastifyInstance, checkpoints: C
     if (reply.statusCode >= 400 && !raw.complete && isLeft) reply.header('connection', 'close');
   });
   addHeadRoute(scope, checkpoints);
-  putRoute(scope, checkpoints);
+  addPutRoute(scope, checkpoints);
 }
 
 function addHeadRoute(scope: FastifyInstance, checkpoints: CheckpointService): void {
@@ -71,7 +71,7 @@ function addHeadRoute(scope: FastifyInstance, checkpoints: CheckpointService): v
   );
 }
 
-function putRoute(scope: FastifyInstance, checkpoints: CheckpointService): void {
+function addPutRoute(scope: FastifyInstance, checkpoints: CheckpointService): void {
   scope.withTypeProvider<ZodTypeProvider>().put(
     ROUTE,
     {

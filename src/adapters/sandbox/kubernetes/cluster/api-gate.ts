@@ -20,8 +20,8 @@ const WINDOW_MS = 100;
 type Attempt<Result> = (signal: AbortSignal) => Promise<Result>;
 
 /**
- * Every request to one API server goes through here: no more a second than configured, repeated when the server was busy, each with a deadline. When
- * a server states a pause (429), all requests wait for it.
+ * Sends all requests to one API server: no more a second than configured, repeated when the server is busy, each with a deadline. When a server
+ * states a pause (429), all requests wait for it.
  */
 export class ApiGate implements Disposable {
   readonly #queue: PQueue;
@@ -39,7 +39,7 @@ export class ApiGate implements Disposable {
     this.#clock = clock;
   }
 
-  /** Requests that were sent so far, retries included, by what they were. */
+  /** Numbers of requests that were sent so far, retries included, by their kind. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }

@@ -14,9 +14,9 @@ export interface Curve {
   readonly band?: Band;
   /** Further curves of the same scale. */
   readonly more?: readonly { readonly label: string; readonly values: readonly (number | null)[]; readonly band?: Band }[];
-  /** Moments with a line down to `x`, by what was decided there. */
+  /** Positions with a vertical line, by what was decided there. */
   readonly marks?: readonly Mark[];
-  /** Values with a line across. */
+  /** Values with a horizontal line. */
   readonly levels?: readonly number[];
   /** Describes in words what it shows. */
   readonly alternative: string;
@@ -191,7 +191,7 @@ function drawMark(plot: uPlot, { x, kind }: Mark): void {
   ctx.restore();
 }
 
-/** Colours of further curves, which are dashed, too. */
+/** Colours of further curves, which are also dashed. */
 const FURTHER = ['--bad', '--good', '--target', '--muted'] as const;
 
 /** Reads a colour of the present colour scheme. */
