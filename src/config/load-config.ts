@@ -48,7 +48,7 @@ export class ConfigReader {
       ...readEnvironmentLayers(sources.environment, this.#known),
       ...(sources.flags ?? []).map(createFlagLayer),
     ];
-    const problems = layers.flatMap((layer) => this.#describeLayer(layer));
+    const problems = layers.flatMap((layer) => this.#listLayerProblems(layer));
     const { environment } = sources;
     assertNone([...problems, ...findUnknownVariables(environment, this.#known), ...findEmptyVariables(environment, this.#known)]);
     const merged = withInheritance(layers.reduce<unknown>((base, { value }) => mergeDeep(base, value), {}));
@@ -59,7 +59,7 @@ export class ConfigReader {
   }
 
   /** A layer may omit settings. Those that it has must be valid even where a later layer overrides them. */
-  #describeLayer(layer: Layer): readonly string[] {
+  #listLayerProblems(layer: Layer): readonly string[] {
     const result = this.#schema.safeParse(layer.value);
     if (result.success) return [];
     return listProblems(result.error, layer.value, this.#known)

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { addStopFlags, stopOverride } from '../../src/cli/flags/stop-override.ts';
+import { addStopFlags, buildStopOverride } from '../../src/cli/flags/stop-override.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 
 /** What the flags ask for, as they are typed. */
@@ -8,7 +8,7 @@ function asked(...flags: readonly string[]): unknown {
   const command = addStopFlags(new Command())
     .exitOverride()
     .configureOutput({ writeErr: () => undefined });
-  return stopOverride(command.parse(flags, { from: 'user' }).opts());
+  return buildStopOverride(command.parse(flags, { from: 'user' }).opts());
 }
 
 describe('the flags for a stopping rule', () => {

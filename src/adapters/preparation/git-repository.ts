@@ -12,7 +12,7 @@ const QUICK = { seconds: 120, bytes: 256 * 2 ** 20 };
 /** The largest clone in bytes: its objects are one file. */
 const MOST_CLONED = 2 * 2 ** 30;
 const CLONE = { seconds: 900, bytes: 2 ** 20 };
-/** A blob that is larger is fetched only when it is read, where the other side can do that. */
+/** Bytes of blobs that may stay in memory for later reads. */
 const MOST_KEPT = 192 * 2 ** 20;
 const SPECIAL = new Set(['120000', '160000']);
 
@@ -139,7 +139,7 @@ export class GitRepository implements AsyncDisposable {
     return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** References that reach a commit outside of HEAD's own history: tags, branches, packed references, entries of reflogs. One text each. */
+  /** Lists references that reach a commit outside of HEAD's own history: tags, branches, packed references, entries of reflogs. One text each. */
   async listWaysTo(commit: string, signal: AbortSignal): Promise<readonly string[]> {
     const listed = await this.#git(['for-each-ref', '--count=20', `--contains=${commit}`, '--format=%(refname)'], signal);
     const packed = await readFile(join(this.#source, '.git', 'packed-refs'), 'utf8').catch(() => '');

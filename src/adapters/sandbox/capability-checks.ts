@@ -3,7 +3,7 @@ import type { Finding } from './finding.ts';
 
 /** Creates a check of something without which Muster does not work. */
 export const createNeededCheck = (name: string, find: () => Promise<Finding>): HealthCheck => createCapabilityCheck(name, find, 'problem');
-/** Muster does without, at a cost that the remedy states. */
+/** Creates a check of something that Muster can do without, at a cost that the remedy states. */
 export const createUsefulCheck = (name: string, find: () => Promise<Finding>): HealthCheck => createCapabilityCheck(name, find, 'warning');
 
 function createCapabilityCheck(name: string, find: () => Promise<Finding>, status: 'problem' | 'warning'): HealthCheck {

@@ -40,7 +40,7 @@ export function describeGradingTemplate(
   return { root, writable: writable.filter((each, i) => writable.indexOf(each) === i), limits, tools };
 }
 
-/** Leaves nothing in any place that can be written to. */
+/** Empties every directory that can be written to. */
 export async function wipeWritablePaths(session: WorkspaceSession, template: GradingTemplate, signal: AbortSignal): Promise<void> {
   // Sent together, they cost one wait; they are carried out in order.
   await Promise.all(listWrittenPaths(template).map((directory) => session.wipe(directory, signal)));
@@ -86,7 +86,7 @@ export async function listWorkdirFiles(
   return [...own, ...over];
 }
 
-/** Lists the files of the step's tests, at /tests. @param prefix of the wanted files, in tests/. @param at where that goes. */
+/** Reads the files of the step's tests. @param prefix of the wanted files, in tests/. @param at directory in the sandbox that replaces the prefix. */
 export async function readTestFiles(
   { files }: Task,
   { tests }: TaskStep,

@@ -31,7 +31,7 @@ export async function computeTrustedCases(
   signal: AbortSignal,
 ): Promise<readonly ExpectedCase[]> {
   const { task, step, seed } = terms.grading;
-  // The name of an image may refer to another one later.
+  // The name of an image may refer to another image later.
   const computed = task.workspace.root.kind === 'image' ? undefined : terms.context.computed;
   const key = `${task.digest} ${step.name} ${seed}`;
   const compute = (): Promise<readonly ExpectedCase[]> => computeCases(terms, execute, signal);

@@ -7,7 +7,7 @@ import { Refused } from './source/steps.ts';
 const INLINE_TESTS = /^\s*#\[cfg\(test\)\]|^\s*#\[test\]|^if import\.meta\.vitest/m;
 
 /**
- * Splits a fix into its source and its tests. What is neither, documentation and lock files, is part of neither.
+ * Splits a fix into its source and its tests. Other files, such as documentation and lock files, are in neither.
  *
  * @throws Refused (`split`) for a file that holds both.
  */

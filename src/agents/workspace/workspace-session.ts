@@ -87,7 +87,7 @@ export class WorkspaceSession implements Occupant {
     return session;
   }
 
-  /** Time in which a busy machine kept its commands from running, which they were given back. */
+  /** Seconds in which a busy machine kept its commands from running. They do not count towards the commands' limits. */
   get waitedSeconds(): number {
     return this.#waitedSeconds;
   }
@@ -96,7 +96,7 @@ export class WorkspaceSession implements Occupant {
     return this.#past;
   }
 
-  /** A used workspace is used up: the next holder gets a fresh one. */
+  /** A used workspace serves no other holder. */
   isReusable(): boolean {
     return this.#past.kind === 'fresh';
   }
@@ -172,7 +172,7 @@ export class WorkspaceSession implements Occupant {
     await this.#ask(new DoneAnswer(), GRACE_MS, signal, (request) => this.#send({ type: 'ping', request }));
   }
 
-  /** Asks for something that shows progress each minute, or each so many milliseconds. @param input what goes before it. */
+  /** Sends a request that has to show progress each minute, or within `milliseconds`. @param input data that is sent before it. */
   request<Result>(
     answer: Answer<Result>,
     asked: object,

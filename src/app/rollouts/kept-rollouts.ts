@@ -9,13 +9,13 @@ import type { Trajectory } from '../../agents/rollouts/record/trajectory.ts';
 /** @throws InputError `rollouts.missing` */
 async function assertThere(directory: string): Promise<void> {
   if (!(await isThere(directory)))
-    throw new InputError('rollouts.missing', `${directory}: does not exist; expected a directory that "muster eval --out" kept`);
+    throw new InputError('rollouts.missing', `${directory}: does not exist; expected a directory that "muster eval --out" wrote`);
 }
 
 const TRAJECTORIES = 'trajectories';
 
 /**
- * Trajectories of a stored evaluation, one in memory at a time.
+ * Reads the trajectories of a stored evaluation, one in memory at a time.
  *
  * @param directory of `muster eval --out`. @throws InputError `results.several`, `rollouts.none`, `rollouts.invalid`
  */

@@ -7,7 +7,7 @@ import { watchInterruption } from '../terminal/interruption.ts';
 import { print, formatJson } from '../terminal/output.ts';
 import { formatPlanLines } from '../lines/plan-lines.ts';
 import { addSuiteFlags, type SuiteFlags } from '../flags/run-flags.ts';
-import { addStopFlags, stopOverride, type StopFlags } from '../flags/stop-override.ts';
+import { addStopFlags, buildStopOverride, type StopFlags } from '../flags/stop-override.ts';
 
 /** `muster plan` gets this from the composition root. */
 export type PlanSuite = (request: PlanSuiteRequest, signal: AbortSignal) => Promise<EvaluationPlan>;
@@ -52,7 +52,7 @@ Example:
 
 async function runPlan(planSuite: PlanSuite, suite: string, flags: PlanFlags): Promise<number> {
   using interrupt = watchInterruption(process);
-  const stop = stopOverride(flags);
+  const stop = buildStopOverride(flags);
   try {
     const plan = await planSuite({ ...flags, suite, ...(stop ? { stop } : {}) }, interrupt.signal);
     await print(process.stdout, flags.json ? formatJson(plan) : `${formatPlanLines(plan).join('\n')}\n`);

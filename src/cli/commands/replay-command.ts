@@ -65,7 +65,7 @@ export function createReplayCommand(replay: ReplayResults, connect: Connect): Co
 }
 
 const HELP = `
-A policy's episode is given its task, its seeds and, where it was played in a block, its block, so that it comes to the same outcome. An
+A policy's episode is given its task, its seeds and, where it was played in a block, its block, so that it has the same outcome. An
 episode that does not is not deterministic: its environment or its policy draws from something that no seed decides.
 
 Exit codes:
@@ -73,7 +73,7 @@ Exit codes:
   1    a defect of Muster
   2    bad input: no such evaluation or episode, or its checkpoint is gone
   3    the infrastructure failed
-  7    the outcome is another one
+  7    the outcome differs
   130  interrupted
 
 Examples:
@@ -92,7 +92,7 @@ function formatReplay(replay: ReplayDocument, page: string | undefined): readonl
     ]),
     isSame
       ? 'The outcome is the same.'
-      : 'The outcome is another one: environment or policy draw from something that no seed decides (not deterministic).',
+      : 'The outcome differs: the environment or the policy draws from something that no seed decides (not deterministic).',
     '',
     `${formatCount(rewards.length)} rewards and ${formatCount(pictures.length)} pictures were recorded (${page ?? '--html FILE'} shows them, --json prints them)`,
     ...remarks.map((remark) => `${pictures.length === 0 ? 'no pictures' : 'no more pictures'}: ${remark}`),

@@ -8,7 +8,7 @@ import type { NewEvaluation } from '../../faces/client/request-bodies.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { collect, parseWholeNumberFromZero } from '../flags/flag-values.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
-import { addStopFlags, type StopFlags, stopOverride } from '../flags/stop-override.ts';
+import { addStopFlags, type StopFlags, buildStopOverride } from '../flags/stop-override.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
 import { createUploadView } from '../progress/remote-progress.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
@@ -60,7 +60,7 @@ export function createSubmitCommand(context: SubmitContext): Command {
     .option('--baseline <checkpoint>', 'compare each with this one')
     .option('--base <path>', 'a checkpoint that the server may have, such as the one before: only what differs from it is sent')
     .option('--run <name>', 'the training run that they belong to')
-    .option('--step <number>', 'how far the run had got', parseWholeNumberFromZero)
+    .option('--step <number>', 'training step of the run', parseWholeNumberFromZero)
     .option('--no-cache', 'play every episode again')
     .option('--key <text>', 'idempotency key: sent again with it, it is the same request (one checkpoint only)')
     .option('-w, --watch', 'wait for the answers');
@@ -105,7 +105,7 @@ async function submitAll(
   const client = connect(flags);
   const sent = await suiteToSend(suite);
   const { run, step: version, cache } = flags;
-  const stop = stopOverride(flags);
+  const stop = buildStopOverride(flags);
   const baseline = flags.baseline === undefined ? undefined : await bringCheckpoint(client, flags.baseline, signal);
   for (const given of flags.checkpoint) {
     const checkpoint = await bringCheckpoint(client, given, signal, flags.base);

@@ -1,6 +1,6 @@
 import type { Muster } from '../../app/main.ts';
 import type { SuiteEvaluator, SuiteRequest } from './evaluate-suite.ts';
-import { stopOverride } from '../flags/stop-override.ts';
+import { buildStopOverride } from '../flags/stop-override.ts';
 import { readSuiteChanges } from '../flags/suite-change-flags.ts';
 
 /**
@@ -13,7 +13,7 @@ export async function openEvaluator(
 ): Promise<SuiteEvaluator> {
   await using opening = new AsyncDisposableStack();
   opening.use(muster);
-  const stop = stopOverride(request);
+  const stop = buildStopOverride(request);
   const suite = await muster.loadSuite({ suite: request.suite, ...(stop ? { stop } : {}), changes: readSuiteChanges(request) });
   const opened = opening.move();
   return {

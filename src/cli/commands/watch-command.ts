@@ -16,7 +16,7 @@ import type { WatchRecord } from '../../service/watching/watch-record.ts';
 import { parseWholeNumber, parsePositiveNumber } from '../flags/flag-values.ts';
 import { addLogFlag, toFigures, type LogFlags, readStep } from '../flags/log-flag.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
-import { addStopFlags, type StopFlags, stopOverride } from '../flags/stop-override.ts';
+import { addStopFlags, type StopFlags, buildStopOverride } from '../flags/stop-override.ts';
 import { formatComparison } from '../lines/comparison-lines.ts';
 import { formatSummary } from '../lines/summary-lines.ts';
 import { watchEventLine } from '../lines/watch-event-line.ts';
@@ -110,7 +110,7 @@ async function watchEvaluation(connect: Connect, id: string, flags: WatchFlags):
 async function watchRun(watchARun: WatchARun, openLog: OpenLog, run: string, suite: string, flags: WatchFlags): Promise<number> {
   if (flags.server !== undefined) throw new InputError('flags.server', 'muster watch --suite plays on this machine; leave out --server');
   using interrupt = watchInterruption(process, 'no longer watching; the same command goes on later (again to quit at once)');
-  const stop = stopOverride(flags);
+  const stop = buildStopOverride(flags);
   const best = flags.best === true ? `${run.replace(/\/$/, '')}/best.json` : flags.best;
   const { marker, webhook, config, sandboxes } = flags;
   const request = {

@@ -24,7 +24,7 @@ export function addStopFlags(command: Command): Command {
 }
 
 /** Returns undefined when the flags do not change the suite's rule. @throws InputError `flags.stop` when they contradict each other. */
-export function stopOverride({ rule, episodes, halfWidth }: StopFlags): StopOverride | undefined {
+export function buildStopOverride({ rule, episodes, halfWidth }: StopFlags): StopOverride | undefined {
   if (episodes !== undefined && halfWidth !== undefined)
     throw createInvalidError('--episodes and --half-width exclude each other: give a number of episodes or a precision');
   if (rule === undefined && episodes === undefined && halfWidth === undefined) return undefined;

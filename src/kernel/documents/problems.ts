@@ -14,7 +14,7 @@ export interface Problem {
   readonly isAbsence: boolean;
 }
 
-/** Users fix no more at a time. A document with more problems is of another kind and may have any number of them. */
+/** Users fix no more at a time. A document of another kind may have any number of problems. */
 const MOST_PROBLEMS = 50;
 
 /** More alternatives than these do not help a reader. */
@@ -70,8 +70,8 @@ function* listProblemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: Kn
   const expected = /^expected (?<what>.+)$/s.exec(message)?.groups?.['what'];
   const problem = { path, ...(expected === undefined ? {} : { expected }) };
   if (found === undefined)
-    return yield { ...problem, text: `is missing${suggestSlip(issue, path, value, known) || after(expected)}`, isAbsence: true };
-  if (isEmpty) return yield { ...problem, text: `is empty (null)${after(expected)}`, isAbsence: false };
+    return yield { ...problem, text: `is missing${suggestSlip(issue, path, value, known) || formatExpected(expected)}`, isAbsence: true };
+  if (isEmpty) return yield { ...problem, text: `is empty (null)${formatExpected(expected)}`, isAbsence: false };
   if (SECRET.test(String(path.at(-1)))) return yield { ...problem, text: message, isAbsence: false };
   const isChoice = issue.code === 'invalid_value' || issue.code === 'invalid_union';
   const choices = isChoice ? [...message.matchAll(/"([^"]+)"/g)].flatMap(([, name]) => name ?? []) : [];
@@ -89,7 +89,7 @@ function suggestList(text: string): string {
   return `; did you mean ${formatValue(items.filter((item) => item !== ''))}?`;
 }
 
-function after(expected: string | undefined): string {
+function formatExpected(expected: string | undefined): string {
   return expected === undefined || /^(an )?object/.test(expected) ? '' : `; expected ${expected}`;
 }
 
@@ -149,7 +149,7 @@ function describePlaceOf(path: SettingPath, key: string, known: KnownSettings): 
   return above < 0 ? '' : `; expected as "${formatPath([...path.slice(0, above), key])}", not below "${formatPath(path)}"`;
 }
 
-/** Checks the key that decides between forms: the keys beside it are not checked while it is missing. */
+/** Names the key that may be a missing one, misspelt: while the key that decides between forms is missing, the keys beside it are not checked. */
 function suggestSlip(issue: z.core.$ZodIssue, path: SettingPath, value: unknown, known: KnownSettings): string {
   const beside = getValueAt(value, path.slice(0, -1));
   if (issue.code !== 'invalid_union' || !isMapping(beside)) return '';
@@ -162,8 +162,8 @@ function suggestSlip(issue: z.core.$ZodIssue, path: SettingPath, value: unknown,
 }
 
 function describeIssue(issue: z.core.$ZodIssue, path: SettingPath, known: KnownSettings): string {
-  if (issue.code === 'invalid_key') return putPlainly(issue.issues[0]?.message ?? issue.message);
-  const message = putPlainly(issue.message);
+  if (issue.code === 'invalid_key') return simplifyMessage(issue.issues[0]?.message ?? issue.message);
+  const message = simplifyMessage(issue.message);
   if (issue.code === 'invalid_union' && message === NO_FORM) return describeForms(issue.errors, path, known) ?? message;
   const keys = message === 'expected object' ? [...new Set(known.listKeys(path))] : [];
   return keys.length > 0 && keys.length <= MOST_KEYS ? `expected an object with ${keys.join(', ')}` : message;
@@ -202,7 +202,7 @@ const BOUNDS: Readonly<Record<string, (bound: string) => string>> = {
 };
 
 /** Writes `expected a number above 0` for Zod's message `Too small: expected number to be >0`. Messages that the schema writes itself stay. */
-function putPlainly(message: string): string {
+function simplifyMessage(message: string): string {
   return message
     .replace(/^(Invalid input|Invalid option|Too small|Too big|Invalid string): /, '')
     .replace(/, received .*$/, '')

@@ -30,7 +30,7 @@ const forecastSchema = z.strictObject({
     .nullable()
     .describe('null where the number of episodes is certain'),
   sandboxSeconds: spreadSchema.nullable().describe('time of all sandboxes together, in episodes; null without a measured episode'),
-  seconds: spreadSchema.nullable().describe('wall clock with all sandboxes busy; starting them and a last straggler are not in it'),
+  seconds: spreadSchema.nullable().describe('wall clock with all sandboxes busy; without their start and a last straggler'),
   cost: spreadSchema.nullable().describe('sandboxSeconds at the price of the template; null when it has none'),
 });
 
@@ -39,9 +39,9 @@ const returnsSchema = z
     from: z
       .enum(['episodes', 'histogram', 'moments', 'bounds'])
       .describe(
-        "what was drawn from: the baseline's episodes, resampled by task; the histogram of its summary; two returns with the mean and variance of its summary; without a baseline the worst case, half of the episodes on each bound",
+        "source of the returns: the baseline's episodes, resampled by task; the histogram of its summary; two returns with the mean and variance of its summary; without a baseline the worst case, half of the episodes on each bound",
       ),
-    observed: z.int().nullable().describe('recorded returns that this rests on; null when it is assumed'),
+    observed: z.int().nullable().describe('number of recorded returns; null for assumed ones'),
     mean: z.number(),
     standardDeviation: z.number(),
   })

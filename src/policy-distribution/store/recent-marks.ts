@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../kernel/clock.ts';
 
 /**
- * A used checkpoint is safe from removal for an hour. A mark of this age still counts, which loses little of the hour and saves most of the marking.
+ * A used checkpoint is safe from removal for an hour. A younger mark is not renewed, which loses little of the hour and saves most of the writing.
  */
 const RECENT_MILLISECONDS = 60_000;
 /** A few hundred bytes each. */

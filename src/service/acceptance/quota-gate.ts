@@ -64,7 +64,7 @@ export class QuotaGate {
     });
   }
 
-  /** @param check gets what the principal was admitted for so far, and refuses. */
+  /** @param check gets what the principal was admitted for so far, and throws if there is no room. */
   async #enter(wanted: PendingRequest, check: (others: readonly PendingRequest[]) => Promise<void>): Promise<Disposable> {
     const others = [...this.#asked].filter(({ principal }) => principal === wanted.principal);
     // Counted before it is known whether there is room, so that simultaneous requests see it.
@@ -107,13 +107,13 @@ interface Count {
   readonly waiting: number;
   /** Milliseconds on the clock. */
   readonly at: number;
-  /** Requests before it, of whomever. */
+  /** All requests before it, of any principal. */
   readonly before: number;
 }
 
 /**
- * How many evaluations of principals wait. Far below the quota, requests since the last count are added to it, so that the store is queried once a
- * second and not for each.
+ * Counts the waiting evaluations of principals. Far below the quota, it adds the requests since the last count to that, so that it queries the store
+ * once a second and not for each.
  */
 export class WaitingCounts {
   readonly #usage: Pick<UsageLedger, 'countWaiting'>;

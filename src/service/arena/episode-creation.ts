@@ -75,7 +75,7 @@ export class EpisodeCreation {
     return episode;
   }
 
-  /** Starts episodes of a principal that continue behind a step of another episode. @throws as `assertRoom` and `findForkOrigin` do. */
+  /** Starts episodes of a principal that continue after a step of another episode. @throws as `assertRoom` and `findForkOrigin` do. */
   async fork(parent: StoredAgentEpisode, { at, n, agent }: ForkRequest, principal: string): Promise<readonly StoredAgentEpisode[]> {
     const { trajectories, audit, newId } = this.#parts;
     await this.assertRoom(principal, n);
@@ -97,10 +97,10 @@ function createGradingSeed(): string {
 }
 
 /**
- * Finds the step behind which the forks of an episode begin.
+ * Finds the step after which the forks of an episode begin.
  *
- * @param at its last step that changed the workspace, when it is left out: a submission is no part of a fork. @throws InputError `step.unknown`;
- * EpisodeStateError `episode.over` behind a submission, or a step with which a limit was reached; `episode.files`.
+ * @param at the step's number; the last one that is no submission when left out. @throws InputError `step.unknown`; EpisodeStateError `episode.over`
+ * after a submission, or a step that reached a limit; `episode.files`.
  */
 async function findForkOrigin(
   trajectories: Pick<Trajectories, 'steps'>,

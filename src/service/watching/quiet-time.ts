@@ -1,6 +1,6 @@
 import type { FoundCheckpoint } from './found-checkpoints.ts';
 
-/** Whether the writers of checkpoints are done: by their marker, or because nothing has changed for a while. */
+/** Tells which checkpoints are complete: by their marker, or because nothing has changed for a while. */
 export class QuietTime {
   readonly #quietMs: number;
   readonly #needsMarker: boolean;

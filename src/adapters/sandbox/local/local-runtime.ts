@@ -38,7 +38,7 @@ export interface LocalHost {
   /** The file with the system-call filter. */
   readonly filter: string;
   /** The owner's groups, with one for each sandbox. It is undefined where there are none. */
-  readonly cgroups: Pick<OwnerCgroups, 'limitFiles'> | undefined;
+  readonly cgroups: Pick<OwnerCgroups, 'listLimitFiles'> | undefined;
   /** Makes up for descriptors of Muster's that a child would inherit. */
   readonly covered: DescriptorCover;
 }

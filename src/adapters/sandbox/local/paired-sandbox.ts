@@ -12,8 +12,8 @@ import type { LocalSandbox } from './local-sandbox.ts';
 const EXIT_POLICY_LINE = 71;
 
 /**
- * When one program ends, the other mostly follows by itself, and its exit shows which of them was first. This is how long that is awaited: an
- * environment in the middle of a long step does not notice that its policy is gone.
+ * How long the end of the second program is awaited. Mostly it follows by itself, and its exit shows which of them was first; but an environment in
+ * the middle of a long step does not notice that its policy is gone.
  */
 const FOLLOWS_MS = 500;
 
@@ -94,16 +94,16 @@ export class PairedSandbox implements Sandbox {
 
 /** Decides which of the two ends caused the other. */
 function decideVerdict(environment: SandboxExit, policy: SandboxExit): SandboxExit {
-  const isPolicys = environment.kind === 'exited' && environment.code === EXIT_POLICY_LINE;
+  const isPolicyGone = environment.kind === 'exited' && environment.code === EXIT_POLICY_LINE;
   // It did not end by itself: it may not have noticed yet.
-  const isNotItself = environment.kind === 'destroyed';
-  if (!isPolicys && !isNotItself) return environment;
+  const wasDestroyed = environment.kind === 'destroyed';
+  if (!isPolicyGone && !wasDestroyed) return environment;
   switch (policy.kind) {
     case 'exited':
       return { ...policy, part: 'policy' };
     case 'destroyed':
       // It kept running behind a connection that it had closed or misused.
-      return isPolicys ? { kind: 'exited', code: EXIT_POLICY_LINE, part: 'policy' } : policy;
+      return isPolicyGone ? { kind: 'exited', code: EXIT_POLICY_LINE, part: 'policy' } : policy;
     case 'out-of-memory':
     case 'lifetime':
     case 'lost':

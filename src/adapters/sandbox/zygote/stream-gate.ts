@@ -39,7 +39,7 @@ export class StreamGate implements AsyncDisposable {
     this.#server = server;
     this.#directory = directory;
     this.#maxUnidentified = maxUnidentified;
-    server.on('connection', (socket) => this.#ask(socket));
+    server.on('connection', (socket) => this.#readGreeting(socket));
   }
 
   /** @param directory of the owner; no other user may read it. @param maxUnidentified most connections that may be unidentified at a time. */
@@ -87,7 +87,7 @@ export class StreamGate implements AsyncDisposable {
   }
 
   /** The greeting is taken off the stream; what follows it is the program's. */
-  #ask(socket: Socket): void {
+  #readGreeting(socket: Socket): void {
     this.#makeRoom();
     this.#unidentified.add(socket);
     socket.on('error', () => {});

@@ -19,7 +19,7 @@ export interface WardenContext {
   /** The owner's directory, with one for each sandbox. */
   readonly directory: string;
   /** The owner's groups, with one for each sandbox. It is undefined where there are none. */
-  readonly cgroups: Pick<OwnerCgroups, 'limitFiles'> | undefined;
+  readonly cgroups: Pick<OwnerCgroups, 'listLimitFiles'> | undefined;
   /** Limits to set for each process, for want of a control group. */
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean };
   readonly covered: DescriptorCover;

@@ -167,7 +167,7 @@ export class Wardens implements AsyncDisposable {
   async #start(template: ForkableTemplate): Promise<Warden> {
     const { bwrap, system, etc, directory, covered, ownUser } = this.#context;
     const { gate, inbox } = await this.#opened;
-    const hierarchies = this.#context.cgroups?.limitFiles(computeGroupLimits(template)) ?? [];
+    const hierarchies = this.#context.cgroups?.listLimitFiles(computeGroupLimits(template)) ?? [];
     const groups = await Promise.all(hierarchies.map(({ directory: group }) => open(group, 'r')));
     try {
       const { python, start = [python, ...INTERPRETER_FLAGS], program } = template.zygote;

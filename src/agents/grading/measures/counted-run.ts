@@ -49,7 +49,7 @@ export function readCount({ end, report }: CommandResult): Counted {
 }
 
 /** Returns why the instructions of these files cannot be counted; undefined when they can. */
-export function refusesCounting(files: readonly WorkspaceFile[]): string | undefined {
+export function findCountingProblem(files: readonly WorkspaceFile[]): string | undefined {
   const found = files.find(({ content }) => REQUESTS.some((request) => content.includes(request)));
   return found && `${found.path} speaks to valgrind, which could keep it from counting`;
 }

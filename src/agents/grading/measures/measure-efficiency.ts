@@ -4,7 +4,7 @@ import type { EfficiencyEvidence } from '../../verification/evidence.ts';
 import type { CommandResult } from '../../workspace/command.ts';
 import type { CandidateTerms } from '../candidate-terms.ts';
 import type { ExpectedCase } from '../expected-cases.ts';
-import { countCommand, readCount, type Counted, refusesCounting } from './counted-run.ts';
+import { countCommand, readCount, type Counted, findCountingProblem } from './counted-run.ts';
 import { MeasuringSandbox } from './measuring-sandbox.ts';
 
 type Efficiency = NonNullable<ScoreTerms['efficiency']>;
@@ -24,7 +24,7 @@ export async function measureEfficiency(
   const found = (golden: number, candidate: number, wrong: string | null): EfficiencyEvidence => {
     return { stage: 'score', kind: 'efficiency', measure, golden, candidate, wrong };
   };
-  const refusal = measure === 'instructions' ? refusesCounting(terms.files) : undefined;
+  const refusal = measure === 'instructions' ? findCountingProblem(terms.files) : undefined;
   if (refusal !== undefined) return found(0, 0, refusal);
   const change = measure === 'instructions' ? countCommand : undefined;
   const add = measure === 'instructions' ? (sum: number, value: number) => sum + value : Math.max;
@@ -57,7 +57,7 @@ export async function countInstructions(
   cases: readonly ExpectedCase[],
   signal: AbortSignal,
 ): Promise<Counted> {
-  const refusal = refusesCounting(terms.files);
+  const refusal = findCountingProblem(terms.files);
   if (refusal !== undefined) return { reason: refusal };
   await using sandbox = await MeasuringSandbox.open(terms, execute, signal);
   let most = 0;

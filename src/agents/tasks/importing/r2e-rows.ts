@@ -59,9 +59,8 @@ const MESSAGE = ' - ';
 const IS_TEST = /(^|\/)(tests?|Tests?)\/|(^|\/)test_[^/]*$|_test\.py$/;
 
 /**
- * Reads a row of R2E-Gym. It names tests by class and function alone, with the status that each has to have; what its logs print behind the mended
- * commit names their files, too. Tests that do not pass there are not run. The tests are in the row, and in the image, whose task is made without
- * them.
+ * Reads a row of R2E-Gym. The row names tests by class and function alone, with the status that each must have; its log of the fixed commit names
+ * their files, too. Tests that do not pass there are not run. The image has the tests, too; the task removes them from it.
  *
  * @throws InputError `task.row` that names the field.
  */
@@ -95,8 +94,8 @@ export function readR2eTask(where: string, row: unknown): ImportedRow {
 }
 
 /**
- * An environment of Python has more files than a workdir may have, and a link to its interpreter that has to stay one. The clone has the history of all
- * branches: of that the ancestors stay, as far as there is room. `.git/shallow` makes git take HEAD for the first commit.
+ * Moves the Python environment out of the workdir: it has too many files, and a link to its interpreter that has to stay a link. Of the history of
+ * all branches, only the ancestors of HEAD stay, as far as there is room. `.git/shallow` makes git take HEAD for the first commit.
  */
 function writeDockerfile(image: string): string {
   return `FROM ${image}
@@ -136,11 +135,11 @@ function refuse(refusal: string): PinnedTests {
 }
 
 function findPinnedTests({ expected_output_json: expected, execution_result_content: execution }: R2eRow): PinnedTests {
-  const { test_file_names: names, test_file_codes: codes, old_commit_res_stdout: before, new_commit_res_stdout: behind } = execution;
+  const { test_file_names: names, test_file_codes: codes, old_commit_res_stdout: before, new_commit_res_stdout: after } = execution;
   if (names.length !== codes.length) return refuse('it has not as many test files as names for them');
   const runner = names.find((name) => name.endsWith('runner.py'));
   if (runner !== undefined) return refuse(`its tests are started by ${runner}, and not by pytest`);
-  const ids = Map.groupBy(readSummary(behind), ({ name }) => name);
+  const ids = Map.groupBy(readSummary(after), ({ name }) => name);
   const passed = new Set(readSummary(before ?? '').flatMap(({ id, status }) => (status === 'PASSED' ? [id] : [])));
   const pinned: string[] = [];
   for (const [name, status] of Object.entries(expected)) {

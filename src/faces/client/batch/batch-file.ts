@@ -11,7 +11,7 @@ const text = z.string().min(1).max(4096);
 const { priority, labels, cache } = newEvaluationSchema.shape;
 const ownLabels = {
   run: text.max(200).exactOptional().describe('the training run that it belongs to'),
-  version: z.int().min(0).exactOptional().describe('how far the run had got: its training step'),
+  version: z.int().min(0).exactOptional().describe('training step of the run'),
 };
 
 const checkpointSchema = z.union(
@@ -23,7 +23,7 @@ const checkpointSchema = z.union(
         labelled: text
           .refine(isLabelPattern, 'expected {run} or {version} or both, each once, as in {run}/step-{version}.safetensors')
           .exactOptional()
-          .describe('how the ends of the paths say run and version: {run}/step-{version}.safetensors'),
+          .describe('how the paths end with run and version: {run}/step-{version}.safetensors'),
         ...ownLabels,
       })
       .describe('files or directories of this machine'),
@@ -47,7 +47,7 @@ export const batchSchema = z
       .string()
       .regex(/^[\w.-]{1,64}$/, 'expected 1 to 64 letters, digits, ".", "_" or "-"')
       .exactOptional()
-      .describe('what its evaluations bear as the label "batch"; the name of the file when left out'),
+      .describe('label "batch" of its evaluations; the name of the file when left out'),
     suites: z
       .array(text)
       .min(1)

@@ -58,7 +58,7 @@ function toSession({ principal, role, token }: Caller, version: string): Session
   return { principal, role, access: token === undefined ? 'off' : 'tokens', version };
 }
 
-/** A proxy before the server uses TLS for it, and says so. */
+/** A proxy in front of the server may use TLS in its place, and says so in a header. */
 function isSecure({ headers, protocol }: FastifyRequest): boolean {
   return protocol === 'https' || headers['x-forwarded-proto'] === 'https';
 }

@@ -23,7 +23,7 @@ const nameSchema = z
   .max(255)
   .regex(new RegExp(String.raw`^[^\u0000-\u001f\u007f-\u009f]*$`), 'expected text without control characters')
   .describe('what lists show it by, such as the name of its file; decides nothing, and is no part of what the Idempotency-Key stands for');
-const versionSchema = z.int().min(0).describe('how far the run had got: its training step');
+const versionSchema = z.int().min(0).describe('training step of the run');
 
 export const checkpointReferenceSchema = z
   .strictObject(

@@ -26,7 +26,7 @@ function renderFigureRow({ name, value, note }: FigureRow): Markup {
 `;
 }
 
-/** Items of a list, text between them. */
+/** Joins the items of a list, with text between them. */
 export function joinContent(items: readonly Content[], between: string): Content {
   return items.flatMap((item, position) => (position === 0 ? [item] : [between, item]));
 }

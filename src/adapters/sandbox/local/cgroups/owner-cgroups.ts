@@ -6,7 +6,7 @@ import { CgroupAccounts } from './cgroup-accounts.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
 import { type CgroupLayout, type CgroupLimit, delegateControllers, makeGroup, removeUnused } from './cgroup-layout.ts';
 import { hasErrno } from '../../../../kernel/errno.ts';
-import { type LimitFile, limitSettings, removeGroup, SandboxCgroup } from './sandbox-cgroup.ts';
+import { type LimitFile, listLimitSettings, removeGroup, SandboxCgroup } from './sandbox-cgroup.ts';
 
 /** Another Muster that ends at the same moment may remove the shared base between the two steps of making ours. */
 const OPEN_ATTEMPTS = 5;
@@ -59,8 +59,8 @@ export class OwnerCgroups {
   }
 
   /** Lists the settings of a sandbox's group in each hierarchy, by the directory that holds the group, for a maker other than `create`. */
-  limitFiles(limits: SandboxLimits): readonly HierarchyLimits[] {
-    const settings = limitSettings(this.layout.version, limits);
+  listLimitFiles(limits: SandboxLimits): readonly HierarchyLimits[] {
+    const settings = listLimitSettings(this.layout.version, limits);
     const inDirectory = (directory: string): readonly LimitFile[] =>
       settings.flatMap(({ limit, files }) => (this.#getDirectory(limit) === directory ? files : []));
     return this.directories.map((directory) => ({ directory, files: inDirectory(directory) }));

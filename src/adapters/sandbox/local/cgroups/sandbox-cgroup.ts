@@ -47,7 +47,7 @@ export class SandboxCgroup {
   /** Makes the group and sets its limits, which apply to all of its processes together. */
   async make(limits: SandboxLimits): Promise<void> {
     await awaitAll(this.#group.directories.map((directory) => this.#files.makeDirectory(directory)));
-    await awaitAll(limitSettings(this.#group.version, limits).map((each) => this.#set(each)));
+    await awaitAll(listLimitSettings(this.#group.version, limits).map((each) => this.#set(each)));
   }
 
   /** Writes the files one after the other, because the limit of memory alone cannot exceed that of memory and swap together. */
@@ -105,8 +105,8 @@ export interface LimitFile {
   readonly optional?: true;
 }
 
-/** Prevents exceeding the memory limit by swap: memory and swap together in v1, no swap at all in v2. */
-export function limitSettings(version: CgroupLayout['version'], limits: SandboxLimits): readonly LimitSetting[] {
+/** Lists the settings of the limits. Swap cannot exceed the memory limit: v1 limits memory and swap together, v2 allows no swap. */
+export function listLimitSettings(version: CgroupLayout['version'], limits: SandboxLimits): readonly LimitSetting[] {
   const memory = String(limits.memoryBytes);
   const processes: LimitSetting = { limit: 'processes', files: [{ file: 'pids.max', value: String(limits.processes) }] };
   const quota = Math.max(CPU_QUOTA_MIN_US, Math.round(limits.cpus * CPU_PERIOD_US));

@@ -7,7 +7,6 @@ import { renderAge } from '../model/wording.ts';
 import { renderLink } from './link.ts';
 import { renderTable, listNumbers } from './figures.ts';
 
-/** Streams of groups for trainings, latest first. */
 export function renderStreams({ streams, now }: PageState, actions: Actions): TemplateResult {
   if (!streams) return html`<p class="muted">Reading …</p>`;
   return html`<section aria-labelledby="rollouts">
