@@ -47,7 +47,17 @@ const WEIGHTS = ['.safetensors', '.onnx', '.pt', '.ts', '.pth', '.keras', '.zip'
 export const WEIGHTS_ENDINGS: string = WEIGHTS.join(', ');
 
 export function isWeightsFile(path: string): boolean {
-  return WEIGHTS.some((ending) => path.endsWith(ending));
+  return getFormat(path) !== undefined;
+}
+
+/** Whether a file's new name gives it another format than the name that it has. A name without a known ending gives none. */
+export function changesFormat(name: string, newName: string): boolean {
+  const format = getFormat(newName);
+  return format !== undefined && format !== getFormat(name);
+}
+
+function getFormat(path: string): string | undefined {
+  return WEIGHTS.find((ending) => path.endsWith(ending));
 }
 
 /**

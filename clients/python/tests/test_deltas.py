@@ -122,4 +122,4 @@ def test_an_interrupted_upload_of_a_delta_continues(muster: Client, fake: FakeMu
     fake.break_down("PUT", CHECKPOINTS, Answer(201, {"sha256": digest_of(second), "kind": "file", "bytes": 1, "files": []}))
     muster.upload(second)
     heads = [asked.query for asked in fake.requests("HEAD", CHECKPOINTS) if asked.path.endswith(digest_of(second))]
-    assert heads[-1] == {"kind": "delta"}
+    assert heads[-1] == {"kind": "delta", "name": "step-2.safetensors"}

@@ -55,7 +55,10 @@ def test_a_file_that_the_server_has_is_not_sent_again(muster: Client, fake: Fake
     assert muster.upload(weights) == digest_of(weights)
     asked = len(fake.asked)
     muster.submit(str(weights), "cartpole")
-    assert [a.method for a in fake.asked[asked:]] == ["HEAD", "POST"]
+    head, post = fake.asked[asked:]
+    assert (head.method, post.method) == ("HEAD", "POST")
+    # The name says for which format the server has to have it.
+    assert head.query == {"kind": "file", "name": "policy.safetensors"}
 
 
 def test_a_small_file_travels_in_one_request(muster: Client, fake: FakeMuster, tmp_path: Path) -> None:

@@ -70,7 +70,9 @@ export class Uploader {
     const onRead = (bytes: number, allBytes: number): void => onProgress?.({ phase: 'reading', bytes, allBytes });
     const local = await readCheckpoint(this.#source, path, { signal, onRead });
     if (base !== undefined) this.#before.remember((await readCheckpoint(this.#source, base, { signal, onRead })).files);
-    if ((await this.#readOffset(local.digest, signal)) !== undefined) await this.#bringAll(local, { signal, onProgress });
+    const [file] = local.manifest ? [] : local.files;
+    if ((await this.#readOffset({ digest: local.digest, ...(file ? { name: getFileName(file) } : {}) }, signal)) !== undefined)
+      await this.#bringAll(local, { signal, onProgress });
     this.#before.remember(local.files);
     return local.digest;
   }
@@ -97,9 +99,9 @@ export class Uploader {
   async #tryDelta(file: LocalFile, signal: AbortSignal): Promise<boolean> {
     const bases = this.#before.listSimilar(file);
     // A begun upload is continued; what the server has is not sent.
-    if (bases.length === 0 || (await this.#readOffset(file.digest, signal)) !== 0) return false;
+    if (bases.length === 0 || (await this.#readOffset({ digest: file.digest, name: getFileName(file) }, signal)) !== 0) return false;
     for (const base of bases) {
-      if ((await this.#readOffset(base.digest, signal)) !== undefined) continue;
+      if ((await this.#readOffset(base, signal)) !== undefined) continue;
       const delta = await this.#before.encodeDifference(file, base, signal);
       if (delta) return this.#sendDelta(file, delta, signal);
     }
@@ -126,7 +128,7 @@ export class Uploader {
 
   async #send(content: Content, signal: AbortSignal, onSent?: (bytes: number) => void): Promise<void> {
     const patience = new Patience(this.#calls.options);
-    let offset = await this.#readOffset(content.digest, signal, content.kind);
+    let offset = await this.#readOffset(content, signal);
     while (offset !== undefined) {
       const begin: number = offset <= content.size ? offset : 0;
       onSent?.(begin);
@@ -137,26 +139,27 @@ export class Uploader {
         offset = findNextOffset(answer, begin + part.length, content.size);
       } catch (error) {
         await this.#calls.pause(patience, toRetryable(error), signal);
-        offset = await this.#readOffset(content.digest, signal, content.kind);
+        offset = await this.#readOffset(content, signal);
         if (offset !== undefined && offset > begin) patience.onSuccess();
       }
     }
     onSent?.(content.size);
   }
 
-  /** Returns the bytes that the server has of an upload; undefined when it has all of it. */
-  async #readOffset(digest: Digest, signal: AbortSignal, kind: Content['kind'] = 'file'): Promise<number | undefined> {
-    const answer = await this.#calls.send({ method: 'HEAD', path: buildPath(digest, { kind }), signal, also: [404] });
+  /** Returns the bytes that the server has of an upload; undefined when it has all of it, under a name of the same format. */
+  async #readOffset(content: Pick<Content, 'digest' | 'name'> & Partial<Content>, signal: AbortSignal): Promise<number | undefined> {
+    const answer = await this.#calls.send({ method: 'HEAD', path: buildPath({ kind: 'file', ...content }), signal, also: [404] });
     return answer.status === 404 ? parseOffset(answer, 0) : undefined;
   }
 }
 
-function createPartCall({ digest, kind, name, size }: Content, begin: number, part: Uint8Array, signal: AbortSignal): Call {
+function createPartCall(content: Content, begin: number, part: Uint8Array, signal: AbortSignal): Call {
+  const { size } = content;
   if (part.length === 0 && begin < size)
     throw new InputError('checkpoint.changed', `checkpoint: a file of ${size} bytes became shorter while it was sent; send it again`);
   return {
     method: 'PUT',
-    path: buildPath(digest, { kind, ...(name === undefined ? {} : { name }) }),
+    path: buildPath(content),
     body: part,
     headers: getRange(begin, part.length, size),
     signal,
@@ -191,6 +194,7 @@ function getFileName({ path }: LocalFile): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-function buildPath(digest: Digest, query: Readonly<Record<string, string>>): string {
-  return `/v1/checkpoints/${getDigestHex(digest)}?${new URLSearchParams(query).toString()}`;
+function buildPath({ digest, kind, name }: Pick<Content, 'digest' | 'kind' | 'name'>): string {
+  const query = new URLSearchParams({ kind, ...(name === undefined ? {} : { name }) });
+  return `/v1/checkpoints/${getDigestHex(digest)}?${query.toString()}`;
 }

@@ -1,5 +1,6 @@
 import type { UsageLedger } from '../../evaluation-store/usage-ledger.ts';
 import type { Digest } from '../../kernel/ids.ts';
+import { changesFormat } from '../../policy-distribution/checkpoint.ts';
 import type { CheckpointStore } from '../../policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
 import type { Uploaded, UploadContent, UploadPart, Uploads } from '../../policy-distribution/uploads/uploads.ts';
@@ -22,11 +23,17 @@ export class CheckpointService {
     this.#options = options;
   }
 
-  /** Returns undefined when it is not stored, or not completely, or not for this principal. Counts as a use. */
-  async find(digest: Digest, principal: string): Promise<StoredCheckpoint | undefined> {
+  /**
+   * Returns undefined when it is not stored, or not completely, or not for this principal. Counts as a use.
+   *
+   * @param name under which the principal would send it: it has to be sent again for another format, which is then checked.
+   */
+  async find(digest: Digest, principal: string, name?: string): Promise<StoredCheckpoint | undefined> {
     const { use, checkpoints } = this.#options;
     const usable = await use.find(principal, digest);
     const found = usable && (await checkpoints.find(digest, usable.name));
+    const [file] = found?.kind === 'file' ? found.files : [];
+    if (file && name !== undefined && changesFormat(file.path, name)) return undefined;
     return usable?.kind === undefined || usable.kind === found?.kind ? found : undefined;
   }
 

@@ -48,6 +48,13 @@ describe('sending a checkpoint to a server', () => {
     reported.length = 0;
     await uploader.bring(path, { signal, onProgress: (progress) => reported.push(progress) });
     expect(reported.map(({ phase }) => phase)).toEqual(['reading']);
+    // The name gives the format, so the server has to take the file again under a name of another one, and only then.
+    for (const [name, phases] of Object.entries({ 'policy.zip': 6, policy: 1, 'other.zip': 1, 'policy.pt': 6 })) {
+      reported.length = 0;
+      await uploader.bring(await file(name, WEIGHTS), { signal, onProgress: (progress) => reported.push(progress) });
+      expect([name, reported.length]).toEqual([name, phases]);
+    }
+    expect((await fixture.files.checkpoints.find(digestOf(WEIGHTS)))?.files).toMatchObject([{ path: 'policy.pt' }]);
   });
 
   it('sends the files of a directory, an empty one too, and then the manifest that names them', async () => {

@@ -1,7 +1,7 @@
 """Uploads checkpoints: only the files that the server does not have, part by part, from where an upload was interrupted."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from urllib.parse import urlencode
 
@@ -63,7 +63,7 @@ def _bring_as_delta(settings: Settings, file: LocalFile, query: dict[str, str]) 
     """Sends the file as a difference. Returns whether the server has the file then."""
     bases = yield from perform(Work(lambda: settings.sent.like(file)))
     # An upload that was begun is continued, and a file that the server has is not sent.
-    if not bases or (yield from _ask_received(settings, file.sha256)) != 0:
+    if not bases or (yield from _ask_received(settings, file.sha256, query)) != 0:
         return False
     for base in bases:
         if (yield from _ask_received(settings, base.sha256)) is not None:
@@ -85,8 +85,7 @@ def _send_delta(settings: Settings, file: LocalFile, query: dict[str, str], delt
 
 def _send(settings: Settings, sha256: str, query: dict[str, str], size: int, read: Callable[[int], bytes]) -> Steps[None]:
     patience = Patience(settings)
-    kind = query.get("kind", "file")
-    offset = yield from _ask_received(settings, sha256, kind)
+    offset = yield from _ask_received(settings, sha256, query)
     while offset is not None:
         begin = offset if offset <= size else 0
         part = yield from perform(Work(partial(read, begin)))
@@ -100,14 +99,15 @@ def _send(settings: Settings, sha256: str, query: dict[str, str], size: int, rea
             offset = _next_offset(response, begin + len(part), size)
             continue
         yield from perform(Pause(patience.pause_after(_convert_error(error))))
-        offset = yield from _ask_received(settings, sha256, kind)
+        offset = yield from _ask_received(settings, sha256, query)
         if offset is not None and offset > begin:
             patience.succeeded()
 
 
-def _ask_received(settings: Settings, sha256: str, kind: str = "file") -> Steps[int | None]:
-    """Returns the bytes of an upload that the server has; None when it has all of them."""
-    response = yield from call(settings, Request("HEAD", f"/v1/checkpoints/{sha256}?{urlencode({'kind': kind})}"), also=frozenset({404}))
+def _ask_received(settings: Settings, sha256: str, query: Mapping[str, str] = {}) -> Steps[int | None]:
+    """Returns the bytes of an upload that the server has; None when it has all of them, under a name of the same format."""
+    path = f"/v1/checkpoints/{sha256}?{urlencode({'kind': 'file', **query})}"
+    response = yield from call(settings, Request("HEAD", path), also=frozenset({404}))
     return _read_offset(response, 0) if response.status == 404 else None
 
 

@@ -53,7 +53,7 @@ function addHeadRoute(scope: FastifyInstance, checkpoints: CheckpointService): v
       schema: {
         summary: 'Whether a checkpoint is here for you, and how much of its upload has come',
         description:
-          'A checkpoint exists only for principals that sent it or were granted it. Without it, the header Upload-Offset of the 404 says how many bytes of your own upload have come: of the file, or of what is sent in its place.',
+          'A checkpoint exists only for principals that sent it or were granted it. Without it, the header Upload-Offset of the 404 says how many bytes of your own upload have come: of the file, or of what is sent in its place. With a name of another format than the one that you sent it under, it is absent: send it again under that name.',
         tags: ['checkpoints'],
         params: checkpointParamsSchema,
         querystring: receivedQuerySchema,
@@ -63,7 +63,7 @@ function addHeadRoute(scope: FastifyInstance, checkpoints: CheckpointService): v
     async (request, reply) => {
       const digest = parseDigest(`sha256:${request.params.sha256}`);
       const { principal } = requireCaller(request.caller);
-      if (await checkpoints.find(digest, principal)) return reply.code(200).send(undefined);
+      if (await checkpoints.find(digest, principal, request.query.name)) return reply.code(200).send(undefined);
       const received = await checkpoints.countReceived(digest, principal, request.query.kind);
       reply.header(UPLOAD_OFFSET, String(received));
       throw new InputError('checkpoint.not-found', `there is no checkpoint ${digest}, and ${received} bytes of it have arrived`);

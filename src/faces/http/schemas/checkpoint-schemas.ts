@@ -15,21 +15,20 @@ const uploadKindSchema = z
     'delta: the difference from a file on the server (muster-delta/1); manifest: the lines `<sha256 hex>  <path>` of a directory whose files are on the server',
   );
 
+const fileNameSchema = z
+  .string()
+  .min(1)
+  .max(255)
+  .exactOptional()
+  .describe(
+    'of the file, with the suffix of its format, such as policy.safetensors. Left out for the files of a directory and for its manifest',
+  );
+
 /** Names the upload whose received bytes are requested. */
-export const receivedQuerySchema = z.strictObject({ kind: uploadKindSchema });
+export const receivedQuerySchema = z.strictObject({ name: fileNameSchema, kind: uploadKindSchema });
 
 export const uploadQuerySchema = z
-  .strictObject({
-    name: z
-      .string()
-      .min(1)
-      .max(255)
-      .exactOptional()
-      .describe(
-        'of the file, with the suffix of its format, such as policy.safetensors. Left out for the files of a directory and for its manifest',
-      ),
-    kind: uploadKindSchema,
-  })
+  .strictObject({ name: fileNameSchema, kind: uploadKindSchema })
   .refine(({ name, kind }) => kind !== 'manifest' || name === undefined, {
     error: 'expected no name with a manifest: its paths name the files',
     path: ['name'],
