@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { computeInterquartileMean } from '../../src/aggregation/resampling/interquartile-mean.ts';
+import { StratifiedReturns } from '../../src/aggregation/resampling/stratified-returns.ts';
 import { createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
 const returns = fc.array(fc.oneof(fc.integer({ min: -9, max: 9 }), fc.double({ min: -9, max: 9, noNaN: true })), {
@@ -25,6 +26,14 @@ test('the interquartile mean is the mean of the middle half of all values', () =
     }),
     { numRuns: 50 },
   );
+});
+
+test('equal returns leave no interval, with and without weights of tasks', () => {
+  const zeros = Array.from({ length: 7 }, () => 0);
+  expect(computeInterquartileMean([zeros], 0.95)).toMatchObject({ value: 0, interval: undefined });
+  const strata = new StratifiedReturns([{ weight: 1, values: Float64Array.from(zeros) }]);
+  expect(strata.computeInterquartileMean(0.95)).toMatchObject({ value: 0, interval: undefined });
+  expect(computeInterquartileMean([[...zeros, 1, 1, 1]], 0.95)?.interval).toMatchObject({ low: 0 });
 });
 
 test('the value depends neither on the order of returns nor on that of tasks, and the interval not on the order of returns', () => {

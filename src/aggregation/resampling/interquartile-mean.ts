@@ -1,5 +1,5 @@
 import { createSeededRandom } from '../../kernel/seeded-random.ts';
-import { planResampling, computeShrunkenEnds } from './bootstrap.ts';
+import { planResampling, computeShrunkenEnds, type Ends } from './bootstrap.ts';
 import { findCells, countDraws, findDistinctValues } from './counted-resample.ts';
 import { createInterval, type Interval } from '../intervals/intervals.ts';
 
@@ -15,7 +15,7 @@ export interface InterquartileMean {
  * percentile interval of a bootstrap that resamples within each task (Agarwal et al. 2021, "Deep reinforcement learning at the edge of the
  * statistical precipice"). Equal values of each task in any order give the same result.
  *
- * The interval is undefined where no task has two values to resample; the whole is undefined without values, or where floating point cannot hold it.
+ * The interval is undefined where no task has two values to resample, and where all resamples agree; the whole is undefined without values, or where floating point cannot hold it.
  */
 export function computeInterquartileMean(tasks: readonly ArrayLike<number>[], confidence: number): InterquartileMean | undefined {
   const sorted = poolTasks(tasks).sort();
@@ -38,7 +38,12 @@ export function computeInterquartileMean(tasks: readonly ArrayLike<number>[], co
     return computeMiddleHalfMean(values, counts, sorted.length);
   });
   const ends = computeShrunkenEnds(resampled, confidence, value, share);
-  return { value, interval: ends && createInterval('stratified-bootstrap', ends.low, ends.high, confidence), replicates };
+  return { value, interval: createResampledInterval(ends, confidence), replicates };
+}
+
+/** Returns undefined where the ends meet: resamples of a few equal values agree, and an interval of no width would promise certainty. */
+export function createResampledInterval(ends: Ends | undefined, confidence: number): Interval | undefined {
+  return ends && ends.low < ends.high ? createInterval('stratified-bootstrap', ends.low, ends.high, confidence) : undefined;
 }
 
 /** Pools the values of all tasks. */

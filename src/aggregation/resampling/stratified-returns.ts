@@ -1,8 +1,7 @@
 import { drawIndex, createSeededRandom } from '../../kernel/seeded-random.ts';
 import { planResampling, computeShrunkenEnds } from './bootstrap.ts';
 import { findCells, findDistinctValues } from './counted-resample.ts';
-import { computeMiddleMean, poolTasks, type InterquartileMean } from './interquartile-mean.ts';
-import { createInterval } from '../intervals/intervals.ts';
+import { computeMiddleMean, createResampledInterval, poolTasks, type InterquartileMean } from './interquartile-mean.ts';
 
 /**
  * The tolerance of probabilities. A task with constant returns often ends exactly at a quantile, and rounding must not decide on which
@@ -66,6 +65,6 @@ export class StratifiedReturns {
       return computeMiddleMean(this.#values, probabilities, 0.25, 0.75);
     });
     const ends = computeShrunkenEnds(resampled, confidence, value, share);
-    return { value, interval: ends && createInterval('stratified-bootstrap', ends.low, ends.high, confidence), replicates };
+    return { value, interval: createResampledInterval(ends, confidence), replicates };
   }
 }
