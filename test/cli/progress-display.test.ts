@@ -76,10 +76,10 @@ test('no more lines are drawn than a terminal can erase', () => {
   expect(terminal.shown).toBe('');
 });
 
-test('without a terminal there is a line every five seconds', () => {
+test('without a terminal there is a line every five seconds, also after the seconds began again', () => {
   let written = '';
   const display = openProgressDisplay(view, { isTTY: false, rows: 0, write: (text) => (written += text) });
-  for (const seconds of [1, 5, 6, 11]) display.show({ seconds, lines: [`${seconds} s`, 'more'] });
+  for (const seconds of [1, 5, 6, 11, 2, 3, 7]) display.show({ seconds, lines: [`${seconds} s`, 'more'] });
   display[Symbol.dispose]();
-  expect(written).toBe('5 s; more\n11 s; more\n');
+  expect(written).toBe('5 s; more\n11 s; more\n2 s; more\n7 s; more\n');
 });

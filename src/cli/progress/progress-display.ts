@@ -53,11 +53,13 @@ export function createLiveDisplay<Shown>(view: Pick<ProgressView<Shown>, 'lines'
 }
 
 function createPlainDisplay<Shown extends Timed>(view: ProgressView<Shown>, stream: DisplayStream): ProgressDisplay<Shown> {
-  let nextAt = LINE_SECONDS;
+  let shownAt = 0;
   return {
     show(progress) {
-      if (progress.seconds < nextAt) return;
-      nextAt = progress.seconds + LINE_SECONDS;
+      const { seconds } = progress;
+      // The seconds begin again when a server continues an evaluation.
+      if (seconds >= shownAt && seconds < shownAt + LINE_SECONDS) return;
+      shownAt = seconds;
       stream.write(`${view.line(progress)}\n`);
     },
     [Symbol.dispose]: () => undefined,
