@@ -1,6 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, glob, mkdtemp, rm } from 'node:fs/promises';
+import { chown, glob, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -32,6 +32,8 @@ export class PostgresServer implements AsyncDisposable {
       },
     );
     if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+    // The user "guarded" needs a password.
+    await writeFile(path.join(data, 'pg_hba.conf'), 'local all guarded scram-sha-256\nlocal all all trust\n');
     const settings = ['-F', '-c', 'listen_addresses=', '-c', `unix_socket_directories=${directory}`, '-c', 'lc_messages=C'];
     const server = spawn(...as(user, path.join(programs, 'postgres'), '-D', data, ...settings), {
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -64,8 +66,9 @@ export class PostgresServer implements AsyncDisposable {
     return new URL(url).pathname.slice(1);
   }
 
-  url(database: string): string {
-    return `postgresql://muster@localhost/${database}?host=${encodeURIComponent(this.#directory)}`;
+  /** @param user with its password, encoded, where it has one. */
+  url(database: string, user = 'muster'): string {
+    return `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(this.#directory)}`;
   }
 
   async execute(statement: string, database = 'postgres'): Promise<void> {

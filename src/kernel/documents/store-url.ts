@@ -1,6 +1,6 @@
 /** Tells people what `store.url` may be. */
 export const STORE_URL_EXPECTED =
-  '"auto", the path of a file, or postgresql://user:password@host:port/database, or with a socket postgresql://user@localhost/database?host=/directory';
+  '"auto", the path of a file, or postgresql://user:password@host:port/database, or with a socket postgresql://user@localhost/database?host=/directory, with %40 for @ and %2F for / in the password';
 
 /** Whether it names a database on a server, which several Musters can use. */
 export function namesServer(url: string): boolean {

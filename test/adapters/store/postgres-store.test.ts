@@ -75,9 +75,29 @@ describe('a database', () => {
 
   it('that does not exist, or has an invalid URL, is an input error', async () => {
     await expect(openPostgresStore(server.url('nowhere'), systemClock)).rejects.toMatchObject({ kind: 'input', code: 'store.unusable' });
-    const message = expect.stringContaining('or with a socket postgresql://user@localhost/database?host=/directory, got ');
-    for (const url of ['mysql://host/name', 'postgresql://muster@/name?host=/run/postgresql'])
+    const message = expect.stringContaining(
+      'or with a socket postgresql://user@localhost/database?host=/directory, with %40 for @ and %2F for / in the password, got ',
+    );
+    for (const url of [
+      'mysql://host/name',
+      'postgresql://muster@/name?host=/run/postgresql',
+      'postgresql://muster:p@ss/word@host/name',
+      'postgresql://muster:pass/word@host/name',
+    ])
       await expect(openPostgresStore(url, systemClock)).rejects.toMatchObject({ kind: 'input', code: 'store.url', message });
+  });
+
+  it('that asks for a password is an input error without one, and no connection stays open', async () => {
+    await server.execute("CREATE ROLE guarded SUPERUSER LOGIN PASSWORD 'p@ss/word'");
+    const name = new URL(await server.newDatabase()).pathname.slice(1);
+    const count = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'PipeWrap').length;
+    const before = count();
+    const message = expect.stringContaining('asks for a password');
+    const refusal = { kind: 'input', code: 'store.unusable', message };
+    await expect(openPostgresStore(server.url(name, 'guarded'), systemClock)).rejects.toMatchObject(refusal);
+    expect(count()).toBe(before);
+    await using store = await openPostgresStore(server.url(name, 'guarded:p%40ss%2Fword'), systemClock);
+    await accepted(store);
   });
 
   it('whose server is away is an infrastructure failure that does not reveal the password', async () => {

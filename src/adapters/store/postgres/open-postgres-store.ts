@@ -38,7 +38,8 @@ export async function readPostgresVersion(url: string): Promise<string> {
 /** Describes the database without user and password. @throws InputError `store.url` */
 export function describeDatabase(url: string): string {
   const parsed = URL.parse(url);
-  if (parsed === null || !['postgres:', 'postgresql:'].includes(parsed.protocol))
+  // A "/" in a password ends the host. The rest of the password must not get into the name.
+  if (parsed === null || !['postgres:', 'postgresql:'].includes(parsed.protocol) || parsed.pathname.includes('@'))
     throw new InputError('store.url', `store.url: expected ${STORE_URL_EXPECTED}, got ${url.replace(/:.*$/s, ':…')}`);
   const host = parsed.searchParams.get('host') ?? (parsed.host || 'this machine');
   return `the database ${parsed.pathname.slice(1)} on ${host}`;

@@ -1,4 +1,5 @@
-import { Pool, types, type PoolClient } from 'pg';
+import { Client, Pool, types, type ClientConfig, type PoolClient } from 'pg';
+import { STORE_URL_EXPECTED } from '../../../kernel/documents/store-url.ts';
 import { InfrastructureError, InputError, getMessage } from '../../../kernel/errors.ts';
 import type { BulkInsert, Database, Dialect, Row, Step } from '../sql/schema/database.ts';
 import { renderSql, type Sql, type Value } from '../sql/schema/statement.ts';
@@ -28,6 +29,8 @@ const ANSWER_MILLISECONDS = 60_000;
 const CONNECT_MILLISECONDS = 10_000;
 /** A Muster's share of what a server allows, which is a hundred by default. */
 const CONNECTIONS = 8;
+/** The client's own error, which has no code. */
+const PASSWORD_MISSING = /client password must be a (?:non-empty )?string/u;
 /** PostgreSQL's codes for problems that only the caller can correct: wrong name or password, no such database, no right to use it. */
 const CALLER_CODES = new Set(['28000', '28P01', '3D000', '42501']);
 
@@ -48,26 +51,21 @@ export class PostgresDatabase implements Database {
    * @throws InputError `store.unusable` when the server refuses it; InfrastructureError `store.unreachable` when there is no server.
    */
   static async open(url: string, name: string): Promise<PostgresDatabase> {
-    const pool = new Pool({
+    const config: ClientConfig = {
       connectionString: url,
       application_name: 'muster',
-      max: CONNECTIONS,
       connectionTimeoutMillis: CONNECT_MILLISECONDS,
       statement_timeout: ANSWER_MILLISECONDS,
       query_timeout: ANSWER_MILLISECONDS,
       keepAlive: true,
       types: { getTypeParser: (oid, format) => (oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format)) },
-    });
+    };
+    await tryConnection(config, name);
+    const pool = new Pool({ ...config, max: CONNECTIONS });
     // An idle connection failed: it is replaced, and the next statement fails when that is impossible.
     pool.on('error', () => undefined);
     // A checked-out connection failed: its next statement reports it. Between two statements this listener alone hears of its end.
     pool.on('connect', (client) => client.on('error', () => undefined));
-    try {
-      (await pool.connect()).release();
-    } catch (error) {
-      await pool.end();
-      throw toRefusal(name, error);
-    }
     return new PostgresDatabase(pool, name);
   }
 
@@ -117,6 +115,18 @@ export class PostgresDatabase implements Database {
   }
 }
 
+/** Connects without the pool, which keeps a connection open that fails while the server waits for its password. */
+async function tryConnection(config: ClientConfig, name: string): Promise<void> {
+  const client = new Client(config);
+  try {
+    await client.connect();
+  } catch (error) {
+    throw toRefusal(name, error);
+  } finally {
+    await client.end();
+  }
+}
+
 async function runTransaction(client: PoolClient, steps: readonly Step[]): Promise<readonly (readonly Row[])[] | undefined> {
   const rows: (readonly Row[])[] = [];
   await client.query('BEGIN');
@@ -152,6 +162,8 @@ async function insertBulk(client: PoolClient, { table, columns, rows }: BulkInse
 function toRefusal(name: string, error: unknown): InputError | InfrastructureError {
   const code = getErrorCode(error);
   const options = { cause: error };
+  if (PASSWORD_MISSING.test(getMessage(error)))
+    return new InputError('store.unusable', `${name} asks for a password; expected store.url with one: ${STORE_URL_EXPECTED}`, options);
   if (typeof code === 'string' && CALLER_CODES.has(code))
     return new InputError(
       'store.unusable',
