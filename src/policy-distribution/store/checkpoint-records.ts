@@ -100,16 +100,16 @@ export class CheckpointRecords {
     return this.#touched.has(digest);
   }
 
-  /** Protects the checkpoint from removal until it is disposed, or this process ends. */
-  async hold(digest: Digest): Promise<Hold> {
+  /** Protects the checkpoint from removal until it is disposed, or this process ends. @returns undefined when there is no record of it. */
+  async hold(digest: Digest): Promise<Hold | undefined> {
     const path = join(this.#holds, `${this.#names.next()}.${getDigestHex(digest)}`);
     await translateErrors(path, () => writeFile(path, '', { flag: 'wx', mode: 0o600 }));
-    return {
-      [Symbol.asyncDispose]: async () => {
-        await this.touch(digest);
-        await translateErrors(path, () => unlink(path).catch(ignoreMissing));
-      },
-    };
+    await using holding = new AsyncDisposableStack();
+    holding.defer(async () => {
+      await this.touch(digest);
+      await translateErrors(path, () => unlink(path).catch(ignoreMissing));
+    });
+    return (await this.readLastUse(digest)) === undefined ? undefined : holding.move();
   }
 
   /** Puts back what ended processes were removing. @throws InfrastructureError `store.unusable` */

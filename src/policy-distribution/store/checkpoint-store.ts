@@ -9,8 +9,8 @@ import { digestCheckpoint, type BucketObject, type Checkpoint, type CheckpointLa
 import { ContentStore, type Syncing } from './content-store.ts';
 import type { StoredCheckpoint } from '../stored-checkpoint.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
-import { inspectObject, type StoredObject } from '../files/stored-object.ts';
-import { readManifestFiles, listRestoredFiles, findFilesHere } from './files-here.ts';
+import type { StoredObject } from '../files/stored-object.ts';
+import { checkFilesHere, readManifestFiles, listRestoredFiles, findFilesHere } from './files-here.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
 import { assertSameListing } from '../files/listed-files.ts';
 import { PackedFiles } from './packed-files.ts';
@@ -34,26 +34,20 @@ export interface CheckpointStoreOptions {
  * Stores checkpoints on this machine, each byte once, and names them by digest. An incomplete, changing or malformed file gets no name: the error
  * names it, and no sandbox has seen any of it.
  *
- * The file is long because it is the only entrance: each way in (added, uploaded, as a delta, as a manifest) ends in the same record. The ways
- * themselves, and the management of stored files, are in the files that it imports.
+ * It is the only entrance: each way in (added, uploaded, as a delta, as a manifest) ends in the same record.
  */
 export class CheckpointStore {
-  readonly #content: ContentStore;
-  readonly #contents: StoredContents;
-  readonly #records: CheckpointRecords;
   readonly #parts: RetentionParts;
   readonly #retention: StoreRetention;
   readonly #limits: CheckpointLimits;
   readonly #brought: BroughtFiles;
   readonly #marks: RecentMarks;
-  readonly #holds = new SharedHolds((digest) => this.#hold(digest));
+  readonly #holds: SharedHolds;
 
   private constructor(parts: RetentionParts, limits: CheckpointLimits) {
     this.#parts = parts;
-    this.#content = parts.plain;
     this.#brought = new BroughtFiles(parts.plain);
-    this.#contents = parts.contents;
-    this.#records = parts.records;
+    this.#holds = new SharedHolds((digest) => parts.records.hold(digest));
     this.#retention = new StoreRetention(parts);
     this.#limits = limits;
     this.#marks = new RecentMarks(parts.clock);
@@ -101,11 +95,11 @@ export class CheckpointStore {
    * @throws InfrastructureError `store.content-missing` when a file of it is missing or incomplete.
    */
   async restore({ digest, kind, files, labels }: Checkpoint): Promise<StoredCheckpoint> {
-    const stored = await listRestoredFiles(digest, files, this.#contents);
+    const stored = await listRestoredFiles(digest, files, this.#parts.contents);
     const restored = { digest, kind, files: stored, labels };
     // The record is written again, so that the checkpoint can be held even if its record was removed before its files were.
-    if (this.#records.isFresh(digest)) return restored;
-    if (await this.#records.read(digest)) await this.#records.touch(digest);
+    if (this.#parts.records.isFresh(digest)) return restored;
+    if (await this.#parts.records.read(digest)) await this.#parts.records.touch(digest);
     else await this.#record(restored);
     return restored;
   }
@@ -134,7 +128,7 @@ export class CheckpointStore {
    */
   async adopt(path: string, name: string, expected: Digest, signal: AbortSignal): Promise<StoredCheckpoint> {
     assertFileName(name);
-    const object = await this.#content.adopt(path, expected, signal, (readAt, size) =>
+    const object = await this.#parts.plain.adopt(path, expected, signal, (readAt, size) =>
       untrustedFiles.read('check', { path: name, address: name, size }, readAt),
     );
     return this.#record({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
@@ -148,7 +142,7 @@ export class CheckpointStore {
   async adoptDelta(sent: Omit<SentDelta, 'maxBytes'>, signal: AbortSignal): Promise<StoredCheckpoint> {
     const { name, expected } = sent;
     assertFileName(name);
-    const object = await keepDelta({ ...sent, maxBytes: this.#limits.maxBytes }, this.#content, this.#contents, signal);
+    const object = await keepDelta({ ...sent, maxBytes: this.#limits.maxBytes }, this.#parts.plain, this.#parts.contents, signal);
     return this.#record({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
   }
 
@@ -160,13 +154,9 @@ export class CheckpointStore {
    * `checkpoint.incomplete` (with the first digests that are missing), and as `adopt` does.
    */
   async assemble(path: string, expected: Digest, usable: UsableFiles): Promise<StoredCheckpoint> {
-    const files = await readManifestFiles({ path, maxFiles: this.#limits.maxFiles }, expected, this.#contents, usable);
+    const files = await readManifestFiles({ path, maxFiles: this.#limits.maxFiles }, expected, this.#parts.contents, usable);
     assertAcceptable(expected, files, this.#limits);
-    const beside = new Set(files.map(({ path }) => path));
-    for (const file of files)
-      await inspectObject(file, (readAt, size) =>
-        untrustedFiles.read('check', { path: file.path, address: file.path, size, beside }, readAt),
-      );
+    await checkFilesHere(files);
     return this.#record({ digest: expected, kind: 'directory', files, labels: {} });
   }
 
@@ -177,10 +167,10 @@ export class CheckpointStore {
    * stored, or not completely.
    */
   async find(digest: Digest, name?: string): Promise<StoredCheckpoint | undefined> {
-    const record = await this.#records.read(digest);
+    const record = await this.#parts.records.read(digest);
     const found = record && (await this.#findObjects(record));
     if (!found) return undefined;
-    await this.#records.touch(digest);
+    await this.#parts.records.touch(digest);
     const [first] = found.files;
     if (name === undefined || found.kind !== 'file' || first === undefined) return found;
     assertFileName(name);
@@ -189,12 +179,12 @@ export class CheckpointStore {
 
   /** Finds the object of a bucket that a checkpoint's file was read from; undefined when it came otherwise. */
   async findBucketObject(checkpoint: Digest, file: Digest): Promise<BucketObject | undefined> {
-    return (await this.#records.read(checkpoint))?.files.find(({ digest }) => digest === file)?.bucketObject;
+    return (await this.#parts.records.read(checkpoint))?.files.find(({ digest }) => digest === file)?.bucketObject;
   }
 
   /** Finds a stored file of any checkpoint, by its own digest. @throws InfrastructureError `store.damaged`, `store.unusable` */
   findFile(digest: Digest): Promise<StoredObject | undefined> {
-    return this.#contents.find(digest);
+    return this.#parts.contents.find(digest);
   }
 
   /** Keeps the checkpoint until disposed. @returns undefined when it is no longer recorded, so that its files may be gone. */
@@ -214,7 +204,7 @@ export class CheckpointStore {
 
   /** Resolves when everything that this process has stored is on the disk. @throws InfrastructureError `store.full`, `store.unusable` */
   waitUntilSynced(): Promise<void> {
-    return this.#content.waitUntilSynced();
+    return this.#parts.plain.waitUntilSynced();
   }
 
   /** Reads all that is here. @throws InfrastructureError `store.unusable`; the signal's reason. */
@@ -222,23 +212,11 @@ export class CheckpointStore {
     return new StoreVerification(this.#parts, options).run();
   }
 
-  async #hold(digest: Digest): Promise<Hold | undefined> {
-    const hold = await this.#records.hold(digest);
-    try {
-      if ((await this.#records.readLastUse(digest)) !== undefined) return hold;
-    } catch (error) {
-      await hold[Symbol.asyncDispose]();
-      throw error;
-    }
-    await hold[Symbol.asyncDispose]();
-    return undefined;
-  }
-
   /** @throws InfrastructureError `store.removed` when a file was removed before it was recorded as this checkpoint's. */
   async #record(stored: StoredCheckpoint): Promise<StoredCheckpoint> {
     // A manifest's text has the directory's digest: as a file it does not take the directory's place, which others may be using.
-    const isTaken = stored.kind === 'file' && (await this.#records.read(stored.digest))?.kind === 'directory';
-    if (!isTaken) await this.#records.write(stored);
+    const isTaken = stored.kind === 'file' && (await this.#parts.records.read(stored.digest))?.kind === 'directory';
+    if (!isTaken) await this.#parts.records.write(stored);
     if (await this.#findObjects(stored)) {
       this.#marks.note(buildMark(stored));
       return stored;
@@ -257,7 +235,7 @@ export class CheckpointStore {
   }
 
   async #findObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
-    const found = await findFilesHere(files, this.#contents);
+    const found = await findFilesHere(files, this.#parts.contents);
     return found && { digest, kind, files: found, labels: {} };
   }
 }
@@ -268,5 +246,5 @@ function buildMark({ digest, files }: RecordedCheckpoint): string {
 }
 
 function isPythonCache(path: string): boolean {
-  return path.endsWith('.pyc') || path === '__pycache__' || path.endsWith('/__pycache__');
+  return /\.pyc$|(^|\/)__pycache__$/.test(path);
 }

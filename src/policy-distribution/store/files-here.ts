@@ -10,7 +10,7 @@ import { translateErrors, readAt } from '../files/store-files.ts';
 import type { StoredContents } from './stored-contents.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
 import type { UsableFiles } from '../files/usable-files.ts';
-import type { StoredObject } from '../files/stored-object.ts';
+import { inspectObject, type StoredObject } from '../files/stored-object.ts';
 
 /** Threads that look for files, which takes time where the disk is remote. */
 const LOOKED_FOR_AT_A_TIME = 16;
@@ -49,6 +49,15 @@ export async function listRestoredFiles(
       `${file.path} of the checkpoint ${checkpoint} (${file.digest}) is no longer in the checkpoint store; was its directory emptied? Request the evaluation again`,
     );
   });
+}
+
+/** Checks each file of a directory whose files are all here. @throws InputError as `checkFile` does. */
+export async function checkFilesHere(files: readonly StoredFile[]): Promise<void> {
+  const beside = new Set(files.map(({ path }) => path));
+  for (const file of files)
+    await inspectObject(file, (readBytes, size) =>
+      untrustedFiles.read('check', { path: file.path, address: file.path, size, beside }, readBytes),
+    );
 }
 
 type Find = (digest: Digest) => Promise<StoredObject | undefined>;
