@@ -12,9 +12,8 @@ import { createConclusion } from './orders/concluded.ts';
 import { replayStored, type EpisodeAddress } from './playing/replay-stored.ts';
 import { Scheduler, type SchedulerConfig, type SchedulerOptions } from './playing/scheduler.ts';
 import { orderSchema } from './orders/evaluation-order.ts';
-import { EndWatch } from './playing/end-watch.ts';
+import { Following } from './playing/following.ts';
 import { LiveFeed, type LiveChanges } from './watching/live-feed.ts';
-import { isOver } from './orders/is-over.ts';
 import { KnownAnswers } from './acceptance/known-answers.ts';
 import type { Library } from './orders/library.ts';
 import { News } from './playing/news.ts';
@@ -44,14 +43,10 @@ export interface ServiceOptions extends Omit<SchedulerOptions, 'news' | 'config'
   readonly newId: () => EvaluationId;
 }
 
-/** How often a wait checks an evaluation that another process plays. */
-const LOOK_AGAIN_MILLISECONDS = 2000;
-const EVENTS_AT_A_TIME = 256;
-
 /**
  * `evaluate()` for many callers: an accepted evaluation is played, by this process or another one, even if this one ends.
  *
- * The file is long because it is the only entrance: each request about evaluations is a method. Their implementation is in the files that it imports.
+ * It is the only entrance: each request about evaluations is a method. Their implementation is in the files that it imports.
  */
 export class EvaluationService {
   readonly #options: ServiceOptions;
@@ -59,7 +54,7 @@ export class EvaluationService {
   readonly #scheduler: Scheduler;
   readonly #retention: Chore;
   readonly #answers: KnownAnswers;
-  readonly #ends: EndWatch;
+  readonly #following: Following;
   readonly #live: LiveFeed;
   readonly #closing = new AbortController();
   #isDraining = false;
@@ -69,9 +64,8 @@ export class EvaluationService {
     this.#scheduler = new Scheduler({ ...options, news: this.#news });
     this.#retention = createRetention(options);
     this.#answers = new KnownAnswers(options.store.answers);
-    const { evaluations } = options.store;
-    this.#live = new LiveFeed({ evaluations, news: this.#news, clock: options.clock, log: options.log });
-    this.#ends = new EndWatch({ evaluations, news: this.#news, clock: options.clock, everyMilliseconds: LOOK_AGAIN_MILLISECONDS });
+    this.#live = new LiveFeed({ evaluations: options.store.evaluations, news: this.#news, clock: options.clock, log: options.log });
+    this.#following = new Following(options, this.#news);
   }
 
   /** Evaluations that this process plays now. */
@@ -151,24 +145,9 @@ export class EvaluationService {
     return store.evaluations.find(id);
   }
 
-  /** Follows all events of an evaluation after one, as they occur, until it is over. Ends early when the signal is aborted or the service ends. */
-  async *follow(id: EvaluationId, after: number, signal: AbortSignal): AsyncGenerator<StoredEvent> {
-    const { store, clock } = this.#options;
-    const either = AbortSignal.any([signal, this.#closing.signal]);
-    using listener = this.#news.listen(id, 'progress');
-    let last = after;
-    while (!either.aborted) {
-      // Looked up first: when it is over by then, its last event is there.
-      const evaluation = await store.evaluations.find(id);
-      const events = await store.events.readAfter(id, last, EVENTS_AT_A_TIME);
-      for (const event of events) {
-        yield event;
-        last = event.sequence;
-      }
-      if (events.length > 0) continue;
-      if (!evaluation || isOver(evaluation)) return;
-      await listener.next(clock, LOOK_AGAIN_MILLISECONDS, either);
-    }
+  /** See `Following.follow`. */
+  follow(id: EvaluationId, after: number, signal: AbortSignal): AsyncIterable<StoredEvent> {
+    return this.#following.follow(id, after, AbortSignal.any([signal, this.#closing.signal]));
   }
 
   /** Changes of all evaluations, for pages that show many, some times a second. Ends when the signal is aborted or the service ends. */
@@ -181,28 +160,14 @@ export class EvaluationService {
     return (await this.#options.store.events.readAfter(id, after, 1)).length === 0;
   }
 
-  /**
-   * Returns the evaluation when it is over, or its present state when the time has passed, the signal is aborted or the service ends.
-   *
-   * @param known as the caller has just received it; it is looked up when left out.
-   */
-  async waitUntilOver(
+  /** See `Following.waitUntilOver`. */
+  waitUntilOver(
     id: EvaluationId,
     milliseconds: number,
     signal: AbortSignal,
     known?: StoredEvaluation,
   ): Promise<StoredEvaluation | undefined> {
-    const { store, clock, turns } = this.#options;
-    const either = AbortSignal.any([signal, this.#closing.signal]);
-    using listener = this.#news.listen(id, 'end');
-    using _watched = this.#ends.watch(id);
-    const end = clock.now() + milliseconds;
-    for (let evaluation = known ?? (await store.evaluations.find(id)); ; evaluation = await store.evaluations.find(id)) {
-      const left = end - clock.now();
-      if (!evaluation || isOver(evaluation) || left <= 0 || either.aborted) return evaluation;
-      await listener.next(clock, left, either);
-      await turns.next();
-    }
+    return this.#following.waitUntilOver(id, milliseconds, AbortSignal.any([signal, this.#closing.signal]), known);
   }
 
   /** Yields the episodes of one arm, in index order. */
