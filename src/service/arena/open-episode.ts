@@ -3,7 +3,7 @@ import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import { endGraded, endUngraded, type Measured } from '../../agents/arena/graded-episode.ts';
 import { planEpisode } from '../../agents/arena/plan-episode.ts';
 import { readSteps } from '../../agents/arena/shared-steps.ts';
-import { HoldLostError, type StoredAgentEpisode } from '../../agents/arena/trajectories.ts';
+import type { StoredAgentEpisode } from '../../agents/arena/trajectories.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
 import type { Verdict } from '../../agents/verification/verdict.ts';
 import { getMessage, InfrastructureError } from '../../kernel/errors.ts';
@@ -11,6 +11,7 @@ import { listDeltas } from './episode-course.ts';
 import { createEpisodeOverError, StepNumberError } from './episode-errors.ts';
 import { EpisodeHolding, type HeldEpisode, type HoldingParts } from './episode-holding.ts';
 import { EpisodeStage, UnrestorableError, type Restorable, type StageParts } from './episode-stage.ts';
+import { HeldTurns } from './held-turns.ts';
 import type { PlayableTask } from './playable-task.ts';
 
 export interface OpenEpisodeParts extends HoldingParts, StageParts {
@@ -30,25 +31,22 @@ export interface StepTaken {
 const NOT_MEASURED: Measured = { baseline: undefined, style: null };
 
 /**
- * An episode that this process holds. Requests are served one after the other.
- *
- * The file is long because each request may move the episode to its next state, under one hold. The states are in plan-episode.ts, the workspace is
- * in episode-stage.ts.
+ * An episode that this process holds: each request may move it to its next state. The states are in plan-episode.ts, the workspace is in
+ * episode-stage.ts.
  */
 export class OpenEpisode {
   readonly id: AgentEpisodeId;
   readonly #parts: OpenEpisodeParts;
   readonly #holding: EpisodeHolding;
   readonly #stage: EpisodeStage;
-  #turn: Promise<unknown> = Promise.resolve();
-  /** Turns that have not ended. */
-  #turns = 0;
+  readonly #turns: HeldTurns;
 
   constructor(id: AgentEpisodeId, parts: OpenEpisodeParts) {
     this.id = id;
     this.#parts = parts;
     this.#holding = new EpisodeHolding(id, parts);
     this.#stage = new EpisodeStage(parts);
+    this.#turns = new HeldTurns(id, parts, this.#holding, () => this.#stage.leave());
   }
 
   /** The episode, as far as this process has read it. */
@@ -58,7 +56,7 @@ export class OpenEpisode {
 
   /** Whether nothing of it is in memory, and no request is under way. */
   get isUnused(): boolean {
-    return this.known === undefined && this.#turns === 0;
+    return this.known === undefined && this.#turns.areOver;
   }
 
   /**
@@ -67,7 +65,7 @@ export class OpenEpisode {
    */
   async begin(episode: StoredAgentEpisode, task: PlayableTask): Promise<void> {
     await this.#holding.begin(episode);
-    await this.#runInTurn(true, async (held) => {
+    await this.#turns.run(true, async (held) => {
       try {
         await this.#makeReady(held, task);
       } catch (error) {
@@ -79,7 +77,7 @@ export class OpenEpisode {
 
   /** @param number undefined for whichever is next. */
   step(number: number | undefined, digest: string, body: unknown): Promise<StepTaken> {
-    return this.#runInTurn(true, async (held) => {
+    return this.#turns.run(true, async (held) => {
       const first = this.#plan(held, { kind: 'step', number, digest });
       if (first.action.kind === 'open') await this.#makeReady(held);
       const { action, state } = first.action.kind === 'open' ? this.#plan(held, { kind: 'step', number, digest }) : first;
@@ -100,7 +98,7 @@ export class OpenEpisode {
 
   /** Ends the episode for grading; nothing happens when it has ended already. */
   async submit(): Promise<void> {
-    await this.#runInTurn(true, async (held) => {
+    await this.#turns.run(true, async (held) => {
       const { state, action } = this.#plan(held, { kind: 'submit' });
       if (action.kind !== 'grade') return;
       await this.#parts.trajectories.end(held.hold, 'submit');
@@ -111,23 +109,23 @@ export class OpenEpisode {
 
   /** Gives it up; it is graded nevertheless where its task says so. */
   async cancel(): Promise<void> {
-    await this.#runInTurn(true, (held) => this.#closeBy(held, 'cancel', 'it was given up'));
+    await this.#turns.run(true, (held) => this.#closeBy(held, 'cancel', 'it was given up'));
   }
 
   /** Gives it up, as `cancel` does, when it has had no request for too long. */
   async lookAtTime(): Promise<void> {
-    await this.#runInTurn(false, (held) => this.#closeBy(held, 'time-passed', 'nothing was asked of it for too long'));
+    await this.#turns.run(false, (held) => this.#closeBy(held, 'time-passed', 'nothing was asked of it for too long'));
   }
 
   /** Takes the verdict of an episode that has ended, and closes it. Other requests need not wait meanwhile. */
   async finish(): Promise<void> {
     using _kept = this.#holding.keep();
-    const ended = await this.#runInTurn(false, (held) => this.#exportSubmission(held));
+    const ended = await this.#turns.run(false, (held) => this.#exportSubmission(held));
     if (ended === undefined) return;
     const verdict = await this.#parts.grade(ended.task, ended.submission, ended.seed, this.#parts.closing);
     const counts = verdict.reward !== null && verdict.gate === 1;
     const measured = counts ? await this.#parts.measure(ended.task, ended.submission) : NOT_MEASURED;
-    await this.#runInTurn(false, async (held) => {
+    await this.#turns.run(false, async (held) => {
       if (held.state.phase.kind !== 'submitted') return;
       const { cause } = held.state.phase;
       const ending = endGraded(held.episode, await this.#holding.readSteps(held.episode), verdict, cause, measured);
@@ -140,50 +138,9 @@ export class OpenEpisode {
 
   /** Leaves the episode as it is stored; others may have it at once. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#turn;
+    await this.#turns.waitUntilOver();
     await this.#stage.leave();
     await this.#holding.release();
-  }
-
-  /** @param patient whether to wait until another process lets go of the episode. */
-  async #runInTurn<Result>(patient: boolean, work: (held: HeldEpisode) => Promise<Result>): Promise<Result> {
-    const before = this.#turn;
-    this.#turns += 1;
-    const mine = (async () => {
-      await before;
-      return await this.#runHeld(patient, work);
-    })().finally(() => (this.#turns -= 1));
-    this.#turn = mine.catch(() => undefined);
-    return await mine;
-  }
-
-  async #runHeld<Result>(patient: boolean, work: (held: HeldEpisode) => Promise<Result>): Promise<Result> {
-    const { live, closing } = this.#parts;
-    closing.throwIfAborted();
-    const held = await this.#takeHold(patient);
-    using _kept = this.#holding.keep();
-    try {
-      const result = await work(held);
-      if (held.state.phase.kind === 'closed') await live.remove(this.id);
-      else await live.put(this.id, { state: held.state, fence: held.hold.fence });
-      return result;
-    } catch (error) {
-      this.#holding.forget();
-      await live.remove(this.id);
-      if (error instanceof HoldLostError) await this.#stage.leave();
-      throw error;
-    }
-  }
-
-  async #takeHold(patient: boolean): Promise<HeldEpisode> {
-    const before = this.#holding.known;
-    const held = await this.#holding.getCurrent(patient).catch(async (error: unknown) => {
-      if (error instanceof HoldLostError) await this.#stage.leave();
-      throw error;
-    });
-    // Another process has held it meanwhile, and the workspace may be out of date.
-    if (before !== undefined && held.episode !== before) await this.#stage.leave();
-    return held;
   }
 
   #plan({ state, episode }: HeldEpisode, event: Parameters<typeof planEpisode>[1]): ReturnType<typeof planEpisode> {
