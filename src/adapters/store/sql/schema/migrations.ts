@@ -199,6 +199,14 @@ export const MIGRATIONS: readonly Migration[] = [
     name: 'when a trainer has last asked for groups of a stream',
     statements: () => ['ALTER TABLE rollout_streams ADD COLUMN asked_at bigint', 'UPDATE rollout_streams SET asked_at = created_at'],
   },
+  {
+    // Each step touches its episode: an index with that moment would be written with every step.
+    name: 'open episodes of agents by their principal alone',
+    statements: () => [
+      'DROP INDEX agent_episodes_unclosed',
+      'CREATE INDEX agent_episodes_unclosed ON agent_episodes (principal) WHERE closed_at IS NULL',
+    ],
+  },
 ];
 
 /**
