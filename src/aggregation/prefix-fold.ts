@@ -38,7 +38,6 @@ export interface PrefixFoldOptions {
 export type EndedBy = 'rule' | 'episodes' | 'failures';
 
 export interface RunningStatistics {
-  /** The number of episodes in the folded prefix. */
   readonly episodes: number;
   readonly mean: number | undefined;
   /** Half-width of the interval, which need not be centred on the mean. */

@@ -49,7 +49,6 @@ export class Pools implements AsyncDisposable {
   readonly #providers = new Map<string, Promise<SandboxProvider>>();
   readonly #made = { together: new Map<string, Promise<SandboxTemplate>>(), apart: new Map<string, Promise<SandboxTemplate>>() };
   readonly #pools = { together: new Map<string, Promise<OpenPool>>(), apart: new Map<string, Promise<OpenPool>>() };
-  /** Pools that are open. */
   readonly #open = { together: new Map<string, Pool<RunnerSession>>(), apart: new Map<string, Pool<RunnerSession>>() };
   readonly #sizes = new Map<string, PoolSize>();
   readonly #draining = new Set<string>();

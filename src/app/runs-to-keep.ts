@@ -19,7 +19,6 @@ import { type StoredCheckpoint, toIdentity } from '../policy-distribution/stored
 export interface RunToKeep<Facts, Document> {
   readonly suite: SuiteDefinition;
   readonly allocation: AllocationDeclaration;
-  /** The checkpoints that are played. */
   readonly checkpoints: readonly StoredCheckpoint[];
   readonly facts: Facts;
   readonly classify: (found: EarlierFiles, facts: Facts) => EarlierRunKind<Document>;

@@ -62,7 +62,6 @@ export class Runtime implements AsyncDisposable {
   #config: Config;
   #ownSource: CheckpointSource | undefined;
   #grading: GradingPools | undefined;
-  /** Model servers of agents. */
   readonly models: ModelServers;
   /** Agents outside of Muster take episodes here. */
   readonly #offerServers: OfferServers;
@@ -88,7 +87,6 @@ export class Runtime implements AsyncDisposable {
     return new Runtime(config, log, await openCheckpoints(config, use === 'server' ? 'before' : 'behind'), use);
   }
 
-  /** The configuration in force. */
   get config(): Config {
     return this.#config;
   }

@@ -25,7 +25,6 @@ export interface ConfigSources {
 
 const DEFAULTS = join(PACKAGE_ROOT, 'config', 'default.yaml');
 
-/** Reads configurations by a schema. */
 export class ConfigReader {
   readonly #schema: ConfigSchema;
   readonly #known: KnownSettings;

@@ -6,7 +6,6 @@ import type { NewEvaluation } from './evaluation-record.ts';
 /** Digest of everything that decides an answer: equal questions have equal answers. */
 export type Question = Digest;
 
-/** An answer that is stored. */
 export interface GivenAnswer {
   /** The store's key of the evaluation that the answer belongs to. */
   readonly key: number;

@@ -19,7 +19,6 @@ export interface StoredEpisode {
   readonly usage?: SandboxUsage;
 }
 
-/** An episode as it is stored. */
 export interface NewEpisode extends StoredEpisode {
   /** The agent's calls with their answers, and the verdict, as JSON. It may be large, so it is read separately. */
   readonly transcript?: object;

@@ -12,11 +12,9 @@ export type FinalState = Extract<EvaluationState, 'finished' | 'cancelled' | 'fa
 /** An evaluation that a caller asks for. Documents are JSON, which the store does not interpret. No text may contain U+0000. */
 export interface NewEvaluation {
   readonly id: EvaluationId;
-  /** The principal that asked for the evaluation. */
   readonly principal: string;
   /** The accepted request: enough to begin or resume the evaluation. */
   readonly request: object;
-  /** Name of the suite. */
   readonly suite: string;
   readonly run?: string | undefined;
   readonly version?: number | undefined;

@@ -7,7 +7,6 @@ export interface Page<Item> {
   readonly next: string | undefined;
 }
 
-/** The request for one page. */
 export interface PageRequest {
   /** The largest number of items on the page, at least 1. */
   readonly limit: number;

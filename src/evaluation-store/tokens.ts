@@ -11,7 +11,6 @@ export interface NewToken {
   /** The principal that the token authenticates. A principal may have several tokens. */
   readonly principal: string;
   readonly role: Role;
-  /** Digest of the token's secret. */
   readonly secretDigest: Digest;
   /** The token is refused from then on; undefined when it does not expire. */
   readonly expiresAt: Date | undefined;

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { PACKAGE_VERSION } from '../kernel/package-root.ts';
 
-/** The header with the server's version. */
 export const VERSION_HEADER = 'muster-version';
 
 interface Warned {

@@ -59,7 +59,6 @@ export function withStallTimeout<T>(
   return outcome;
 }
 
-/** Resolves when the signal is aborted. */
 export function waitForAbort(signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (signal.aborted) resolve();

@@ -22,7 +22,6 @@ export interface LinkedFile {
 
 /** The files of a checkpoint, to be fetched together. */
 export interface FetchOrder {
-  /** The digest of the checkpoint. */
   readonly digest: Digest;
   readonly files: readonly LinkedFile[];
 }

@@ -1,5 +1,4 @@
 import { formatExactBytes } from './text/figures.ts';
-/** Bounds of a JSON text. */
 export interface JsonBounds {
   /** Bytes of the text. */
   readonly bytes: number;

@@ -10,7 +10,6 @@ export const PACKAGE_ROOT = findPackage(import.meta.dirname);
 
 const manifestSchema = z.object({ version: z.string().min(1) });
 
-/** The version in `package.json`. */
 export const PACKAGE_VERSION: string = manifestSchema.parse(JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'))).version;
 
 /**

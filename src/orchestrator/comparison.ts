@@ -33,7 +33,6 @@ export interface ComparisonOptions {
   readonly config: ArmConfig;
   /** Gets the episodes of all arms, those of each in index order. */
   readonly sink: EpisodeSink | undefined;
-  /** Returns the journal of an arm. */
   readonly journal?: ((arm: number) => EpisodeJournal) | undefined;
   readonly maxSandboxes: number;
 }

@@ -1,7 +1,6 @@
 import type { AgentEpisodeId } from '../../agents/arena/episode-ids.ts';
 import { isNewer, type LiveEpisode, type LiveEpisodes } from '../../agents/arena/live-episodes.ts';
 
-/** Live episodes of one process. */
 export class MemoryLiveEpisodes implements LiveEpisodes {
   readonly #episodes = new Map<AgentEpisodeId, LiveEpisode>();
 

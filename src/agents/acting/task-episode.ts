@@ -7,7 +7,6 @@ export interface TaskEpisode {
   readonly task: Task;
   readonly content: TaskContent;
   readonly agent: Agent;
-  /** Digest that names the agent. */
   readonly agentDigest: string;
   readonly identity: EpisodeIdentity;
   /** Seed of a model's sampling. */

@@ -9,7 +9,6 @@ export interface Tool {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** Actions as tools. */
 export const ACTION_TOOLS = actionSchema.options.map((option) => {
   const { properties = {}, required = [], description = '' } = z.toJSONSchema(option, { io: 'input', unrepresentable: 'any' });
   const { action: _, ...fields } = properties;

@@ -1,6 +1,5 @@
 declare const brand: unique symbol;
 
-/** The id of a stored episode of an agent. */
 export type AgentEpisodeId = string & { readonly [brand]: 'AgentEpisodeId' };
 
 const NAME = /^ep-[a-z0-9-]{1,60}$/;

@@ -48,7 +48,6 @@ export interface Spent {
   readonly output: number;
 }
 
-/** The limits of an episode. */
 export interface EpisodeLimits {
   readonly steps: number;
   /** While it is stepping. */

@@ -3,7 +3,6 @@ import type { TestCase } from '../tasks/test-case.ts';
 /** Inputs and outputs. */
 const MOST_BYTES = 64 * 2 ** 20;
 
-/** A case with what is expected of it. */
 export interface ExpectedCase {
   readonly test: TestCase;
   readonly isVisible: boolean;

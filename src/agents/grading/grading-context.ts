@@ -4,13 +4,11 @@ import type { ComputedCases } from './expected-cases.ts';
 import type { GradingSandboxes } from './grading-sandboxes.ts';
 import type { Submission } from './submission.ts';
 
-/** Reads the files of a task. */
 export interface TaskContent {
   /** @param path as in `Task.files`. @throws InputError when the file has changed since the task was read. */
   read(path: string): Promise<Buffer>;
 }
 
-/** What is graded. */
 export interface Grading {
   readonly task: Task;
   readonly step: TaskStep;

@@ -3,7 +3,6 @@ import type { RootFileSystem } from '../tasks/task.ts';
 import type { WorkspaceFile } from '../workspace/command.ts';
 import type { WorkspaceSession } from '../workspace/workspace-session.ts';
 
-/** Describes a grading sandbox. */
 export interface GradingTemplate {
   readonly root: RootFileSystem;
   /** Directories that can be written to, besides /tmp and /dev/shm. */
@@ -34,7 +33,6 @@ export interface GradingSandbox extends AsyncDisposable {
   readonly signal: AbortSignal;
 }
 
-/** Makes sandboxes for grading. */
 export interface GradingSandboxes {
   /**
    * Opens a new sandbox for the caller alone. Disposing it removes it.

@@ -42,7 +42,6 @@ export function listWatchedCalls({ constraints }: StagedVerifier): ReadonlyMap<n
   return getSystemCallNumbers(forbidden, process.arch);
 }
 
-/** The result of one run of the candidate. */
 export interface RanCase {
   readonly run: Run;
   readonly compared: Compared | undefined;

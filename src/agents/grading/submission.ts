@@ -34,7 +34,6 @@ function isTaken(path: string, { source, exclude }: WholeDirectory): boolean {
   return path.startsWith(`${source}/`) && !exclude.some((pattern) => matchesGlob(path.slice(source.length + 1), pattern));
 }
 
-/** Limits on one submission. */
 export const SUBMISSION_BOUNDS = { files: 10_000, bytes: 256 * 2 ** 20, depth: 64 } as const;
 
 /**

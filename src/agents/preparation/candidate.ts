@@ -10,7 +10,6 @@ export interface Commit {
   readonly message: string;
 }
 
-/** A file that a commit changes. */
 export interface FileChange {
   readonly path: string;
   readonly isBinary: boolean;

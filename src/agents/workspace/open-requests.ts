@@ -9,7 +9,6 @@ interface Pending {
 }
 
 export interface OpenRequest<Result> {
-  /** Its number. */
   readonly request: number;
   readonly answered: Promise<Result>;
 }

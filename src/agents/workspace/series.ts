@@ -37,7 +37,6 @@ export interface SeriesRun {
   readonly files: readonly WorkspaceFile[];
 }
 
-/** The result of one run. */
 export interface SeriesResult {
   readonly result: CommandResult;
   /** It is undefined where there was nothing to read, or the run has failed. */

@@ -63,7 +63,6 @@ const frameSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('counted'), request, total: z.int().min(0), complete: z.boolean() }),
 ]);
 
-/** Frames of the program in a workspace. */
 export type WorkspaceFrame = z.infer<typeof frameSchema>;
 /** Answers a request, alone or as the part of an answer. */
 export type AnswerFrame = Exclude<WorkspaceFrame, { readonly type: 'ready' }>;

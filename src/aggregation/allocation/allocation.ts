@@ -16,7 +16,6 @@ const BLOCK_GROWTH = 0.25;
 export interface AllocationOptions {
   /** Weights of the tasks: positive, relative to each other. */
   readonly weights: readonly number[];
-  /** The bounds of the return. */
   readonly bounds: Bounds | undefined;
   /** The half-width of the rule `certified`, in units of the return. Undefined with other rules. */
   readonly halfWidth: number | undefined;

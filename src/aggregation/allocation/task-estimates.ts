@@ -1,7 +1,6 @@
 import type { Bounds } from '../intervals/bounds.ts';
 import { Moments } from '../intervals/moments.ts';
 
-/** The estimates for one task. */
 export interface EstimatedTask {
   /** Its share of the suite; all shares sum to 1. */
   readonly weight: number;

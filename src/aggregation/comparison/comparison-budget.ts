@@ -3,7 +3,6 @@ import { InputError } from '../../kernel/errors.ts';
 export interface ComparisonBudgetOptions {
   /** The budget of all arms together. It includes the baseline even when it was recorded, so that the result is the same either way. */
   readonly budgetEpisodes?: number | undefined;
-  /** Episodes of a recorded baseline. */
   readonly baselineEpisodes?: number | undefined;
 }
 

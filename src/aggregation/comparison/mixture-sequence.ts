@@ -129,7 +129,6 @@ function getPosition(mean: number): number {
   return mean > 0 ? mean / (1 + mean) : mean;
 }
 
-/** Computes the mean at a position. */
 function computeMeanAt(position: number): number {
   return position > 0 ? position / (1 - position) : position;
 }

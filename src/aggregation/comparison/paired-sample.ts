@@ -12,7 +12,6 @@ export class PairedSample {
   readonly candidate = new Moments();
   /** Candidate minus baseline. */
   readonly differences = new Moments();
-  /** The dependence of the differences. */
   readonly dependence = new SerialDependence();
   readonly kept = new RetainedPairs();
   #unresolved = 0;

@@ -8,7 +8,6 @@ export interface OfferedEpisode {
   readonly outcome: Outcome;
 }
 
-/** The result of offering an episode. */
 export type FoldStep =
   /** The prefix grew by `indices`: this episode, and those that waited for it. */
   | { readonly kind: 'folded'; readonly indices: number }

@@ -46,7 +46,6 @@ export function createResampledInterval(ends: Ends | undefined, confidence: numb
   return ends && ends.low < ends.high ? createInterval('stratified-bootstrap', ends.low, ends.high, confidence) : undefined;
 }
 
-/** Pools the values of all tasks. */
 export function poolTasks(tasks: readonly ArrayLike<number>[]): Float64Array {
   const all = new Float64Array(tasks.reduce((sum, task) => sum + task.length, 0));
   let filled = 0;

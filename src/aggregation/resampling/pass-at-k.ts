@@ -4,7 +4,6 @@ import { computePercentileEnds, countReplicates, resampleMeans } from './bootstr
 /** Each k needs two intervals, so each interval gets only a share of the resamples of one bootstrap. */
 const MOST_DRAWS = 4_000_000;
 
-/** Attempts at one task. */
 export interface Attempts {
   readonly count: number;
   readonly successes: number;

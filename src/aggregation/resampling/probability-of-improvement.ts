@@ -14,7 +14,6 @@ export interface TaskReturns {
 export interface ImprovementQuestion {
   readonly tasks: readonly PairedReturns[];
   readonly confidence: number;
-  /** The seed of the bootstrap. */
   readonly seed: number;
 }
 

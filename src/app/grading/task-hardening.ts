@@ -9,7 +9,6 @@ import { tryCandidate, type TrialTerms } from './task-check.ts';
 import { openTask, type OpenTask, type TaskGrader } from './task-grader.ts';
 
 export interface HardenTerms extends TrialTerms {
-  /** Directory of the task. */
   readonly task: string;
   /** Directory of the submission: files as in the workdir, or a solve.sh. */
   readonly submission: string;
@@ -24,7 +23,6 @@ export interface Hardening {
   readonly task: string;
   /** Digest of the task with the case. */
   readonly digest: string;
-  /** Directory of the case. */
   readonly directory: string;
   /** Whether it was a case of the task before. */
   readonly isKnown: boolean;

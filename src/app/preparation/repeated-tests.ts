@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Repeats } from '../../agents/preparation/steadiness.ts';
 
-/** Figures by test. */
 export const figuresSchema = z.record(z.string().max(2048), z.object({ runs: z.int().min(1), failures: z.int().min(0) }));
 
 /**

@@ -32,7 +32,6 @@ interface WrittenFlags extends StopFlags, SuiteChangeFlags, RunFlags, LogFlags {
 }
 
 interface EvalFlags extends Omit<WrittenFlags, 'checkpoint' | 'agent'> {
-  /** Checkpoints or agents. */
   readonly checkpoint: readonly string[];
 }
 

@@ -168,7 +168,6 @@ function nameAsAsked(summary: ComparisonSummary, checkpoints: EvaluationResource
   return { ...summary, baseline: name(summary.baseline), candidates: summary.candidates.map(name) };
 }
 
-/** Returns the exit code for the state of an evaluation. */
 export function getExitCodeOfState({ state, failure }: Pick<EvaluationResource, 'state' | 'failure'>): number {
   switch (state) {
     case 'finished':

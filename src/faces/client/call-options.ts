@@ -11,7 +11,6 @@ export interface Submitting {
   /** A repeated submission with the same key is the same evaluation. A new key each time when left out. */
   readonly idempotencyKey?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called with the progress of an upload. */
   readonly onUpload?: ((progress: UploadProgress) => void) | undefined;
   /**
    * Path of a checkpoint that the server may have, for example the run's previous one: only the difference is sent, where that is smaller.
@@ -24,7 +23,6 @@ export interface Waiting {
   /** Afterwards an error says that it was not over in time. The evaluation continues. */
   readonly timeoutSeconds?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called with new figures. */
   readonly onProgress?: ((figures: RunningFigures) => void) | undefined;
 }
 

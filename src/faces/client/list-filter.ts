@@ -3,7 +3,6 @@ import type { EvaluationResource } from '../http/schemas/evaluation-schemas.ts';
 
 type State = EvaluationResource['state'];
 
-/** The filter of a list of evaluations. */
 export interface Filter {
   readonly run?: string | undefined;
   readonly suite?: string | undefined;

@@ -45,7 +45,6 @@ function renderSmallestEffect({ smallestEffect }: CandidateStatistics, source: s
   return markup`So many pairs find a difference of ${renderSpreadFigure(smallestEffect, `${source}.smallestEffect`)} with a power of 80 %, had their number been fixed.`;
 }
 
-/** Renders the section of one candidate. */
 export function renderCandidateSection({ statistics, name, position, source }: NamedCandidate, margin: number): Markup {
   const groups = [
     { title: 'Difference', rows: renderDifferenceRows(statistics, source) },

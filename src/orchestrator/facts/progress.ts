@@ -151,7 +151,6 @@ class ForwardTime {
   #seconds = 0;
   #forward = 0;
 
-  /** Adds one episode. */
   add(seconds: number, forwardSeconds: number): void {
     this.#seconds += seconds;
     this.#forward += forwardSeconds;

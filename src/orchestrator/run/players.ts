@@ -55,7 +55,6 @@ export interface ReplayOrder extends LoadedContent {
  * Plays the episodes of a run: policies on runners in leased sandboxes, or agents in workspaces. The rest of a run is the same for both.
  */
 export interface Players extends Disposable {
-  /** Returns the state of the sandboxes. */
   state(): PoolState;
   readonly deliveries: RunFacts['deliveries'];
   /** Resolves when new sandboxes have all content that they share, or when sharing has failed. */

@@ -23,7 +23,6 @@ const entrySchema = z
   })
   .describe('"gymnasium:CartPole-v1" for a registered environment, "module:factory" for one from the suite\'s files');
 
-/** Any JSON value. */
 export const jsonValue = z.json();
 const kwargsSchema = z.record(z.string(), jsonValue).default({}).describe('keyword arguments');
 

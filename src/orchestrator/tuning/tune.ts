@@ -15,7 +15,6 @@ export interface TuningRequest {
   readonly checkpoint: StoredCheckpoint;
   /** The URI as the caller wrote it. */
   readonly checkpointUri: string;
-  /** Processors of this machine. */
   readonly processors: number;
   /** The time for all trials together. When it is over, no further trial begins; the first may take longer, until it has played an episode. */
   readonly seconds: number;

@@ -23,7 +23,6 @@ export const MOST_TRIALS = 1 + LOCKSTEP_WIDTHS.length + VECTOR_WIDTHS.length + 2
 
 /** What limits the ways that are worth a trial. */
 export interface TuningBounds {
-  /** The number of processors of this machine. */
   readonly processors: number;
   /** The largest number of sandboxes of the pool. */
   readonly sandboxes: number;

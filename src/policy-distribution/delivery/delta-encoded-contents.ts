@@ -13,7 +13,6 @@ import { readFacts, translateErrors, readAt, writeAll } from '../files/store-fil
 /** The difference of a file from another one, ready to be sent. */
 export interface DeltaEncodedContent {
   readonly digest: Digest;
-  /** The base of its delta. */
   readonly base: Digest;
   /** Bytes of the delta. */
   readonly bytes: number;

@@ -26,7 +26,6 @@ class Opcodes {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** Returns the pickle's result. */
   getResult(): unknown {
     try {
       for (;;) {

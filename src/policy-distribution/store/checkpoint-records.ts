@@ -117,7 +117,6 @@ export class CheckpointRecords {
     await this.#withdrawn.putBackAbandoned();
   }
 
-  /** Lists all recorded checkpoints. */
   async listDigests(): Promise<readonly Digest[]> {
     return (await translateErrors(this.#directory, () => readdir(this.#directory))).map((name) => `sha256:${name}`).filter(isDigest);
   }

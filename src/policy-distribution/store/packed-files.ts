@@ -15,7 +15,6 @@ import { WithdrawnFiles } from '../files/withdrawn-files.ts';
 /** A file that is stored as a delta. */
 export interface PackedFile {
   readonly digest: Digest;
-  /** The base of its delta. */
   readonly base: Digest;
   /** Bytes of the delta. */
   readonly bytes: number;

@@ -1,7 +1,6 @@
 import type { Role } from '../../evaluation-store/tokens.ts';
 import type { TokenId } from '../../kernel/ids.ts';
 
-/** The authenticated caller. */
 export interface Caller {
   /** Owner of the caller's evaluations, quotas and entries in the audit. */
   readonly principal: string;

@@ -17,7 +17,6 @@ export interface Quota {
 export type QuotaRequest =
   | {
       readonly kind: 'submit';
-      /** Requested evaluations. */
       readonly evaluations: number;
       /** Evaluations of the principal that wait already. */
       readonly waiting: number;

@@ -24,7 +24,6 @@ export interface MemberPlaysOptions {
 interface PlayedGroup {
   readonly cancelled: AbortController;
   readonly ended: Map<number, MemberResult>;
-  /** Members that are graded. */
   readonly grading: Set<number>;
 }
 

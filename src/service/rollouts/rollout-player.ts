@@ -11,7 +11,6 @@ export interface GroupTask {
 
 /** A member, by its group. */
 export interface MemberIdentity {
-  /** Id of the group. */
   readonly group: string;
   /** Number of the group: it decides task and seeds. */
   readonly number: number;

@@ -12,7 +12,6 @@ import { type PoolUsage, PoolUsageMeter } from './pool-usage.ts';
 /** The pools of this process: one for each template. */
 export interface ManagedPools {
   readonly templates: readonly string[];
-  /** Returns the provider of its sandboxes. */
   getProvider(template: string): string;
   /** Returns how large it is when it does not drain. */
   getSize(template: string): PoolSize;

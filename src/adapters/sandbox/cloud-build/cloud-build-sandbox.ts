@@ -15,7 +15,6 @@ export interface CloudBuildSandboxParts {
   readonly isolation: Isolation;
   readonly build: RunningBuild;
   readonly line: BuildLine;
-  /** The channel of its program. */
   readonly channel: ProgramChannel;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;

@@ -4,7 +4,6 @@ import { getErrorCode } from '../../../kernel/errno.ts';
 /** The daemon's refusal of a request, with its own words. */
 export class DaemonRefusal extends Error {
   override readonly name = 'DaemonRefusal';
-  /** HTTP status. */
   readonly status: number;
 
   constructor(status: number, message: string) {

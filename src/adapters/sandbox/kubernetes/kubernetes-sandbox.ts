@@ -21,7 +21,6 @@ export interface KubernetesSandboxParts {
   readonly isolation: Isolation;
   readonly pod: FollowedPod;
   readonly line: PodLine;
-  /** The channel of its program. */
   readonly channel: ProgramChannel;
   readonly fetching?: PodFetchingSettings | undefined;
   readonly caches: NodeCaches;

@@ -16,7 +16,6 @@ export interface TrialEnd {
   readonly isLate: boolean;
 }
 
-/** Runs a command to its end. */
 export function runTrial(file: string, argv: readonly string[], timeoutMs = TRIAL_TIMEOUT_MS): Promise<TrialEnd> {
   const { promise, resolve } = Promise.withResolvers<TrialEnd>();
   const options = { timeout: timeoutMs, killSignal: 'SIGKILL', env: OUTSIDE_ENVIRONMENT } as const;

@@ -49,7 +49,6 @@ const storedAnswerSchema = z.strictObject({
     .nullable(),
 });
 
-/** A stored answer in JSON. */
 export type StoredAnswer = z.infer<typeof storedAnswerSchema>;
 
 export function formatStoredAnswer({ tokens, toolCalls, ...rest }: Completion): StoredAnswer {

@@ -9,7 +9,6 @@ export const REPORT = `${LOGS}/report/results`;
 const PLUGINS = '/muster/runner/pytest_plugins';
 const LARGEST_ORDER = 2 ** 31 - 1;
 
-/** One run of a test suite. */
 export interface SuiteRun {
   readonly argv: readonly string[];
   /** These variables override those of the task. */

@@ -12,7 +12,6 @@ import { print, formatJson } from '../../terminal/output.ts';
 import { type ReportFile, reportFile } from '../report-file.ts';
 
 export interface VerifyRequest {
-  /** Directory of the task. */
   readonly task: string;
   /** Directory with the artifacts. */
   readonly submission: string;

@@ -22,7 +22,6 @@ import { answerRpc, listEnvironmentTools, readToolCall, type ToolCall, toToolRes
 export interface SessionParts {
   readonly arena: EpisodeCalls;
   readonly caller: Caller;
-  /** The name of its task. */
   readonly task: string;
   /** Returns the longest wait for a verdict, in milliseconds. */
   readonly patience: () => number;

@@ -7,7 +7,6 @@ import type { Clock } from '../../../kernel/clock.ts';
 const GREATEST_BODIES = 64;
 
 export interface BodyRoomOptions {
-  /** The largest body in bytes. */
   readonly maxBodyBytes: number;
   /** Bodies that are taken in as they come need no room. By the route's URL. */
   readonly isStreamed: (route: string) => boolean;

@@ -2,7 +2,6 @@ import type { PageState } from './model/state.ts';
 
 /** The state of the page, and what changes it. */
 export interface Store {
-  /** The present state. */
   readonly state: PageState;
   readonly update: (change: Partial<PageState>) => void;
   /** Takes an update from a stream, which is drawn a little later, together with further ones. */

@@ -6,7 +6,6 @@ import { ProviderBusyError } from '../../../../pool/ports/provider-busy.ts';
 
 const statusSchema = z.object({ message: z.string().default(''), reason: z.string().default(''), code: z.number().optional() });
 
-/** The refusal of an API server. */
 interface Refusal {
   readonly code: number;
   readonly message: string;

@@ -36,7 +36,6 @@ export interface NodeCachesOptions {
   readonly log: (message: string) => void;
 }
 
-/** A checkpoint on a node. */
 interface CachedFile {
   readonly users: Set<string>;
   readonly order: FetchOrder;

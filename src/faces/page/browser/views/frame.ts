@@ -14,7 +14,6 @@ import { renderStream } from './stream.ts';
 import { renderStreams } from './streams.ts';
 import { renderTranscript } from './transcript.ts';
 
-/** Renders the whole page for a state. */
 export function renderPage(state: PageState, actions: Actions): TemplateResult {
   if (state.session === undefined) return html`<main><p class="muted">Reading …</p></main>`;
   if (state.session === null) return renderSignIn(state, actions);
