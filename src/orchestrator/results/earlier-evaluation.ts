@@ -131,7 +131,7 @@ const WRITTEN: Readonly<Record<string, readonly string[]>> = {
   episodeSeconds: ['episode.seconds'],
 };
 
-const MOST_TOLD = 4;
+const MOST_NAMED = 4;
 
 /**
  * Lists the differences between two suites, as a reader finds them in their files: keys, and paths of modules. The result is empty when there are
@@ -146,8 +146,8 @@ export function listSuiteDifferences(earlier: RecordedSuite, asked: RecordedSuit
 
 /** Lists the first few, for a message. */
 export function listFirst(differences: readonly string[]): string {
-  const more = differences.length - MOST_TOLD;
-  return `${differences.slice(0, MOST_TOLD).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const more = differences.length - MOST_NAMED;
+  return `${differences.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 function listModuleDifferences(earlier: readonly RecordedModule[] = [], asked: readonly RecordedModule[] = []): readonly string[] {

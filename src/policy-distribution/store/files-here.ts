@@ -12,7 +12,7 @@ import { untrustedFiles } from '../inspection/untrusted-files.ts';
 import type { UsableFiles } from '../files/usable-files.ts';
 import { inspectObject, type StoredObject } from '../files/stored-object.ts';
 
-/** Threads that look for files, which takes time where the disk is remote. */
+/** Files that are looked up at a time: a look-up takes long where the disk is remote. */
 const LOOKED_FOR_AT_A_TIME = 16;
 
 /** Finds the stored files of a checkpoint; undefined when one of them is missing or incomplete. */
@@ -31,7 +31,7 @@ export async function findFilesHere(
 }
 
 /**
- * Lists the files of a checkpoint that was stored once.
+ * Lists the files of a checkpoint that was stored before.
  *
  * @throws InfrastructureError `store.content-missing` when one of them is missing or incomplete; and as `StoredContents.find` does.
  */

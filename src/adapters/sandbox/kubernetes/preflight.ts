@@ -126,7 +126,7 @@ async function assertRuntimeClass(cluster: Cluster, name: string, signal: AbortS
   if (found) return;
   throw new InputError(
     'kubernetes.no-runtime-class',
-    `the cluster has no runtime class "${name}"; set kubernetes.runtimeClassName to one that it has, or leave it away`,
+    `the cluster has no runtime class "${name}"; set kubernetes.runtimeClassName to one that it has, or leave it out`,
   );
 }
 
@@ -144,7 +144,7 @@ async function checkClaims(
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, string>>> {
   if (!(await api.isInstalled(signal))) {
-    const remedy = 'install it with its extensions, or leave kubernetes.claims away and Muster makes pods itself';
+    const remedy = 'install it with its extensions, or leave out kubernetes.claims, and Muster makes pods itself';
     throw new InputError('kubernetes.no-agent-sandbox', `the cluster does not have agent-sandbox (no API ${GROUP}/${VERSION}): ${remedy}`);
   }
   if (!('warmPool' in settings)) return createSharedPodLabels(template);

@@ -66,9 +66,9 @@ async function readRecord(directory: string): Promise<OwnerRecord | undefined> {
 }
 
 /**
- * Kills bubblewrap and runsc, and launchers that have not yet become it, whose command line names something in the directory, and the first
- * processes of sandboxes that have something of it mounted. Killing them ends everything in their sandboxes. Resolves when they are gone.
- * Other programs that happen to name the directory are left alone.
+ * Kills what runs the sandboxes of the directory: bubblewrap, runsc, and launchers that will become them, whose command line names something in it,
+ * and the first processes of sandboxes that have something of it mounted. Killing them ends everything in their sandboxes. Resolves when they are
+ * gone. Other programs that happen to name the directory are left alone.
  */
 export async function killSandboxProcesses(directory: string, clock: Clock): Promise<void> {
   await waitUntilGone(`processes of ${directory}`, async () => (await killOnce(directory)) === 0, clock);

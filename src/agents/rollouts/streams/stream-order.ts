@@ -52,7 +52,7 @@ export function completeTerms({ growTo, batch, ...rest }: GivenTerms): GroupTerm
   return { ...rest, growTo: Math.max(groupSize, growTo ?? groupSize), batch: batch ?? Math.max(1, Math.floor(concurrency / groupSize)) };
 }
 
-/** Converts the terms for the planner. The groups that may wait for a trainer that does not fetch are those that it may get without a new version. */
+/** Converts the terms for the planner. As many groups may wait as the trainer may get without a new version. */
 export function toStreamTerms({ groupSize, concurrency, batch, maxStaleness, total }: GroupTerms): StreamTerms {
   return { groupSize, concurrency, batch, maxStaleness, mostWaiting: (maxStaleness + 1) * batch, total };
 }

@@ -20,21 +20,21 @@ import { sendFile } from '../requests/stored-bytes.ts';
 
 const TAGS = ['episodes of agents'];
 
-/** Branches: episodes that go on behind a step of another, and the files of any step. */
+/** Adds the forks of episodes, and the files of any step. */
 export function addEpisodeBranchRoutes(instance: FastifyInstance, arena: EpisodeCalls): void {
-  forkRoute(instance, arena);
+  addForkRoute(instance, arena);
   addFilesRoute(instance, arena);
   addContentRoute(instance, arena);
   addDiffRoute(instance, arena);
 }
 
-function forkRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
+function addForkRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
   instance.withTypeProvider<ZodTypeProvider>().post(
     '/v1/episodes/:id/fork',
     {
       schema: {
         summary: 'Begin episodes that continue from a step of this one',
-        description: 'They have its steps up to there, and its files. Their next step has the number behind it.',
+        description: 'They have its steps up to there, and its files. Their next step has the next number.',
         tags: TAGS,
         params: episodeParamsSchema,
         body: forkSchema,
@@ -94,7 +94,7 @@ function addDiffRoute(instance: FastifyInstance, arena: EpisodeCalls): void {
     '/v1/episodes/:id/diff',
     {
       schema: {
-        summary: 'What has become of the files between two steps',
+        summary: 'How the files have changed between two steps',
         tags: TAGS,
         params: episodeParamsSchema,
         querystring: diffQuerySchema,

@@ -46,7 +46,7 @@ export class CgroupAccounts {
     this.#owned = owned;
   }
 
-  /** @param directories of one sandbox, in the order of those above. Leaves out what is not counted. */
+  /** @param directories of one sandbox, in the order of `owned`. Leaves out what is not counted. */
   async measureUsage(directories: readonly string[]): Promise<SandboxUsage> {
     this.#places ??= this.#find(this.#owned);
     const places = await this.#places;
