@@ -1,8 +1,6 @@
-import { once } from 'node:events';
 import { StringDecoder } from 'node:string_decoder';
 import { raceWithAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { withStallTimeout } from '../../kernel/deadline.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import { RecentText } from '../../kernel/recent-text.ts';
 import type { Occupant } from '../../pool/members/occupant.ts';
@@ -22,7 +20,8 @@ import {
   type WorkspaceFile,
 } from './command.ts';
 import { OpenRequests, type OpenRequest } from './open-requests.ts';
-import { DATA_BYTES, MAX_FRAME_BYTES, parseWorkspaceFrame, WORKSPACE_PROTOCOL } from './workspace-frames.ts';
+import { OutgoingFrames, splitChunks } from './outgoing-frames.ts';
+import { MAX_FRAME_BYTES, parseWorkspaceFrame, WORKSPACE_PROTOCOL } from './workspace-frames.ts';
 
 /** Characters of stderr that are kept. */
 const STDERR_KEPT = 8 * 1024;
@@ -31,12 +30,9 @@ const STDERR_KEPT = 8 * 1024;
  * The conversation with the program in one workspace: commands, files in, files out. Requests are carried out in order, whether earlier answers were
  * awaited or not. The program is the first process of its sandbox and out of reach of what it runs, so its frames are authentic; they are bounded
  * nevertheless.
- *
- * The file is long because each request, each frame and the exit of the program may change the one state of the session.
  */
 export class WorkspaceSession implements Occupant {
-  readonly #sandbox: Sandbox;
-  readonly #clock: Clock;
+  readonly #outgoing: OutgoingFrames;
   readonly #ready = Promise.withResolvers<void>();
   #isReady = false;
   readonly #gone = Promise.withResolvers<string>();
@@ -44,11 +40,6 @@ export class WorkspaceSession implements Occupant {
   readonly #stderr = new RecentText(STDERR_KEPT);
   #past: PastExposure = FRESH;
   #waitedSeconds = 0;
-  /**
-   * The time at which the program last sent a frame, or took data that had waited for room. A busy machine delays large data, which is not silence.
-   */
-  #progressedAt = -Infinity;
-  #turn = Promise.resolve();
   #exit: SandboxExit | undefined;
   /** Why it is closed. The error is made only where it is thrown: every workspace closes, and most have no open request then. */
   #closed: string | undefined;
@@ -60,9 +51,8 @@ export class WorkspaceSession implements Occupant {
   readonly environment: Command['environment'];
 
   private constructor(sandbox: Sandbox, clock: Clock, environment: Command['environment']) {
-    this.#sandbox = sandbox;
     this.environment = environment;
-    this.#clock = clock;
+    this.#outgoing = new OutgoingFrames(sandbox.stdin, clock, this.gone);
     this.#ready.promise.catch(() => undefined);
     const reader = new FrameReader(
       MAX_FRAME_BYTES,
@@ -117,9 +107,9 @@ export class WorkspaceSession implements Occupant {
     const answer = new CommandAnswer(line);
     try {
       return await this.#ask(answer, computeLongestMilliseconds(command), signal, async (request) => {
-        for (const data of splitChunks(input)) await this.#send({ type: 'input', request, data });
-        await this.#send({ type: 'exec', request, ...toCommandFields(command, this.environment), line: line !== undefined });
-        line?.attach((frame) => void this.#send({ request, ...frame }));
+        for (const data of splitChunks(input)) await this.#outgoing.send({ type: 'input', request, data });
+        await this.#outgoing.send({ type: 'exec', request, ...toCommandFields(command, this.environment), line: line !== undefined });
+        line?.attach((frame) => void this.#outgoing.send({ request, ...frame }));
       });
     } catch (error) {
       if (this.#exit?.kind === 'out-of-memory') return answer.outOfMemory();
@@ -131,7 +121,7 @@ export class WorkspaceSession implements Occupant {
   async put(files: readonly WorkspaceFile[], signal: AbortSignal): Promise<void> {
     const answers: Promise<true>[] = [];
     let isOver = false;
-    const sent = this.#sendInTurn(async () => {
+    const sent = this.#outgoing.sendInTurn(async () => {
       for (const file of files) {
         if (isOver) return;
         const { request, answered } = this.#openRequest(new DoneAnswer());
@@ -140,7 +130,7 @@ export class WorkspaceSession implements Occupant {
       }
     });
     try {
-      await this.#unlessSilent(
+      await this.#outgoing.unlessSilent(
         GRACE_MS,
         sent.then(() => Promise.all(answers)),
         signal,
@@ -154,22 +144,24 @@ export class WorkspaceSession implements Occupant {
     const parts = content.length === 0 ? [''] : splitChunks(content);
     for (const [i, data] of parts.entries()) {
       const place = { path, mode: executable ? 0o755 : 0o644, first: i === 0, last: i === parts.length - 1 };
-      await this.#send({ type: 'put', request, ...place, data });
+      await this.#outgoing.send({ type: 'put', request, ...place, data });
     }
   }
 
   /** Makes a directory again, empty. @throws InfrastructureError when that fails. */
   async wipe(path: string, signal: AbortSignal): Promise<void> {
-    await this.#ask(new DoneAnswer(), GRACE_MS, signal, (request) => this.#send({ type: 'wipe', request, path }));
+    await this.#ask(new DoneAnswer(), GRACE_MS, signal, (request) => this.#outgoing.send({ type: 'wipe', request, path }));
   }
 
   /** Ends everything that runs, then reads files, and all files in directories. Links, devices, sockets and pipes are refused. */
   collect(paths: readonly string[], { files, bytes }: CollectionBounds, signal: AbortSignal): Promise<Collected> {
-    return this.#ask(new CollectionAnswer(), GRACE_MS, signal, (request) => this.#send({ type: 'collect', request, paths, files, bytes }));
+    return this.#ask(new CollectionAnswer(), GRACE_MS, signal, (request) =>
+      this.#outgoing.send({ type: 'collect', request, paths, files, bytes }),
+    );
   }
 
   async ping(signal: AbortSignal): Promise<void> {
-    await this.#ask(new DoneAnswer(), GRACE_MS, signal, (request) => this.#send({ type: 'ping', request }));
+    await this.#ask(new DoneAnswer(), GRACE_MS, signal, (request) => this.#outgoing.send({ type: 'ping', request }));
   }
 
   /** Sends a request that has to show progress each minute, or within `milliseconds`. @param input data that is sent before it. */
@@ -181,8 +173,8 @@ export class WorkspaceSession implements Occupant {
     milliseconds = GRACE_MS,
   ): Promise<Result> {
     return this.#ask(answer, milliseconds, signal, async (request) => {
-      for (const data of splitChunks(input)) await this.#send({ type: 'input', request, data });
-      await this.#send({ request, ...asked });
+      for (const data of splitChunks(input)) await this.#outgoing.send({ type: 'input', request, data });
+      await this.#outgoing.send({ request, ...asked });
     });
   }
 
@@ -203,19 +195,12 @@ export class WorkspaceSession implements Occupant {
     send: (request: number) => Promise<void>,
   ): Promise<Result> {
     const { request, answered } = this.#openRequest(answer);
-    const sent = this.#sendInTurn(() => send(request));
-    return await this.#unlessSilent(
+    const sent = this.#outgoing.sendInTurn(() => send(request));
+    return await this.#outgoing.unlessSilent(
       milliseconds,
       sent.then(() => answered),
       signal,
     );
-  }
-
-  /** Sends after the frames of earlier requests, so that frames of different requests are not interleaved. */
-  #sendInTurn(send: () => Promise<void>): Promise<void> {
-    const sent = this.#turn.then(send);
-    this.#turn = sent.catch(() => undefined);
-    return sent;
   }
 
   #openRequest<Result>(answer: Answer<Result>): OpenRequest<Result> {
@@ -223,25 +208,9 @@ export class WorkspaceSession implements Occupant {
     return this.#pending.open(answer);
   }
 
-  /** @throws InfrastructureError `workspace.silent` when there is no progress for so long. */
-  #unlessSilent<Result>(milliseconds: number, result: Promise<Result>, signal: AbortSignal): Promise<Result> {
-    const late = (): Error => createLateError(milliseconds);
-    return withStallTimeout(this.#clock, milliseconds, () => this.#progressedAt, result, late, signal);
-  }
-
-  async #send(frame: object): Promise<void> {
-    const { stdin } = this.#sandbox;
-    // Requests of one turn are written together, since each write wakes the program.
-    stdin.cork();
-    process.nextTick(() => stdin.uncork());
-    if (stdin.write(`${JSON.stringify(frame)}\n`) || this.#closed !== undefined) return;
-    await Promise.race([once(stdin, 'drain'), this.gone]);
-    this.#progressedAt = this.#clock.now();
-  }
-
   #onLine(line: string): void {
     if (this.#closed !== undefined) return;
-    this.#progressedAt = this.#clock.now();
+    this.#outgoing.noteProgress();
     const frame = parseWorkspaceFrame(line);
     if (typeof frame === 'string') return this.#close(`it sent what is no frame: ${frame}`);
     if (frame.type === 'ready') return this.#onReady(frame.protocol);
@@ -275,14 +244,4 @@ export class WorkspaceSession implements Occupant {
 
 function createGoneError(reason: string): InfrastructureError {
   return new InfrastructureError('workspace.gone', `a workspace cannot be used any more: ${reason}`);
-}
-
-function createLateError(milliseconds: number): Error {
-  return new InfrastructureError('workspace.silent', `a workspace said nothing for ${milliseconds / 1000} s`);
-}
-
-function splitChunks(content: Uint8Array): readonly string[] {
-  const buffer = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
-  const count = Math.ceil(buffer.length / DATA_BYTES);
-  return Array.from({ length: count }, (_, i) => buffer.toString('base64', i * DATA_BYTES, (i + 1) * DATA_BYTES));
 }
