@@ -5,8 +5,7 @@ import type { Config } from '../config/config.ts';
 import type { TemplateConfig } from '../config/schema.ts';
 import { raceWithAbort } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { Deadline } from '../kernel/deadline.ts';
-import { InfrastructureError, InputError, getMessage } from '../kernel/errors.ts';
+import { InputError } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import { parseOwnerId, parseSandboxId } from '../kernel/ids.ts';
 import { Pool } from '../pool/pool.ts';
@@ -19,10 +18,10 @@ import type { Isolation, SandboxTemplate } from '../pool/ports/template.ts';
 import type { Allowance, ProviderHost } from '../pool/ports/provider-plugin.ts';
 import { PACKAGE_ROOT } from '../kernel/package-root.ts';
 import { getPlugin } from './sandboxes/providers.ts';
+import { sweepLeftovers } from './sandboxes/sweep.ts';
 import { RunnerSession } from '../runner/session.ts';
 
-/** Removing hundreds of sandboxes takes a while; only the end of the process waits for it. */
-const SWEEP_MILLISECONDS = 60_000;
+const PLACEMENTS = ['together', 'apart'] as const satisfies readonly PolicyPlacement[];
 
 const NONE: PoolSize = { min: 0, max: 0, warm: 0 };
 
@@ -94,7 +93,7 @@ export class Pools implements AsyncDisposable {
     this.#sizes.set(template, size);
     if (drains) this.#draining.add(template);
     else this.#draining.delete(template);
-    for (const pool of this.#getOpenPools(template)) pool.resize(this.#getEffectiveSize(template));
+    this.#resizeOpenPools(template);
   }
 
   /** Returns undefined before the pool is first needed. */
@@ -142,8 +141,12 @@ export class Pools implements AsyncDisposable {
     return await raceWithAbort(provider.describe(made), signal);
   }
 
+  #resizeOpenPools(template: string): void {
+    for (const policy of PLACEMENTS) this.#open[policy].get(template)?.resize(this.#getEffectiveSize(template, policy));
+  }
+
   #getOpenPools(template: string): readonly Pool<RunnerSession>[] {
-    return [this.#open.together.get(template), this.#open.apart.get(template)].filter((pool) => pool !== undefined);
+    return PLACEMENTS.map((policy) => this.#open[policy].get(template)).filter((pool) => pool !== undefined);
   }
 
   /**
@@ -152,20 +155,10 @@ export class Pools implements AsyncDisposable {
    */
   sweep(): void {
     const names = new Set(Object.values(this.#config.templates).map(({ provider }) => provider));
-    this.#sweeping = Promise.all([...names].map((name) => this.#sweep(name)));
-  }
-
-  async #sweep(name: string): Promise<void> {
-    const createTimeoutError = (): Error =>
-      new InfrastructureError('sandbox.sweep', `provider ${name} took over ${SWEEP_MILLISECONDS / 1000} s to sweep`);
-    using deadline = new Deadline(this.#clock, SWEEP_MILLISECONDS, createTimeoutError, this.#closing.signal);
-    try {
-      const provider = await this.#getProvider(name);
-      const swept = await raceWithAbort(provider.sweep(deadline.signal), deadline.signal);
-      if (swept.length > 0) this.#log.info({ provider: name, sandboxes: swept.length }, 'removed the sandboxes of a Muster that has ended');
-    } catch (error) {
-      if (!this.#closing.signal.aborted) this.#log.warn({ provider: name, error: getMessage(error) }, 'old sandboxes could not be removed');
-    }
+    const tools = { clock: this.#clock, log: this.#log };
+    this.#sweeping = Promise.all(
+      [...names].map((name) => sweepLeftovers(name, () => this.#getProvider(name), tools, this.#closing.signal)),
+    );
   }
 
   /** After a failed opening the next caller tries again. */
@@ -195,16 +188,16 @@ export class Pools implements AsyncDisposable {
     const pool = new Pool({
       provider: await this.#getProvider(settings.provider),
       template: made,
-      config: this.#buildPoolConfig(name),
+      config: this.#buildPoolConfig({ template: name, policy }),
       clock: this.#clock,
       warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, this.#clock, abandoned, settings.limits.memoryBytes),
       newSandboxId: () => parseSandboxId(`s${(this.#sandboxes += 1)}`),
     });
     try {
       await pool.waitUntilStarted();
-      // It may have been resized meanwhile.
-      pool.resize(this.#getEffectiveSize(name));
       this.#open[policy].set(name, pool);
+      // It may have been resized meanwhile, and the other pool of the template may keep fewer sandboxes now.
+      this.#resizeOpenPools(name);
       return { pool, made };
     } catch (error) {
       await pool[Symbol.asyncDispose]();
@@ -212,8 +205,11 @@ export class Pools implements AsyncDisposable {
     }
   }
 
-  #getEffectiveSize(template: string): PoolSize {
-    return this.#draining.has(template) ? NONE : this.getSize(template);
+  /** Of two pools of a template, the one for policies beside their environments keeps its `min` and `warm`, so that they are kept once. */
+  #getEffectiveSize(template: string, policy: PolicyPlacement): PoolSize {
+    if (this.#draining.has(template)) return NONE;
+    const size = this.getSize(template);
+    return policy === 'apart' && this.#open.together.has(template) ? { ...size, min: 0, warm: 0 } : size;
   }
 
   #getAllowance(template: string): Allowance {
@@ -221,11 +217,11 @@ export class Pools implements AsyncDisposable {
     return getPlugin(settings).allowance(settings);
   }
 
-  #buildPoolConfig(template: string): PoolConfig {
+  #buildPoolConfig({ template, policy }: PoolName): PoolConfig {
     const { pool } = this.#config;
     const allowance = this.#getAllowance(template);
     const creationsPerSecond = Math.min(pool.creationsPerSecond, allowance.creationsPerSecond ?? Infinity);
-    return { ...pool, ...this.#getEffectiveSize(template), creationsPerSecond, restSeconds: allowance.restSeconds };
+    return { ...pool, ...this.#getEffectiveSize(template, policy), creationsPerSecond, restSeconds: allowance.restSeconds };
   }
 
   /** Opens one of each kind; after a failed opening the next caller tries again. */

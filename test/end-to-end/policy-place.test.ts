@@ -2,6 +2,7 @@ import nock from 'nock';
 import { beforeAll, expect, it } from 'vitest';
 import { connect } from '../../src/app/client/server-client.ts';
 import type { MusterClient } from '../../src/faces/client/muster-client.ts';
+import { eventually } from '../support/eventually.ts';
 import { FORGERY, mazePolicy, mazeSuite } from './maze.ts';
 import { MusterServer } from './muster-server.ts';
 import { LATE, Stage } from './stage.ts';
@@ -41,7 +42,7 @@ class Arena implements AsyncDisposable {
       reward: { bounds: [0, 500] },
       stop: { rule: 'fixed', episodes: EPISODES },
     });
-    const config = { server: { port: 0, drainSeconds: 0, access: 'tokens', suites }, templates, pool: { max: 1, warm: 1 } };
+    const config = { server: { port: 0, drainSeconds: 0, access: 'tokens', suites }, templates, pool: { max: 1, warm: 1, idleSeconds: 1 } };
     const token = await stage.token('caller', 'submitter');
     return new Arena(stage, await MusterServer.start(stage, await stage.write('arena.json', config)), token);
   }
@@ -72,6 +73,10 @@ it('on a server with tokens, code of a checkpoint is played apart unless the ope
   expect(await arena.mean(LATE, 'cartpole')).toBe(500);
   const pools = await arena.client.pools();
   expect(pools.find(({ name }) => name === 'local')).toMatchObject({ max: 1, totals: { leases: 2 } });
+  await eventually('one sandbox is kept warm, and not one of each kind', async () => {
+    const { sandboxes } = (await arena.client.pools()).find(({ name }) => name === 'local') ?? {};
+    return sandboxes !== undefined && Object.values(sandboxes).reduce((sum, count) => sum + count) === 1;
+  });
   // It is not refused where policies cannot be apart.
   expect(await arena.client.submit(LATE, 'walled')).toMatchObject({ suite: 'walled' });
 });
