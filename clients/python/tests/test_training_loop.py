@@ -157,7 +157,7 @@ def test_the_end_of_a_training_says_at_once_that_its_server_does_not_answer(
     assert evaluator.checkpoint(1, Weights)
     assert evaluator.finish() is None
     said = [record.getMessage() for record in caplog.records if record.name == "muster"]
-    patterns = ["step 1 waits for a server: ", "the server has not answered for ", "evaluations are unfinished"]
+    patterns = ["step 1 waits for a server: ", "the server does not answer; after 0.1 s ", "evaluations are unfinished"]
     assert [text.startswith(pattern) for text, pattern in zip(said, patterns, strict=True)] == [True] * 3
 
 

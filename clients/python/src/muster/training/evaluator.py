@@ -245,7 +245,7 @@ class TrainingEvaluator:
             gone = 0.0 if self._work is None else self._work.gone_seconds
             if gone > 0 and not is_said:
                 is_said = True
-                logger.warning("the server has not answered for %.0f s; after %g s it is waited for no longer", gone, GONE_SECONDS)
+                logger.warning("the server does not answer; after %g s without an answer it is waited for no longer", GONE_SECONDS)
             if gone > GONE_SECONDS or (timeout is not None and time.monotonic() - begin > timeout):
                 logger.warning("evaluations are unfinished; the next evaluator of the directory %s continues them", self.directory)
                 return
