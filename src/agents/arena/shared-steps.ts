@@ -11,7 +11,7 @@ export function getTree({ id, origin }: Pick<NewAgentEpisode, 'id' | 'origin'>):
   return origin?.lineage[0]?.episode ?? id;
 }
 
-/** Builds the lineage of a fork of an episode behind a step: what that episode itself shares with others by then, and its own steps. */
+/** Builds the lineage of a fork of an episode after a step: the steps until then that the episode shares with others, and its own. */
 export function buildLineage({ id, origin }: Pick<NewAgentEpisode, 'id' | 'origin'>, through: number): readonly SharedSteps[] {
   const shared = (origin?.lineage ?? []).filter((_, i, all) => (all[i - 1]?.through ?? 0) < through || i === 0);
   const cut = shared.map(({ episode, through: last }) => ({ episode, through: Math.min(last, through) }));

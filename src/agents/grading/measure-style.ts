@@ -10,7 +10,7 @@ import { describeGradingTemplate, TESTS, readTestFiles } from './grading-templat
 import { listLaidFiles } from './lay-workdir.ts';
 import { computeStyle, findChangedLines, readFindings, type ChangedLines } from './style-findings.ts';
 
-/** Larger files are none that people write. */
+/** People do not write larger files. */
 const MOST_FILE_BYTES = 2 ** 20;
 const MOST_FILES = 200;
 const OUTPUT = { ...SHOWN_OUTPUT, head: 4 * 2 ** 20 };

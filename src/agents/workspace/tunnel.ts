@@ -81,7 +81,7 @@ export class Tunnel implements Disposable {
     const connection = new TunnelConnection((kind, body) => this.#send(number, kind, body));
     this.#connections.set(number, connection);
     connection.once('close', () => this.#connections.delete(number));
-    // Its user hears of it; a connection that breaks off is none of Muster's faults.
+    // Its user gets the error; a connection that breaks off is not Muster's fault.
     connection.on('error', () => undefined);
     this.#onConnection(connection);
   }

@@ -1,6 +1,6 @@
 /**
  * The distance at which bets grow fastest, as a share of the margin. With the whole margin, means within half a margin of either end could not be
- * told from that end.
+ * distinguished from that end.
  */
 const SHARE_OF_MARGIN = 2 / 3;
 /** No bet risks more than this share of its capital, which also is the largest bet when the mean is about 0. */

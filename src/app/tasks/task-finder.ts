@@ -38,7 +38,7 @@ export async function listReadableTasks(directories: readonly string[]): Promise
   return [...found.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 
-/** A directory that is not there has no tasks: the server says so to its operator, who alone can mend that. */
+/** A directory that is not there has no tasks: the server says so to its operator, who alone can correct that. */
 async function listTasksIfAny(directory: string): Promise<readonly ListedTask[]> {
   return listTasks(directory).catch((error: unknown) => {
     if (error instanceof InputError && error.code === 'task.missing') return [];

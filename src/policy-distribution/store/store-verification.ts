@@ -27,7 +27,7 @@ export interface VerifiedStore {
 export interface VerificationOptions {
   /** Takes out what is damaged, so that it is brought anew. */
   readonly remove: boolean;
-  /** Hears of each file that was looked at. */
+  /** Called with each file that was looked at. */
   readonly onFile?: (path: string) => void;
   readonly signal: AbortSignal;
 }

@@ -58,8 +58,8 @@ export class RedisLiveEpisodes implements LiveEpisodes, AsyncDisposable {
   }
 
   /**
-   * @param url `redis://user:password@host:port/database`; `rediss` for TLS, `valkey` and `valkeys` are the same.
-   * @throws InputError `arena.live` when the URL is none, or the server refuses the password; InfrastructureError `live.unreachable`.
+   * @param url `redis://user:password@host:port/database`; `rediss` for TLS, `valkey` and `valkeys` are the same. @throws InputError `arena.live`
+   * when the URL is invalid, or the server refuses the password; InfrastructureError `live.unreachable`.
    */
   static async open(url: string, clock: Clock): Promise<RedisLiveEpisodes> {
     const { address, name } = readRedisUrl(url);

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { ServerEvent } from './dialect.ts';
 
-/** A client that hears nothing for some time gives up. */
+/** A client that receives nothing for some time gives up. */
 const SIGN_OF_LIFE_MS = 15_000;
 
 /** An answer as server-sent events. It begins with its first event, or when the model lets a program wait. */

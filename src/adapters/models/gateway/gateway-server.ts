@@ -112,7 +112,7 @@ const UNKNOWN_KEY: Problem = {
   status: 401,
   type: 'authentication_error',
   code: 'invalid_api_key',
-  detail: 'the key is of no session that is open; a program finds its own in OPENAI_API_KEY and ANTHROPIC_API_KEY',
+  detail: 'the key belongs to no open session; a program finds its own in OPENAI_API_KEY and ANTHROPIC_API_KEY',
 };
 
 function describeUnknown(method: string | undefined, pathname: string): Problem {

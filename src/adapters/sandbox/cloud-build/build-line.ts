@@ -9,7 +9,7 @@ const STEP = 'step';
 
 /** How Muster reaches the programs in one build: its step dials, and runs the commands that it receives, several at a time. */
 export class BuildLine implements Disposable {
-  /** Resolves with the reason when the line is not to be trusted any more. */
+  /** Resolves with the reason when the line can no longer be trusted. */
   readonly spoilt: Promise<string>;
   /** Variables of the step, by which it finds Muster. */
   readonly variables: readonly string[];

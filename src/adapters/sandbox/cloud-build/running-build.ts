@@ -29,7 +29,7 @@ export class RunningBuild {
     const done = new AbortController();
     const watching = this.#awaitEnd(AbortSignal.any([signal, done.signal])).then(
       () => ended.abort(new InfrastructureError('cloud-build.ended', `${describeBuild(this.#last)}, and did not reach Muster before`)),
-      // The work itself hears of an abort; when Cloud Build does not answer, the work may still succeed.
+      // An abort ends the work itself; when Cloud Build does not answer, the work may still succeed.
       () => undefined,
     );
     try {

@@ -61,7 +61,7 @@ async function makeMountPoint(source: string, target: string): Promise<void> {
   await writeFile(target, '');
 }
 
-/** Builds the configuration in the format of https://github.com/opencontainers/runtime-spec/blob/main/config.md, as far as runsc heeds it. */
+/** Builds the configuration in the format of https://github.com/opencontainers/runtime-spec/blob/main/config.md, as far as runsc uses it. */
 function buildConfiguration(root: string, mounts: readonly Mount[], { template, memoryByProcess }: BundlePlan): object {
   const { limits, environment, command, network, workspace } = template;
   return {

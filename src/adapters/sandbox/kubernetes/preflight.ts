@@ -152,7 +152,7 @@ async function checkClaims(
   const problems = findShortcomings(found, createPodTemplate(template, pod).spec, pod);
   if (problems.length > 0) {
     const text = `the SandboxTemplate "${name}" of kubernetes.claims.warmPool does not make the pods that template "${template.name}" describes`;
-    const remedy = 'change the one or the other; deploy/kubernetes/sandbox-template.yaml is an example';
+    const remedy = 'change one of the two; deploy/kubernetes/sandbox-template.yaml is an example';
     throw new InputError('template.sandbox-template', `${text}: ${problems.join('; ')}; ${remedy}`);
   }
   const hash = getLabels(found)[TEMPLATE_HASH];

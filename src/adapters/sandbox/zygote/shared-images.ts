@@ -97,8 +97,8 @@ export class SharedImages {
   }
 
   /**
-   * Resolves when sandboxes that are forked from then on have all of it or wait behind their walls until it is loaded, when it turns out that it
-   * cannot be, or when no image serves others meanwhile.
+   * Resolves when sandboxes that are forked from then on have all of the content, or wait until it is loaded before they run anything; when it cannot
+   * be loaded; or when no image serves others meanwhile.
    */
   async waitUntilIncluded(digests: readonly string[]): Promise<void> {
     while (this.#servesOthersThan(digests)) await this.#changed.promise;

@@ -64,7 +64,7 @@ export class PostgresDatabase implements Database {
     const pool = new Pool({ ...config, max: CONNECTIONS });
     // An idle connection failed: it is replaced, and the next statement fails when that is impossible.
     pool.on('error', () => undefined);
-    // A checked-out connection failed: its next statement reports it. Between two statements this listener alone hears of its end.
+    // A checked-out connection failed: its next statement reports it. Between two statements, only this listener learns of its end.
     pool.on('connect', (client) => client.on('error', () => undefined));
     return new PostgresDatabase(pool, name);
   }

@@ -11,7 +11,7 @@ const checkedSchema = z.object({
   failure: z.object({ kind: z.enum(['input', 'infrastructure']).optional(), code: z.string(), message: z.string() }).optional(),
 });
 
-/** @throws InfrastructureError `store.unreadable` when the row is none of this Muster's. */
+/** @throws InfrastructureError `store.unreadable` when this version of Muster cannot read the row. */
 export function readEvaluationRow(row: Row): StoredEvaluation {
   const id = parseEvaluationId(readText(row, 'id'));
   const checked = checkedSchema.safeParse({

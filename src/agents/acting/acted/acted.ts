@@ -15,7 +15,7 @@ export const AGENT_SECONDS = 600;
 /** The workspace of a step, while an agent acts in it. */
 export interface OpenWorkspace {
   readonly session: WorkspaceSession;
-  /** Hears of each action. */
+  /** Called with each action. */
   readonly changes: WorkspaceChanges;
 }
 

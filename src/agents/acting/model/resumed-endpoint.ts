@@ -4,12 +4,12 @@ import type { Answered, Completion, CompletionRequest, ModelEndpoint, RelayedReq
 import type { EpisodeTurns, StoredTurn } from './stored-turns.ts';
 
 /**
- * The model of one episode, which is not asked again for what it has answered before the episode was broken off. The episode is played from its beginning
- * in a new workspace. As long as each action has the same observation as before, the requests are the same, and so are the answers. From the first
- * observation that differs on, the model is asked: no answer stands behind a conversation that it was not given to.
+ * The model of one episode, which is not asked again for what it has answered before the episode was broken off. The episode is played from its
+ * beginning in a new workspace. As long as each action has the same observation as before, the requests are the same, and so are the answers. From
+ * the first different observation on, the model is asked: an answer is repeated only for the conversation that it was given to.
  *
- * The agent acts on an answer, and the model is asked for the next one, while the answer is still being stored: the workspace is lost with this process. The
- * request after that waits until it is stored, so no more than two answers are lost.
+ * The agent acts on an answer, and the model is asked for the next one, while the answer is still being stored: the workspace is lost with this
+ * process. The request after that waits until it is stored, so no more than two answers are lost.
  */
 export class ResumedEndpoint implements ModelEndpoint, AsyncDisposable {
   readonly #endpoint: ModelEndpoint;

@@ -20,7 +20,7 @@ const diffSchema = z
 const callSchema = z.strictObject({
   name: z.string().describe('of the tool'),
   arguments: z.string().describe('JSON, unless a model made a mistake'),
-  answer: z.string().nullable().describe('what the agent was told; null when it was not carried out'),
+  answer: z.string().nullable().describe('what the agent received; null when it was not carried out'),
   diff: diffSchema.nullable().describe('null where it is not known what this call alone has changed'),
 });
 
@@ -28,7 +28,7 @@ const turnSchema = z.strictObject({
   content: z.string().describe('of the model'),
   reasoning: z.string().nullable(),
   calls: z.array(callSchema),
-  remarks: z.array(z.string()).describe('what the model was told beside the answers'),
+  remarks: z.array(z.string()).describe('what the model received beside the answers'),
   at: z.iso.datetime().nullable().describe('when the model was asked; null where none was'),
 });
 

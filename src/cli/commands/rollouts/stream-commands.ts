@@ -34,7 +34,7 @@ function createStartCommand(connect: Connect): Command {
     .option('--batch <count>', 'groups for one version of the policy (default: as many as run at a time)', parseWholeNumber)
     .option('--max-staleness <count>', 'by how many versions the policy may be newer than the oldest in a group', parseCount, 1)
     .option('--total <count>', 'groups in all (default: no end)', parseWholeNumber)
-    .option('--policy <name>', 'what the trainer tells its versions by (default: the model)')
+    .option('--policy <name>', 'name under which the trainer reports versions (default: the model)')
     .addOption(new Option('--advantages <kind>').choices(ADVANTAGES).default('grpo'));
   return addServerFlags(command).action(async (suite: string, agent: string, flags: StartFlags) => {
     using interrupt = watchInterruption(process);

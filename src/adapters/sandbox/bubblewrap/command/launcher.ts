@@ -39,8 +39,8 @@ const INPUT_DESCRIPTOR = LINE_DESCRIPTOR + 1;
 const BEGIN = `echo started >&${STARTED_DESCRIPTOR} || exit 125; exec ${STARTED_DESCRIPTOR}>&- ${NAMESPACE_DESCRIPTOR}<&- 4>&2 2>/dev/null`;
 const START = `${BEGIN}; (exec 2>&4 4>&-; exec "$@"); exit $?`;
 /**
- * The same with a line to another program. The shell runs the program behind itself, and lets go of the line: that ends when the program
- * closes it. A shell takes the input from what runs behind it, so that goes by another descriptor.
+ * The same with a line to another program. The shell runs the program in the background and closes its own end of the line, which so ends when the
+ * program closes it. A shell takes the input from programs in the background, so this one gets it by another descriptor.
  */
 const START_JOINED = [
   `${BEGIN} ${INPUT_DESCRIPTOR}<&0`,

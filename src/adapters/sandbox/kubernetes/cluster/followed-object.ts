@@ -43,7 +43,7 @@ export class FollowedObject<View extends WatchedView, State> implements Disposab
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
-  /** Resolves when something has been heard of it, or nothing for a while. */
+  /** Resolves when its state was reported, or when there was no report for a while. */
   async change(signal: AbortSignal): Promise<void> {
     const { clock, watch } = this.#options;
     const { promise, resolve } = Promise.withResolvers<void>();

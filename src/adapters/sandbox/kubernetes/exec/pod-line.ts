@@ -17,7 +17,7 @@ export interface PodLine extends Disposable {
   readonly start: readonly string[];
   /** Whether a container ends with a killed program in it: then its end says no more than the program's. */
   readonly endsContainer: boolean;
-  /** Resolves with the reason when the line is not to be trusted any more. */
+  /** Resolves with the reason when the line can no longer be trusted. */
   readonly spoilt: Promise<string>;
   /**
    * Runs a command in a container that runs.

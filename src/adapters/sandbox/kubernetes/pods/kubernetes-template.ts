@@ -48,7 +48,7 @@ export async function createWorkspaceForPods(name: string, settings: WorkspaceSe
     transport === 'dial-back' ? 'kubernetes.transport is dial-back' : pod.claims && 'kubernetes.claims has others make the pods';
   if (problem !== undefined) {
     const why = 'Muster makes the pods of workspaces itself, and attaches to their first process';
-    const remedy = 'set transport to exec, and leave claims away, in templates.local.kubernetes';
+    const remedy = 'set transport to exec, and leave out claims, in templates.local.kubernetes';
     throw new InputError('template.no-workspace', `template "${name}": ${problem}, but ${why}; ${remedy}`);
   }
   await assertDirectories(name, settings.mounts);

@@ -5,7 +5,7 @@ import { isAbsolute, join } from 'node:path';
 /** The interpreter of `python: auto`. */
 export interface OwnPython {
   readonly path: string;
-  /** The step that makes it, or mends it: `run npm run setup`. */
+  /** The step that makes or repairs it: `run npm run setup`. */
   readonly remedy: string;
 }
 
