@@ -97,6 +97,7 @@ export type RunnerFrame = z.infer<typeof runnerFrameSchema>;
 export type EpisodeFrame = Extract<RunnerFrame, { type: 'completed' | 'failed' }>;
 
 export type RecordedFrame = Extract<RunnerFrame, { type: 'recorded' }>;
+export type ReadyFrame = Extract<RunnerFrame, { type: 'ready' }>;
 
 export interface MalformedFrame {
   readonly type: 'malformed';

@@ -1,6 +1,6 @@
 import { raceWithAbort } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { InfrastructureError, InputError, type MusterError } from '../kernel/errors.ts';
+import { InfrastructureError, type MusterError } from '../kernel/errors.ts';
 import { LAST_WORDS, type Outcome } from '../kernel/outcome.ts';
 import { addExposure, FRESH, type PastExposure } from '../pool/ports/exposure.ts';
 import type { Occupant } from '../pool/members/occupant.ts';
@@ -8,19 +8,12 @@ import type { Sandbox, SandboxExit } from '../pool/ports/sandbox.ts';
 import { createStartError, describeExit, findKilledProgram, toStartError, toExitOutcome } from './exit-outcome.ts';
 import { Asks } from './asks.ts';
 import { Channel } from './channel.ts';
-import {
-  BATCHING_SINCE,
-  PROTOCOL_VERSIONS,
-  type Batching,
-  type LoadFrame,
-  type MalformedFrame,
-  type MusterFrame,
-  type RunnerFrame,
-} from './frames.ts';
+import type { LoadFrame, MalformedFrame, MusterFrame, ReadyFrame, RunnerFrame } from './frames.ts';
+import { assertPlaysBlocks, findProtocolProblem, readLoadAnswer } from './load-terms.ts';
 import type { Collected, Killed } from './played-episode.ts';
-import { tellMemory } from './memory-at-timeout.ts';
+import { explainLateness } from './lateness.ts';
 import { Playing, type PlayTerms } from './playing.ts';
-import type { EpisodeRange, PlannedEpisode } from './playlist.ts';
+import type { PlannedEpisode } from './playlist.ts';
 import { RecordingInProgress, type Recording } from './recording.ts';
 import { UnclaimedEpisodes } from './unclaimed-episodes.ts';
 
@@ -33,10 +26,6 @@ import { UnclaimedEpisodes } from './unclaimed-episodes.ts';
  *
  * A closed session never opens again; its sandbox is used up. Closing settles everything: the due episode and the rest of its block get the
  * outcome that fits the cause, and everything that was not begun is returned unplayed.
- *
- * The file is long because each frame, each time limit and each exit may change the one state above. What needs no access to that state is
- * in other files: the stream of frames (channel.ts), the due episodes (playing.ts), questions (asks.ts), and the meaning of an exit
- * (exit-outcome.ts).
  */
 export class RunnerSession implements Occupant {
   readonly #sandbox: Sandbox;
@@ -54,7 +43,7 @@ export class RunnerSession implements Occupant {
   #past: PastExposure;
   /** A load is under way, or was refused, failed or took too long: its effects are unknown. */
   #isSpoiled = false;
-  #runner: Pick<RunnerFrameOf<'ready'>, 'protocol' | 'runner'> | undefined;
+  #runner: ReadyFrame | undefined;
   /** The recording of the episode that the last load named, if any. */
   #recording: RecordingInProgress | undefined;
 
@@ -93,28 +82,15 @@ export class RunnerSession implements Occupant {
    * suite, or one of them is broken; or when the runner has to play in blocks and cannot.
    */
   async load(request: Omit<LoadFrame, 'type' | 'load'>, terms: PlayTerms, signal: AbortSignal): Promise<readonly string[]> {
-    if (request.batching) this.#assertPlaysBlocks(request.batching);
+    if (request.batching) assertPlaysBlocks(this.#runner, request.batching);
     const load = this.#nextId();
     this.#past = addExposure(this.#past, terms.exposure);
     this.#isSpoiled = true;
     this.#playing.agree(terms, request);
     this.#recording = request.recordedSeed === undefined ? undefined : new RecordingInProgress();
-    const frame = await this.#ask(`load ${load}`, { type: 'load', load, ...request }, signal);
-    switch (frame.type) {
-      case 'loaded':
-        if (frame.digest !== request.policy.digest) {
-          throw new InfrastructureError('checkpoint.mismatch', `the runner loaded ${frame.digest}, expected ${request.policy.digest}`);
-        }
-        this.#isSpoiled = false;
-        return frame.warnings;
-      case 'refused':
-        throw new InputError(
-          frame.part === 'policy' ? 'checkpoint.refused' : 'suite.refused',
-          `the ${frame.part} was refused by the runner: ${frame.message}`,
-        );
-      default:
-        throw new InfrastructureError('runner.protocol', `the runner answered a load with "${frame.type}"`);
-    }
+    const warnings = readLoadAnswer(await this.#ask(`load ${load}`, { type: 'load', load, ...request }, signal), request.policy.digest);
+    this.#isSpoiled = false;
+    return warnings;
   }
 
   /** Sends work, which is played in order. A closed session returns it unplayed. */
@@ -123,13 +99,10 @@ export class RunnerSession implements Occupant {
       this.#closed.unplayed.push(...episodes);
       return;
     }
-    const range: EpisodeRange = { id: this.#nextId(), episodes };
-    this.#playing.add(range);
-    this.#channel.send({
-      type: 'play',
-      range: range.id,
-      episodes: episodes.map((episode) => [episode.index, episode.task, episode.environmentSeed, episode.policySeed]),
-    });
+    const id = this.#nextId();
+    this.#playing.add({ id, episodes });
+    const fields = episodes.map(({ index, task, environmentSeed, policySeed }) => [index, task, environmentSeed, policySeed] as const);
+    this.#channel.send({ type: 'play', range: id, episodes: fields });
   }
 
   /** Ranges that were sent and whose last outcome has not come yet. */
@@ -198,8 +171,7 @@ export class RunnerSession implements Occupant {
   }
 
   #nextId(): number {
-    this.#sequence += 1;
-    return this.#sequence;
+    return (this.#sequence += 1);
   }
 
   #onFrame(frame: RunnerFrame | MalformedFrame): void {
@@ -224,19 +196,12 @@ export class RunnerSession implements Occupant {
     }
   }
 
-  #onReady(ready: RunnerFrameOf<'ready'>): void {
+  #onReady(ready: ReadyFrame): void {
     if (this.#runner) return this.#failProtocol('a second "ready"');
     this.#runner = ready;
-    if (PROTOCOL_VERSIONS.includes(ready.protocol)) return this.#ready.resolve();
-    const reason = `the runner speaks protocol ${ready.protocol}, expected ${PROTOCOL_VERSIONS.join(' or ')}`;
-    this.#close(reason, undefined, false, createStartError(reason));
-  }
-
-  #assertPlaysBlocks({ form }: Batching): void {
-    if (this.#runner && this.#runner.protocol >= BATCHING_SINCE) return;
-    const found = `the runner ${JSON.stringify(this.#runner?.runner)} speaks protocol ${this.#runner?.protocol} and plays episodes one by one`;
-    const remedy = 'give the template a runner that does, or leave "play" out of the suite';
-    throw new InputError('runner.plays-no-blocks', `${found}; expected protocol ${BATCHING_SINCE} for "play: ${form}": ${remedy}`);
+    const problem = findProtocolProblem(ready);
+    if (problem === undefined) return this.#ready.resolve();
+    this.#close(problem, undefined, false, createStartError(problem));
   }
 
   #onAnswer(key: string, frame: RunnerFrame): void {
@@ -256,14 +221,7 @@ export class RunnerSession implements Occupant {
     const { capabilities } = this.#sandbox;
     if (outcome === undefined || (!capabilities?.isReachable && !capabilities?.usage)) return this.#close(reason, outcome);
     this.#isLate = true;
-    void this.#explainLateness(reason, outcome);
-  }
-
-  async #explainLateness(reason: string, outcome: Outcome): Promise<void> {
-    const unreachable = 'its sandbox was out of reach when the time limit passed';
-    if ((await this.#sandbox.capabilities?.isReachable?.()) === false)
-      return this.#close(unreachable, { kind: 'lost', detail: unreachable });
-    this.#close(reason, await tellMemory(outcome, this.#sandbox, this.#memoryBytes));
+    void explainLateness(reason, outcome, this.#sandbox, this.#memoryBytes).then((cause) => this.#close(cause.reason, cause.outcome));
   }
 
   #onExit(exit: SandboxExit): void {
@@ -285,8 +243,6 @@ export class RunnerSession implements Occupant {
     this.#uncollected.end();
   }
 }
-
-type RunnerFrameOf<Type extends RunnerFrame['type']> = Extract<RunnerFrame, { type: Type }>;
 
 interface Closed {
   readonly reason: string;
