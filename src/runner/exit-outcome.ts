@@ -7,8 +7,8 @@ import type { Killed } from './played-episode.ts';
 import { nameSignal } from '../kernel/text/signal-name.ts';
 
 /**
- * Converts the end of a sandbox into the outcome of the episode that was being played. Returns undefined when it means nothing and the episode is
- * simply unplayed.
+ * Converts the end of a sandbox into the outcome of the episode that was being played. Returns undefined when it says nothing about the episode,
+ * which then is unplayed.
  *
  * A kill from inside and one from outside look the same (128 + SIGKILL), so a killed program first counts as lost and its episode is played again
  * elsewhere; only an episode whose program is killed every time is the cause (orchestrator/arm/retry.ts).

@@ -24,7 +24,7 @@ import { UnclaimedEpisodes } from './unclaimed-episodes.ts';
  *         │                  └──────────────── any ────────────────┬──────────────────────┘
  *         └── exit, deadline ──▶ closed ◀── exit, time limit, protocol violation, close()
  *
- * A closed session never opens again; its sandbox is used up. Closing settles everything: the due episode and the rest of its block get the
+ * A closed session never opens again; its sandbox is not used again. Closing settles everything: the due episode and the rest of its block get the
  * outcome that fits the cause, and everything that was not begun is returned unplayed.
  */
 export class RunnerSession implements Occupant {

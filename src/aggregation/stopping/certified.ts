@@ -140,7 +140,7 @@ export class ConfidenceSequence {
 
   /**
    * Estimates the values that are needed until the half-width is reached: the capital that the ends of the target interval lack, over its expected
-   * growth. The mean of both ends, because one that is behind is compensated by the other.
+   * growth. It is the mean over both ends, because one end compensates for the other.
    */
   estimateRemaining(): number {
     const mean = this.#computeMean();

@@ -4,7 +4,7 @@ import { hasErrno } from '../../kernel/errno.ts';
 
 /**
  * Reading and writing past the page cache (`O_DIRECT` in `open(2)`): of whole blocks, at positions that are multiples of a block, from memory that
- * begins at a page. Where a file system knows of no such thing the file does not open this way, or an operation fails with EINVAL.
+ * begins at a page. Where a file system does not support that, the file does not open this way, or an operation fails with EINVAL.
  */
 
 /** Opens a file a second time, whatever its name refers to by now. Returns undefined where it is only readable through the page cache. */

@@ -4,8 +4,8 @@ import { formatExactBytes } from '../../kernel/text/figures.ts';
 import type { ReadAt } from './read-at.ts';
 
 /**
- * The central directory of a ZIP archive, as PyTorch and Keras write them (APPNOTE.TXT 6.3.10, sections 4.3.12 to 4.3.16, with ZIP64). Everything in
- * it is an outsider's claim, and nothing is unpacked.
+ * The central directory of a ZIP archive, as PyTorch and Keras write them (APPNOTE.TXT 6.3.10, sections 4.3.12 to 4.3.16, with ZIP64). Nothing in it
+ * is trusted, and nothing is unpacked.
  */
 export interface ZipEntry {
   readonly name: string;

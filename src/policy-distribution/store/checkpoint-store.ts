@@ -34,7 +34,7 @@ export interface CheckpointStoreOptions {
  * Stores checkpoints on this machine, each byte once, and names them by digest. An incomplete, changing or malformed file gets no name: the error
  * names it, and no sandbox has seen any of it.
  *
- * It is the only entrance: each way in (added, uploaded, as a delta, as a manifest) ends in the same record.
+ * It is the only entrance: every checkpoint (added, uploaded, as a delta, as a manifest) gets the same record.
  */
 export class CheckpointStore {
   readonly #parts: RetentionParts;

@@ -94,9 +94,9 @@ export class PackedFiles {
   }
 
   /**
-   * Opens a file as if it were there as it is. It is read through as many deltas as necessary.
+   * Opens a file as if it were stored whole. It is read through as many deltas as necessary.
    *
-   * @param plainPath of a file that is there as it is, undefined when it is not. @returns undefined when something that it takes is not there.
+   * @param plainPath of a file that is stored whole, undefined when it is not. @returns undefined when a delta or base that it needs is missing.
    * @throws InfrastructureError `store.damaged`, `store.unusable`
    */
   async read(digest: Digest, plainPath: (digest: Digest) => Promise<string | undefined>): Promise<ReadFile | undefined> {

@@ -33,8 +33,8 @@ export interface VerificationOptions {
 }
 
 /**
- * Reads all that a store holds and holds it against its names. Files are looked at one after the other, and nothing is changed but what is removed;
- * other Musters may go on with the store meanwhile.
+ * Reads all files of a store, one after the other, and compares their content with their names. Changes nothing but what it removes; other Musters
+ * may use the store meanwhile.
  */
 export class StoreVerification {
   readonly #parts: Pick<RetentionParts, 'plain' | 'packed' | 'records'>;

@@ -27,8 +27,8 @@ interface UploadFile extends FileFacts {
 const ELSEWHERE_MS = 5 * 60_000;
 
 /**
- * The files of unfinished uploads, `<digest>[-delta].<uploader>.<owner>`: only the process that a file belongs to writes it. That of a dead one is made
- * one's own by renaming it, which only one can.
+ * The files of unfinished uploads, `<digest>[-delta].<uploader>.<owner>`: only the process that a file belongs to writes it. Another process takes
+ * the file of a dead one over by renaming it, which only one can.
  */
 export class UploadFiles {
   readonly #directory: string;

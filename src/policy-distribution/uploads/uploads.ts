@@ -67,9 +67,9 @@ interface Active {
 }
 
 /**
- * Checkpoints that callers send, piece by piece, each in a file that grows until it is whole; then it is verified where it lies and becomes the
- * store's. The file is all that there is of an upload, so it goes on after a restart. Of several streams of one upload the latest wins: the
- * connections of the others have broken.
+ * Checkpoints that callers send, piece by piece, each in a file that grows until it is whole; then it is verified in its place and moved into the
+ * store. An upload has no other state, so it continues after a restart. Of several streams of one upload the latest wins: the connections of the
+ * others have broken.
  */
 export class Uploads implements AsyncDisposable {
   readonly #files: UploadFiles;
@@ -92,12 +92,12 @@ export class Uploads implements AsyncDisposable {
   }
 
   /**
-   * Takes bytes in until they end, and keeps the checkpoint once it is whole. When the stream breaks, what has come is kept, and the next part
-   * begins there; what turns out to be wrong is removed.
+   * Receives bytes until they end, and stores the checkpoint once it is whole. When the stream breaks, the received bytes stay, and the next part
+   * begins after them; wrong content is removed.
    *
-   * @throws UploadOffsetError; InputError `checkpoint.too-large`, `checkpoint.path`, `upload.too-long`, `upload.stalled`, `upload.superseded`,
-   * and as `CheckpointStore.adopt` and `assemble` do; InfrastructureError `store.full` (nothing of the upload is left), `store.unusable`;
-   * errors of `bytes` as they are.
+   * @throws UploadOffsetError; InputError `checkpoint.too-large`, `checkpoint.path`, `upload.too-long`, `upload.stalled`, `upload.superseded`, and as
+   * `CheckpointStore.adopt` and `assemble` do; InfrastructureError `store.full` (nothing of the upload is left), `store.unusable`; errors of `bytes`
+   * as they are.
    */
   async append(part: UploadPart, signal: AbortSignal): Promise<Uploaded> {
     this.#assertAcceptable(part);

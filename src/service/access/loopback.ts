@@ -24,7 +24,7 @@ export interface RequestOrigin {
 }
 
 /**
- * Whether a request comes from this machine itself, where access is off. A web page of a stranger in a local browser can reach loopback: its
+ * Whether a request comes from this machine itself, where access is off. A web page of another site in a local browser can reach loopback: its
  * `Origin`, or the `Host` that it made resolve to loopback, reveals it. Behind a proxy, every peer looks local.
  *
  * @returns what is wrong, for people; undefined when nothing is.

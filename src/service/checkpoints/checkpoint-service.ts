@@ -43,7 +43,7 @@ export class CheckpointService {
   }
 
   /**
-   * Takes a stretch of an upload in. Who has sent a whole checkpoint may use it from then on. It is charged to who sent it, until its bytes are
+   * Receives a part of an upload. A principal that has sent a whole checkpoint may use it from then on, and is charged for it until its bytes are
    * gone; a directory has no more bytes than the files that were sent for it.
    *
    * @throws QuotaError, and as `Uploads.append` does.

@@ -37,8 +37,8 @@ const MOST_ATTEMPTS = 20;
 const LOOK_AGAIN_MILLISECONDS = 60_000;
 
 /**
- * Sends what is in the outbox until it has arrived. A receiver may get the same delivery twice (when a process dies between sending and writing
- * it down), and knows it by its id.
+ * Sends what is in the outbox until it has arrived. A receiver may get the same delivery twice (when a process dies between sending and writing it
+ * down), and recognises it by its id.
  *
  * Signed as Standard Webhooks has it: `webhook-id`, `webhook-timestamp` (seconds) and `webhook-signature`, which is `v1,` and the base64 of
  * HMAC-SHA256 over `<id>.<timestamp>.<body>`.

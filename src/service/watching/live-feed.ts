@@ -35,8 +35,8 @@ const MOST_KEPT = 2000;
 const ROWS_AT_A_TIME = 50;
 
 /**
- * Changes of all evaluations, for pages that show many of them. It is idle without readers. With readers, it hears what this process plays, reads each
- * changed row once for all readers, and looks now and then for what other processes have changed.
+ * Changes of all evaluations, for pages that show many of them. It is idle without readers. With readers, it is notified of what this process plays,
+ * reads each changed row once for all readers, and looks now and then for what other processes have changed.
  */
 export class LiveFeed {
   readonly #options: LiveFeedOptions;

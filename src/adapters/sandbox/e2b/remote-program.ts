@@ -168,8 +168,8 @@ export class RemoteProgram {
 }
 
 /**
- * Ends all that runs in the sandbox but the shell and its parent, which is E2B's daemon. Root's processes are out of a user's reach. What root starts
- * ends by itself what it leaves behind, and this would end the machine's own programs.
+ * Ends all that runs in the sandbox but the shell and its parent, which is E2B's daemon. A user's shell cannot reach root's processes. It is not used
+ * for a program of root, which ends its own leftovers: it would end the machine's own programs.
  */
 const END_OTHERS = 'for p in /proc/[0-9]*; do p=${p#/proc/}; ((p == $$ || p == PPID)) || kill -KILL $p; done 2>/dev/null; ';
 

@@ -98,8 +98,9 @@ function listRlimits(limits: SandboxLimits, memoryByProcess: boolean): readonly 
 }
 
 /**
- * All of them are gVisor's, none is the host's. Without a /sys it mounts its own, which reveals the host's processors: an empty one replaces it. /dev
- * belongs to root inside, which no process inside runs as; if it were read-only, older versions would not let a shell write to /dev/null.
+ * Lists mounts that gVisor itself provides; none is the host's. Without a /sys gVisor mounts its own, which reveals the host's processors: an empty
+ * one replaces it. /dev belongs to root inside, which no process inside runs as; if it were read-only, older versions would not let a shell write to
+ * /dev/null.
  */
 function listKernelMounts(template: SandboxTemplate): readonly object[] {
   const { tmpBytes, sharedBytes } = divideSpace(template);

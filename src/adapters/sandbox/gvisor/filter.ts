@@ -24,7 +24,7 @@ export function buildFilter(isWorkspace: boolean): object {
     syscalls: [
       refuse('unshare', 'setns', 'ptrace'),
       refuseWhere('clone', 0, NEW_USER_NAMESPACE, NEW_USER_NAMESPACE),
-      // Without a tracer, and there is none, this is ENOSYS: the C library then falls back from clone3, whose flags are in memory where no filter
+      // There is no tracer, so this answers ENOSYS: the C library then falls back from clone3, whose flags are in memory where no filter
       // sees them, to clone. Versions that ignore errnoRet would answer EPERM, and no thread could be started.
       { names: ['clone3'], action: 'SCMP_ACT_TRACE' },
       ...(isWorkspace ? protectFirstProcess() : []),

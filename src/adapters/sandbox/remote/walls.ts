@@ -27,7 +27,7 @@ export function chooseUser(): number {
 /**
  * Builds the command that runs the template's program on a machine or in a privileged container of its own. A step of a build has a network, the
  * metadata server, which hands out tokens of the service account, and the socket of its machine's Docker; a machine at E2B has its daemon. The
- * program gets none of it: bubblewrap gives it a network of its own without any way out, and those directories of the image that it is to see.
+ * program gets none of it: bubblewrap gives it a network of its own without any way out, and the visible directories of the image.
  *
  * @param visible directories of the image, where the image has them.
  */

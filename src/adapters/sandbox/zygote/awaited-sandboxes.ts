@@ -6,8 +6,8 @@ import { toProgramEnd } from './forked-program.ts';
 import type { SandboxReport } from './warden-messages.ts';
 
 /**
- * How long a warden may report nothing while a sandbox has not ended that it was ordered to kill, which takes the kernel milliseconds. Then it is
- * stuck, and the waiters for the sandbox would be, too. One that reports of other sandboxes is not: the machine is busy.
+ * How long a warden may report nothing while a sandbox that it was ordered to kill has not ended. The kernel needs milliseconds for that, so the
+ * warden is stuck, and the waiters for the sandbox would be, too. A warden that reports other sandboxes is not stuck: the machine is busy.
  */
 const KILL_DEADLINE_MS = 10_000;
 

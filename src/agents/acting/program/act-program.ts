@@ -75,7 +75,7 @@ export async function playProgram(
 
 /**
  * A program that ends with an error before its model has answered once is broken, and says nothing about the model. In a later step the agent itself
- * may have broken it, which counts. One that was ended from outside of it, or printed too much, ran.
+ * may have broken it, which counts. A program that was ended from outside, or printed too much, is not broken.
  */
 function describeBrokenProgram(
   { task, step }: OpenStep,

@@ -1,9 +1,9 @@
 import { WORDS } from './changed-literal.ts';
 
 /**
- * CMake includes this at each `project`. It builds and runs a program for each tripwire: the files of the copied program, of which the copy beside
- * one, under one of the names of copies, replaces that one. The program is added at the end of the original's directory, whose flags it needs. Only
- * `add_test` shows how a program is run, so this wraps `add_executable` and `add_test`, and passes each argument on as it was written.
+ * CMake includes this at each `project`. It builds and runs a program for each tripwire: the files of the copied program, one of which is replaced by
+ * the copy that lies beside it. The program is added at the end of the original's directory, whose flags it needs. Only `add_test` shows how a
+ * program is run, so this wraps `add_executable` and `add_test`, and passes each argument on as it was written.
  */
 export const COPIED_PROGRAMS = `if(NOT COMMAND muster_copy_program)
   function(add_executable target)

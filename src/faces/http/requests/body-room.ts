@@ -40,8 +40,7 @@ export function limitBodyRoom(app: FastifyInstance, { maxBodyBytes, isStreamed }
 const BODY_MILLISECONDS = 60_000;
 
 /**
- * Ends connections that send their body ever so slowly. Bodies that are taken in as they come are not bound by it: they are watched by
- * the part that takes them in.
+ * Ends connections that send their body too slowly, except bodies that a route reads as they come: that route watches them itself.
  *
  * @param isStreamed by the route's URL.
  */

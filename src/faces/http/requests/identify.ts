@@ -15,7 +15,7 @@ export type Identify = (request: FastifyRequest) => Promise<Caller | Unauthentic
 /**
  * Identifies callers by their tokens, in the header `Authorization` or in the page's cookie.
  *
- * @param failuresPerMinute invalid tokens of one address: beyond that only tokens are looked up that were valid before. Undefined for any number.
+ * @param failuresPerMinute invalid tokens of one address: beyond that, only tokens that were valid before are looked up. Undefined for any number.
  */
 export function identifyByToken(tokens: Pick<Tokens, 'find'>, clock: Clock, failuresPerMinute?: number): Identify {
   const attempts = new TokenAttempts(clock, failuresPerMinute ?? Infinity);

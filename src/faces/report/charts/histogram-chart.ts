@@ -63,8 +63,8 @@ function describeAbsence(official: Official, spread: number, source: string): Co
 }
 
 /**
- * Bins end at the lowest and the highest return. Bars are as wide as each other where bins are: all are moved inwards, by half a bin or so, rather than
- * the outermost ones cut, whose heights would then look too great for their widths.
+ * Bins end at the lowest and the highest return. Equal bins have equal bars: all are moved inwards, by half a bin or so. If the outermost ones were
+ * cut instead, their heights would look too great for their widths.
  */
 function listBins({ histogram, min, max }: Official, source: string): readonly Bin[] {
   const { edges, counts } = histogram ?? { edges: [], counts: [] };

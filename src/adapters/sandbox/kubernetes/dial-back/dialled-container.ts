@@ -6,8 +6,8 @@ import type { DialChannel } from './dial-channel.ts';
 const TOKEN_BYTES = 32;
 
 /**
- * The state at Muster of one container that dials. One token is valid for it at a time, once; with the order that a connection gets the dialler gets
- * the token of the next one, where one will follow, so that one connection always waits for a command.
+ * Muster's state of one container that dials. One token is valid for it at a time, and only once. With its order, a connection gets the token of the
+ * next connection, where one will follow: so one connection always waits for a command.
  */
 export class DialledContainer implements Disposable {
   /** The token of its first connection. It travels with the pod; the tokens of further connections travel within connections. */
