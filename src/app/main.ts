@@ -128,10 +128,10 @@ export class Muster implements AsyncDisposable {
   }
 
   /**
-   * Candidates against a baseline, on the same episodes.
+   * Compares candidates with a baseline, on the same episodes.
    *
-   * @throws InputError when suite, checkpoints or terms are wrong or do not fit together; InfrastructureError when the machine fails,
-   * as `ComparisonFailedError` with the partial summary once episodes have been played.
+   * @throws InputError when suite, checkpoints or terms are wrong or do not fit together; InfrastructureError when the machine fails, as
+   * `ComparisonFailedError` with the partial summary once episodes have been played.
    */
   async compare(input: ComparisonInput, options: ComparisonOptions = {}): Promise<ComparisonSummary> {
     assertComparison(input, options);

@@ -41,9 +41,9 @@ export class OwnershipLostError extends InfrastructureError {
  */
 export interface Ownerships {
   /**
-   * Evaluations that are not over and have no owner, or one whose time has passed. Principals take turns: the first evaluation of each,
-   * then the second of each, …; a principal's evaluations are ordered by falling priority, then by age. So every principal with something
-   * to claim is included, however many evaluations others have.
+   * Lists evaluations that are not over and have no owner, or one whose time has passed. Principals take turns: the first evaluation of each, then
+   * the second of each, …; a principal's evaluations are ordered by falling priority, then by age. So every principal with something to claim is
+   * included, however many evaluations others have.
    */
   listClaimable(limit: number): Promise<readonly Claimable[]>;
 

@@ -2,7 +2,7 @@ import type { Digest } from '../kernel/ids.ts';
 
 /** How much each principal uses of shared resources, as far as it outlasts a process. */
 export interface UsageLedger {
-  /** Evaluations of the principal that wait for an owner. */
+  /** Counts the principal's evaluations that wait for an owner. */
   countWaiting(principal: string): Promise<number>;
 
   /**

@@ -15,7 +15,7 @@ export function describeTokenState({ expiresAt, revokedAt }: TokenTimes, now: nu
   return `${1000 * toEpochSeconds(expiresAt) <= now ? 'expired' : 'until'} ${formatTokenTime(expiresAt, now)}`;
 }
 
-/** Dates for distant times; within two days the time of day, in UTC as all times of a server. */
+/** Formats distant times as dates; within two days as the time of day, in UTC as all times of a server. */
 export function formatTokenTime(time: string, now: number): string {
   return Math.abs(toEpochSeconds(time) - now / 1000) < NEAR_SECONDS ? `${time.slice(0, 16).replace('T', ' ')} UTC` : time.slice(0, 10);
 }

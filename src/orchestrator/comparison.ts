@@ -103,7 +103,7 @@ export class Comparison implements Study<RunningComparison> {
     return workOut ? this.#fold.computeOfficialBy(workOut) : this.#fold.computeOfficial();
   }
 
-  /** Errors of the failed episodes of one checkpoint, 0 being the baseline. */
+  /** Returns the errors of the failed episodes of one checkpoint, 0 being the baseline. */
   getErrors(checkpoint: number): LoggedErrors {
     const recorded = this.#recorded.length > 0;
     const arm = recorded ? this.arms[checkpoint - 1] : this.arms[checkpoint];

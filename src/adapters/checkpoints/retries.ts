@@ -22,7 +22,7 @@ export async function retry<Value>(clock: Clock, signal: AbortSignal, ask: () =>
   }
 }
 
-/** Failures that may be retried. */
+/** Creates the error for failures that may be retried. */
 export function createBrokenReadError(address: string, why: string, cause?: unknown): InfrastructureError {
   return new InfrastructureError('checkpoint.read', `checkpoint: reading ${address} failed: ${why}`, { cause });
 }

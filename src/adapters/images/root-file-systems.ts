@@ -52,7 +52,7 @@ export class RootFileSystems {
     return directory;
   }
 
-  /** Variables that the image of a directory gives to its programs. @param root that `openDirectory` gave. */
+  /** Reads the variables that the image of a directory gives to its programs. @param root that `openDirectory` gave. */
   async readEnvironment(root: string | undefined): Promise<Readonly<Record<string, string>>> {
     return root === undefined ? {} : (await this.#roots.readSettings(root)).environment;
   }

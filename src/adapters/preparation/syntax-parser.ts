@@ -15,7 +15,7 @@ export class SyntaxParser {
   readonly #languages = new Map<Grammar, Promise<treeSitter.Language>>();
   #ready: Promise<void> | undefined;
 
-  /** Ways to break a file; none where it is too long to be read. */
+  /** Lists ways to break a file; none where it is too long to be read. */
   async mutate(path: string, text: string, grammar: Grammar): Promise<readonly Mutation[]> {
     if (text.length > MOST_CHARACTERS) return [];
     await (this.#ready ??= treeSitter.Parser.init());

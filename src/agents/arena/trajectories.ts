@@ -141,7 +141,7 @@ export interface Trajectories {
   /** Takes effect once; closing it again changes nothing. @throws HoldLostError */
   close(hold: Hold, cause: EndCause, closed: Omit<ClosedEpisode, 'at'>): Promise<void>;
 
-  /** Trees of forks whose episodes were all closed at least this many milliseconds ago, named by their first episodes. */
+  /** Lists trees of forks whose episodes were all closed at least this many milliseconds ago, named by their first episodes. */
   listClosedTrees(milliseconds: number, limit: number): Promise<readonly AgentEpisodeId[]>;
 
   /** Removes every episode of such a tree, and its steps; nothing when one of them was not closed that long ago. */

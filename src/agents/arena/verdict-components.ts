@@ -11,7 +11,7 @@ export interface TestCounts {
   readonly total: number;
 }
 
-/** Tests or cases of a verdict; a script with a reward counts as one. */
+/** Counts the tests or cases of a verdict; a script with a reward counts as one. */
 export function countTests({ evidence, reward }: Verdict): TestCounts {
   const execute = evidence.find((each) => each.stage === 'execute' && each.kind !== 'infrastructure');
   if (execute === undefined || execute.stage !== 'execute') return { passed: 0, total: 0 };

@@ -61,7 +61,7 @@ function quotePrinted(evidence: readonly Evidence[]): string {
   return escapeUnprintableLine(listLastLines(evidence, QUOTED_LINES).join('\n')).slice(-QUOTED);
 }
 
-/** Tests that have to begin to pass, and pass in every run although nothing was done. */
+/** Lists tests that have to begin to pass, and pass in every run although nothing was done. */
 export function listPassedAtFirst({ verifier }: Pick<TaskStep, 'verifier'>, { evidence }: Pick<Verdict, 'evidence'>): readonly string[] {
   if (verifier.kind !== 'staged' || verifier.execute.kind !== 'suite') return [];
   const runs = evidence.flatMap((one) => (one.stage === 'execute' && 'runs' in one ? one.runs : []));

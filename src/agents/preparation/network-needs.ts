@@ -4,7 +4,7 @@ const SAYS_NETWORK =
 const SUMMARY = /^(FAILED|ERROR) (?<id>\S+)( - (?<message>.*))?$/gm;
 const MOST_NAMED = 50;
 
-/** Tests whose failure shows that they need a network, by pytest's printed summary; for other frameworks, the output as a whole. */
+/** Finds tests whose failure shows that they need a network, by pytest's printed summary; for other frameworks, the output as a whole. */
 export function findNetworkNeeds(output: string): readonly string[] {
   if (!SAYS_NETWORK.test(output)) return [];
   const named = Array.from(output.matchAll(SUMMARY))

@@ -69,7 +69,7 @@ function explainRefusal({ failToPass }: PinnedTests, gravest: Wavering | undefin
   return failToPass.length > 0 ? null : 'every test that fails without the fix passes without it in another order';
 }
 
-/** Tests that no other run has, where each other run has new ones instead. */
+/** Finds tests that no other run has, where each other run has new ones instead. */
 function findRenamed(
   { failToPass, passToPass }: PinnedTests,
   runs: readonly RepeatedRun[],
@@ -83,7 +83,7 @@ function findRenamed(
   return new Map(gone.map((id) => [id, { id, cause: 'name', figure, failures: count, runs: count }]));
 }
 
-/** Tests that were missing without the fix in one order and passed in another. */
+/** Moves tests that were missing without the fix in one order and passed in another. */
 function moveUnrun(derived: PinnedTests, runs: readonly RepeatedRun[], first: Outcomes): PinnedTests {
   const isUnrun = (id: string): boolean => {
     const without = [first, ...runs.map((run) => run.without)].map((outcomes) => outcomes.get(id));

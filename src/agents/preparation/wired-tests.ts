@@ -10,8 +10,8 @@ const [MOST_TRIED_OF_FILE, MOST_TRIED] = [8, 16];
 const PACKAGE = 'package/';
 
 /**
- * Candidates for tripwires, at most a few of each file. Copies of tests of failToPass come first: they run the code that a submission changes, so
- * they also catch a submission whose code makes every test that calls it pass.
+ * Drafts candidates for tripwires, at most a few of each file. Copies of tests of failToPass come first: they run the code that a submission changes,
+ * so they also catch a submission whose code makes every test that calls it pass.
  */
 export function draftTripwires(
   { language, framework }: DetectedLanguage,

@@ -39,10 +39,10 @@ const LINE_BOUNDS: JsonBounds = { bytes: 64 * 1024 * 1024, depth: 4, values: 100
 const NEWLINE = 0x0a;
 
 /**
- * Cases as a file has them or a generator writes them: a JSON object on each line; empty lines do not count.
+ * Reads cases as a file has them or a generator writes them: a JSON object on each line; empty lines do not count.
  *
- * @param where names them for messages. @param prefix of the names of cases that have none, before their position.
- * @throws InputError `task.cases` that names the line and the field.
+ * @param where names them for messages. @param prefix of the names of cases that have none, before their position. @throws InputError `task.cases`
+ * that names the line and the field.
  */
 export function parseCases(where: string, bytes: Uint8Array, prefix: string): readonly TestCase[] {
   const cases: TestCase[] = [];

@@ -91,7 +91,7 @@ export class CandidateComparison {
     return this.#verdict;
   }
 
-  /** Pairs until a verdict is likely: 0 once there is one, otherwise a whole number from 1 on, or Infinity when none can be expected. */
+  /** Estimates the pairs until a verdict: 0 once there is one, otherwise a whole number from 1 on, or Infinity when none can be expected. */
   estimateRemaining(): number {
     if (this.#verdict !== undefined) return 0;
     const { count, mean = 0, sumOfSquares } = this.#sample.differences;

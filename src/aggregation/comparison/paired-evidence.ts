@@ -149,7 +149,9 @@ export class PairedEvidence {
     return -variance * this.#regress.estimateOvershoot(-mean - this.#margin);
   }
 
-  /** Pairs until one of them likely reaches `limit`. A difference within its uncertainty `error` could have either sign and counts as `error`. */
+  /**
+   * Estimates the pairs until one of them reaches `limit`. A difference within its uncertainty `error` could have either sign and counts as `error`.
+   */
   estimateUntil(limit: number, mean: number, variance: number, error: number): number {
     return Math.min(
       this.#promote.estimateUntil(limit, Math.max(mean - this.#margin, error), variance),

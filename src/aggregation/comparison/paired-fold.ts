@@ -139,7 +139,7 @@ export class PairedFold {
   }
 
   /**
-   * Indices that are likely still needed by the candidate that needs most, limited by the budget as if none were settled earlier. 0 once ended,
+   * Estimates the indices that the candidate that needs most still needs, limited by the budget as if none were settled earlier. 0 once ended,
    * otherwise from 1 on; Infinity when no verdict can be expected and there is no limit.
    */
   estimateRemaining(): number {

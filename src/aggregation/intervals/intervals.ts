@@ -72,8 +72,8 @@ export interface AdjustedMoments {
 }
 
 /**
- * Moments of bounded values after z²/2 pseudo-values are added on each bound, as in the interval of Agresti and Coull (1998) for a proportion: values
- * that have not occurred yet could be anywhere. Returns undefined without a value.
+ * Computes the moments of bounded values after z²/2 pseudo-values are added on each bound, as in the interval of Agresti and Coull (1998) for a
+ * proportion: values that have not occurred yet could be anywhere. Returns undefined without a value.
  */
 export function adjustMoments(values: FirstTwoMoments, bounds: Bounds, confidence: number): AdjustedMoments | undefined {
   const { count, mean, sumOfSquares } = values;

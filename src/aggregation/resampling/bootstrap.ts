@@ -65,7 +65,7 @@ export function getEndsAt(sorted: readonly number[], low: number, high: number):
   return Number.isFinite(ends.low) && Number.isFinite(ends.high) ? ends : undefined;
 }
 
-/** Means of resamples with as many values as there are, drawn with replacement. */
+/** Computes the means of resamples with as many values as there are, drawn with replacement. */
 export function resampleMeans(random: Random, values: Float64Array, replicates: number): number[] {
   return Array.from({ length: replicates }, () => {
     let sum = 0;

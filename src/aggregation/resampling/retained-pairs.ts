@@ -25,7 +25,7 @@ export class RetainedPairs {
     return this.#count;
   }
 
-  /** Pairs of the tasks that have some, in the order of the suite. The caller owns them. */
+  /** Returns the pairs of the tasks that have some, in the order of the suite. The caller owns them. */
   groupByTask(): readonly PairedReturns[] {
     const tasks = [...this.#tasks].sort(([a], [b]) => a - b);
     return tasks.map(([, { candidate, baseline }]) => ({ candidate: Float64Array.from(candidate), baseline: Float64Array.from(baseline) }));

@@ -67,7 +67,7 @@ function computeFinestBins(distinct: readonly number[]): number[] | undefined {
   return edges.length === sortAscending(edges).length ? edges : undefined;
 }
 
-/** Edges of bins centred on `lowest`, `lowest + step`, … */
+/** Returns the edges of bins centred on `lowest`, `lowest + step`, … */
 function spreadBinsAround(lowest: number, step: number, bins: number): number[] {
   return Array.from({ length: bins + 1 }, (_, bin) => lowest + (bin - 0.5) * step);
 }

@@ -112,7 +112,7 @@ export class TaskResults {
     ];
   }
 
-  /** Clusters of the tasks that have resolved episodes. @param countOf a task's weight; by default its number of episodes. */
+  /** Builds clusters of the tasks that have resolved episodes. @param countOf a task's weight; by default its number of episodes. */
   #buildClusters(countOf = ({ sample }: TaskResult): number => sample.moments.count): Cluster[] {
     return this.#tasks.flatMap((task) => {
       const { mean } = task.sample.moments;

@@ -34,7 +34,7 @@ export interface StoppingRule {
   deferInterval(): () => Interval | undefined;
   /** Estimates the episodes that are still needed: 0 once satisfied, otherwise a whole number from 1 on. Bounds how far dispatch runs ahead. */
   estimateRemaining(): number;
-  /** Warnings that a reader of the interval needs, each a full sentence. */
+  /** Lists the warnings that a reader of the interval needs, each a full sentence. */
   listWarnings(): readonly string[];
   readonly confidence: number;
   /** The requested half-width, in units of the return; undefined for a rule without one, which stops whatever the returns are. */

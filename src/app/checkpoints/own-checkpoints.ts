@@ -13,7 +13,7 @@ import type { CheckpointSource } from '../../policy-distribution/checkpoint-sour
 /** The owner of this process may name every source that it can reach. */
 export const EVERYWHERE = { hosts: ['*'], networks: ['0.0.0.0/0', '::/0'], plainHttp: true };
 
-/** Checkpoints of the person who runs Muster, who may read any of them. Part of the composition root. */
+/** Creates the source for the person who runs Muster, who may read any checkpoint. Part of the composition root. */
 export function createSourceForOwner({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
   const requests = new CheckedRequests({ egress: new Egress(EVERYWHERE, 'sources'), clock });
   const stores = createBucketStores(sources);

@@ -51,7 +51,7 @@ export class TaskGrader implements AsyncDisposable {
     this.#pools = new GradingPools(config, systemClock, log);
   }
 
-  /** Sandboxes in which submissions to one task are made and graded. */
+  /** Returns the sandboxes in which submissions to one task are made and graded. */
   getSandboxes(open: OpenTask): GradingSandboxes {
     return this.#pools.getSandboxes(open);
   }

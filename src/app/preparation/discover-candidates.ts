@@ -57,7 +57,7 @@ async function discoverFixes({ history }: RepositorySource, most: number, signal
   return found;
 }
 
-/** Mutations of functions that tests cover. */
+/** Discovers mutations of functions that tests cover. */
 async function discoverMutations(
   context: PreparationContext,
   { files, name }: RepositorySource,

@@ -18,7 +18,7 @@ export interface MutationTools {
 /** Covered lines by path; undefined: all code. */
 export type Coverage = Readonly<Record<string, readonly number[]>> | undefined;
 
-/** Ways to break the code that tests cover. A file that a framework names holds tests, whatever its path. */
+/** Finds ways to break the code that tests cover. A file that a framework names holds tests, whatever its path. */
 export async function findMutations(
   tools: MutationTools,
   { language, framework }: DetectedLanguage,
@@ -56,7 +56,7 @@ const mutationsSchema = z
   )
   .max(2000);
 
-/** Ways to break the Python code that tests cover. @param files code without tests. @param covered lines by path. */
+/** Finds ways to break the Python code that tests cover. @param files code without tests. @param covered lines by path. */
 async function mutatePython(
   { sandboxes, steps }: { readonly sandboxes: GradingSandboxes; readonly steps: StepStore },
   files: SourceFiles,

@@ -26,7 +26,7 @@ export interface ReloadParts {
   readonly pools: PoolService;
   readonly bounds: EpisodeBounds;
   readonly webhooks: Pick<WebhookDeliverer, 'look'>;
-  /** Problems of the configuration in force. */
+  /** Finds problems of the configuration in force. */
   readonly findProblems: () => Promise<readonly string[]>;
 }
 

@@ -126,7 +126,7 @@ function toIssuedDocument({ token: { id, principal, role, expiresAt }, text }: I
 
 const HEADINGS = ['id', 'principal', 'role', 'made', 'state'] as const;
 
-/** Tokens as a table. @param now decides which have expired. @param place where they are kept. */
+/** Formats tokens as a table. @param now decides which have expired. @param place where they are kept. */
 export function formatTokens(tokens: readonly ListedToken[], now: Date, place: string): readonly string[] {
   if (tokens.length === 0) return [`there are no tokens ${place}`];
   const rows = [

@@ -9,7 +9,7 @@ const HEADINGS = ['id', 'checkpoint', 'suite', 'state', 'answer', 'age'] as cons
 /** An evaluation in a list, with its summary where that says more than the latest figures. */
 export type Listed = EvaluationItem & Pick<Partial<EvaluationResource>, 'summary'>;
 
-/** Evaluations and comparisons as a table. @param now the time from which ages are counted. @param filters flags that chose the items. */
+/** Formats evaluations and comparisons as a table. @param now the time from which ages are counted. @param filters flags that chose the items. */
 export function formatEvaluationList(items: readonly Listed[], now: Date, filters: readonly string[] = []): readonly string[] {
   if (items.length === 0) return [filters.length === 0 ? 'there are no evaluations' : `no evaluation fits ${filters.join(' and ')}`];
   return alignColumns([HEADINGS, ...items.map((item) => getCells(item, now))]);

@@ -33,8 +33,8 @@ export class RolloutsClient {
   }
 
   /**
-   * Groups of a stream until it is over, including those that an earlier trainer has not acknowledged. Each is acknowledged when the next one is
-   * requested.
+   * Yields the groups of a stream until it is over, including those that an earlier trainer has not acknowledged. Each is acknowledged when the next
+   * one is requested.
    *
    * @param leaseSeconds after which an unacknowledged group is delivered again. @throws InfrastructureError `rollouts.lease-lost` when another
    * trainer may have the group by now, `rollouts.failed` when the stream has failed.

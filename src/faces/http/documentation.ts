@@ -12,7 +12,7 @@ import { checkpointReferenceSchema } from './schemas/evaluation-schemas.ts';
 import { problemSchema } from './problems/problem.ts';
 import { simplifySchemaNames } from './schemas/schema-names.ts';
 
-/** Schemas that the document contains once, and refers to elsewhere. */
+/** Registers the schemas that the document contains once, and refers to elsewhere. */
 function registerSchemas(): z.core.$ZodRegistry<{ id: string }> {
   const registry = z.registry<{ id: string }>();
   registry.add(jsonValue, { id: 'Json' });

@@ -10,7 +10,7 @@ export class KnownSettings {
     this.#schema = schema;
   }
 
-  /** Keys with fixed names at the path. */
+  /** Lists the keys with fixed names at the path. */
   listKeys(path: SettingPath): readonly string[] {
     return this.#listNodes(path).flatMap(({ properties }) => (isMapping(properties) ? Object.keys(properties) : []));
   }

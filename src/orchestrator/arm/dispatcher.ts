@@ -102,7 +102,7 @@ export class Dispatcher {
     this.#returned.push(block);
   }
 
-  /** Blocks that could be dispatched now: as many runners could get work. */
+  /** Counts the blocks that could be dispatched now: as many runners could get work. */
   countAvailable(horizon: number): number {
     return this.#returned.length + Math.max(0, Math.ceil(horizon / this.#blockSize) - this.#next);
   }

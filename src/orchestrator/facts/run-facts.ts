@@ -143,7 +143,7 @@ function toPoolFacts({ provider, template, sandboxesMax, pool, poolBefore }: Run
 /** A larger share of the time leads to a warning that recommends batching forward passes. */
 const MUCH_FORWARD = 0.5;
 
-/** Warnings that a reader of the result needs, each a sentence. */
+/** Lists the warnings that a reader of the result needs, each a sentence. */
 export function runWarnings(ending: string, facts: RunFacts, { play }: Pick<SuiteDefinition, 'play'>): string[] {
   const warnings: string[] = [];
   if (ending === 'seconds' || ending === 'cost')

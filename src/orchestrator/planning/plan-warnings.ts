@@ -4,7 +4,7 @@ import type { AllocationDeclaration } from '../suite/suite-definition.ts';
 /** With fewer recorded episodes, returns that one in fifty has are likely missing. */
 const FEW_EPISODES = 100;
 
-/** Warnings that a reader of a plan needs, each a sentence. @param unseenTasks names of tasks without an episode in the baseline. */
+/** Lists the warnings that a reader of a plan needs, each a sentence. @param unseenTasks names of tasks without an episode in the baseline. */
 export function planWarnings(
   plan: Omit<EvaluationPlan, 'warnings'>,
   allocation: AllocationDeclaration,

@@ -22,7 +22,7 @@ export class ArmShifts {
     return this.#arms.reduce((best, arm) => (this.#computeNeed(arm) > this.#computeNeed(best) ? arm : best));
   }
 
-  /** Sandboxes that share an arm's episodes, including those that are being created. @param workers at work for any arm. */
+  /** Counts the sandboxes that share an arm's episodes, including those that are being created. @param workers at work for any arm. */
   countSandboxes(arm: Arm, workers: number): number {
     const live = this.#arms.length === 1 ? 1 : this.#arms.filter(({ isOver }) => !isOver).length;
     return Math.max(1, this.#countShifts(arm), Math.ceil(workers / Math.max(1, live)));

@@ -195,7 +195,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     }
   }
 
-  /** Blocks of episodes that could be dispatched now. */
+  /** Counts the blocks of episodes that could be dispatched now. */
   #countAvailable(): number {
     let sum = 0;
     for (const arm of this.#study.arms) sum += arm.countAvailable(this.#context.maxSandboxes);

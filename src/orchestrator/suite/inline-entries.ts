@@ -67,7 +67,7 @@ function* listOfEnvironment({ entry, kwargs, wrappers }: Environment, path: Sett
   }
 }
 
-/** Texts among arguments that a library could look up and call. */
+/** Yields texts among arguments that a library could look up and call. */
 function* findCallables(value: unknown, path: SettingPath): Generator<Found> {
   if (typeof value === 'string') {
     if (CALLABLE.test(value))

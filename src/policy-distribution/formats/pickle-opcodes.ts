@@ -47,12 +47,12 @@ class Opcodes {
   }
 
   #obey(code: number): void {
-    if (this.#isValue(code) || this.#isStructure(code)) return;
+    if (this.#tryValue(code) || this.#tryStructure(code)) return;
     throw new UnknownPickle(`the opcode 0x${code.toString(16)} at byte ${this.#at - 1} is not looked at`);
   }
 
-  /** Opcodes for numbers, texts, and remembered values. */
-  #isValue(code: number): boolean {
+  /** Executes an opcode for numbers, texts, and remembered values. @returns whether it was one. */
+  #tryValue(code: number): boolean {
     switch (code) {
       case 0x80: // PROTO
         this.#at += 1;
@@ -99,8 +99,8 @@ class Opcodes {
     }
   }
 
-  /** Opcodes that build lists, maps, names and calls from values. */
-  #isStructure(code: number): boolean {
+  /** Executes an opcode that builds lists, maps, names and calls from values. @returns whether it was one. */
+  #tryStructure(code: number): boolean {
     switch (code) {
       case 0x28: // MARK
         return this.#push(MARK);

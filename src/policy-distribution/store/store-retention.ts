@@ -13,7 +13,7 @@ import type { StoredContent, StoredContents } from './stored-contents.ts';
 export interface Retention {
   /** The limit for the files of all checkpoints together. It is undefined when there is none. */
   readonly maxBytes: number | undefined;
-  /** Checkpoints that will be needed although no process holds them: those of waiting evaluations, for example. */
+  /** Whether a checkpoint will be needed although no process holds it: those of waiting evaluations, for example. */
   readonly isNeeded: (digest: Digest) => boolean;
 }
 

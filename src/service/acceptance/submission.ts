@@ -101,7 +101,7 @@ async function resolveQuestion(question: Submission['question'], bring: Bring): 
   }
 }
 
-/** Checkpoints of the order that the caller named by where they are: the server read them there, and so the caller may have them. */
+/** Lists the checkpoints of the order that the caller named by where they are: the server read them there, and so the caller may have them. */
 export function listContentNamedByUri(question: Submission['question'], order: EvaluationOrder): readonly OrderedContent[] {
   const references = question.kind === 'evaluation' ? [question.checkpoint] : [question.baseline, ...question.candidates];
   return listCheckpoints(order).filter((_, i) => {

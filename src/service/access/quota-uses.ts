@@ -18,7 +18,7 @@ export interface QuotaUsesOptions {
   readonly usage: Pick<UsageLedger, 'countWaiting' | 'countEpisodesSince' | 'sumCheckpointBytes'>;
   readonly tokens: Pick<Tokens, 'list'>;
   readonly quotaOf: (principal: string) => Quota;
-  /** Principals that a quota was written for. */
+  /** Lists the principals with a quota of their own. */
   readonly named: () => readonly string[];
   /** Counts the episodes of a principal that are played at the moment, in this process. */
   readonly countPlayed: (principal: string) => number;

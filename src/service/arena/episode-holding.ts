@@ -100,7 +100,7 @@ export class EpisodeHolding {
     this.#renewedAt = -Infinity;
   }
 
-  /** Others may have it at once. Never rejects: they have it later otherwise. */
+  /** Lets others have it at once. Never rejects: otherwise they get it when the hold expires. */
   async release(): Promise<void> {
     const held = this.#held;
     this.forget();

@@ -12,7 +12,7 @@ export interface CheckpointKeeperOptions {
   readonly store: Pick<EvaluationStore, 'evaluations' | 'usage'>;
   readonly checkpoints: Pick<CheckpointStore, 'retain'>;
   readonly uploads: Pick<Uploads, 'sweep'>;
-  /** Contents that others than evaluations could not go on without. */
+  /** Lists contents that others than evaluations need. */
   readonly alsoNeeded: () => Promise<readonly Digest[]>;
   readonly clock: Clock;
   readonly log: Log;
@@ -46,7 +46,7 @@ export function createCheckpointKeeper(options: CheckpointKeeperOptions): Chore 
   });
 }
 
-/** Checkpoints of evaluations and streams that are not over, which need them. */
+/** Finds the checkpoints of evaluations and streams that are not over. */
 async function findNeeded({ store, alsoNeeded }: CheckpointKeeperOptions): Promise<ReadonlySet<Digest>> {
   const needed = new Set(await alsoNeeded());
   let after: string | undefined;

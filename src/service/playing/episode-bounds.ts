@@ -33,7 +33,7 @@ export class EpisodeBounds {
     return this.#played.get(principal) ?? 0;
   }
 
-  /** Quotas are others by now. */
+  /** Called when quotas have changed. */
   onChanged(): void {
     for (const onRoom of this.#pools) onRoom();
   }

@@ -77,7 +77,7 @@ export class Reporter implements AsyncDisposable {
     if (unreported) await this.#write(unreported);
   }
 
-  /** Afterwards nothing is added or written. */
+  /** Ends the reports: afterwards nothing is added or written. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     this.#timer?.[Symbol.dispose]();

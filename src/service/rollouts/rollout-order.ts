@@ -36,7 +36,7 @@ export function readRolloutOrder({ id, order }: Pick<NewStream, 'id' | 'order'>)
   );
 }
 
-/** Contents without which it cannot be played. */
+/** Lists the contents without which it cannot be played. */
 export function listNeeded({ suiteFiles, agent }: RolloutOrder): readonly Digest[] {
   return suiteFiles === undefined ? [agent.digest] : [agent.digest, suiteFiles.digest];
 }

@@ -20,7 +20,7 @@ import { StreamRun, type StreamRunParts } from './stream-run.ts';
 export interface RolloutServiceOptions extends Omit<StreamRunParts, 'changes'> {
   readonly library: Library;
   readonly audit: AuditTrail;
-  /** Trajectories that a principal may have at a time, episodes included; undefined for any number. */
+  /** Returns the number of trajectories that a principal may have at a time, episodes included; undefined for any number. */
   readonly openEpisodes: (principal: string) => number | undefined;
   /** Counts the episodes that a principal has open beside its streams. */
   readonly countOpen: (principal: string) => Promise<number>;
@@ -201,7 +201,7 @@ export class RolloutService {
     return reported;
   }
 
-  /** Contents that streams could not go on without. */
+  /** Lists the contents that streams need. */
   async listNeeded(): Promise<readonly Digest[]> {
     const streams = await this.#options.streams.listRunning(STREAMS);
     return streams.flatMap((stream) => listNeeded(readRolloutOrder(stream)));

@@ -63,7 +63,7 @@ export class WebhookDeliverer {
     this.#looking.look();
   }
 
-  /** Deliveries under way are abandoned, and sent again by the next process. */
+  /** Abandons deliveries under way: the next process sends them again. */
   async close(): Promise<void> {
     this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
     await this.#looking.close();

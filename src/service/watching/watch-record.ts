@@ -72,8 +72,8 @@ export function addSettled(record: WatchRecord, { name, fingerprint }: FoundChec
 }
 
 /**
- * Checkpoints that a new watch need not examine again. One that could not be played may have been corrected, and one that was skipped for it, or for
- * one that is gone, may be the newest.
+ * Omits from the record what a new watch examines again. One that could not be played may have been corrected, and one that was skipped for it, or
+ * for one that is gone, may be the newest.
  *
  * @param takesUpSkipped whether all that were skipped are examined again.
  */

@@ -158,7 +158,7 @@ export class FirestoreTrajectories implements Trajectories {
     return found().map(parseAgentEpisodeId);
   }
 
-  /** Steps first: if this is interrupted, the episodes still show which steps are left. */
+  /** Removes the steps first: if this is interrupted, the episodes still show which steps are left. */
   async forgetTree(tree: AgentEpisodeId, milliseconds: number): Promise<void> {
     const moment = this.#now() - milliseconds;
     for (const member of (await this.#findMembers(tree, moment)) ?? []) await this.#steps.remove(readId(member.row));

@@ -10,7 +10,7 @@ export interface ObjectStore {
   /** @returns undefined when there is no such object or bucket. */
   find(place: ObjectLocation, signal: AbortSignal): Promise<FoundObject | undefined>;
   /**
-   * Objects whose names begin with the place's name, in order.
+   * Lists the objects whose names begin with the place's name, in order.
    *
    * @param token of the page; undefined for the first. @throws ObjectStoreError with status 404 when there is no such bucket.
    */

@@ -32,7 +32,7 @@ export interface DockerOptions {
   readonly sockets?: readonly string[];
 }
 
-/** Containers of this machine's Docker daemon. What it makes is labelled with its owner, where a sweep finds it. */
+/** Creates the provider of containers of this machine's Docker daemon. They are labelled with their owner, by which a sweep finds them. */
 export function createDockerProvider(options: DockerOptions): SandboxProvider {
   return new DockerProvider(options);
 }

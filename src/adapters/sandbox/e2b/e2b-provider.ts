@@ -31,7 +31,7 @@ export interface E2bOptions {
   readonly log: (message: string) => void;
 }
 
-/** Sandboxes of E2B's service, or of one with its protocol. */
+/** Creates the provider of sandboxes of E2B's service, or of one with its protocol. */
 export function createE2bProvider(options: E2bOptions): SandboxProvider {
   return new E2bProvider(options);
 }

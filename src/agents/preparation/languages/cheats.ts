@@ -11,7 +11,10 @@ export function writeCheat(name: string, files: Readonly<Record<string, string>>
   return { name, files: Object.entries(files).map(([path, text]): WrittenFile => toWrittenFile(path, text)) };
 }
 
-/** Cheats that are the same in every language: tests that are taken away, a reward that is written, a history and an index that are searched. */
+/**
+ * Makes the cheats that are the same in every language: tests that are taken away, a reward that is written, a history and an index that are
+ * searched.
+ */
 export function makeCommonCheats({ testFiles }: CheatSources): readonly Cheat[] {
   const gone = testFiles.map(quoteShellWord).join(' ');
   return [

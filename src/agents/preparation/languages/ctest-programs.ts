@@ -7,7 +7,7 @@ import type { Framework } from './language-adapter.ts';
 export const CODE = /\.(c|cc|cpp|cxx)$/;
 const GOOGLE_TEST = /^TEST(?:_F)?\(\s*(?<suite>\w+)\s*,\s*(?<name>\w+)\s*\)/gm;
 
-/** Tests that CTest runs, and their files, as far as the files of CMake name them. */
+/** Finds the tests that CTest runs, and their files, as far as the files of CMake name them. */
 export function detectCTest(files: SourceFiles): Framework | undefined {
   const lists = [...files.keys()].filter((path) => posix.basename(path) === 'CMakeLists.txt' || path.endsWith('.cmake'));
   const texts = lists.map((path) => [posix.dirname(path), readText(files, path) ?? ''] as const);
@@ -22,7 +22,7 @@ export function detectCTest(files: SourceFiles): Framework | undefined {
   return { name: 'ctest', evidence: 'CMakeLists.txt', testFiles: [...new Set(places.values())].sort(), places };
 }
 
-/** Ids of the tests in a file, where it is GoogleTest that runs them. */
+/** Lists the ids of the tests in a file, where GoogleTest runs them. */
 export function listGoogleTests(text: string): readonly string[] {
   return Array.from(text.matchAll(GOOGLE_TEST), ({ groups }) => `${groups?.['suite'] ?? ''}.${groups?.['name'] ?? ''}`);
 }
@@ -38,7 +38,7 @@ const ADDED = /\badd_test\s*\(\s*(?:NAME\s+)?(?<name>[\w.-]+)\s+(?:COMMAND\s+)?"
 const SET = /\bset\s*\(\s*(?<name>\w+)\s+"?(?<value>[\w./-]+)"?\s*\)/gi;
 const OWN_DIRECTORY = /\$\{(CMAKE_CURRENT_SOURCE_DIR|CMAKE_CURRENT_LIST_DIR)\}\//g;
 
-/** Tests that are one program, by what the file says literally, or through a variable that holds one word. */
+/** Yields tests that are one program, as the file says literally, or through a variable that holds one word. */
 function* readTests(files: SourceFiles, directory: string, written: string): Generator<readonly [string, string]> {
   const words = new Map(Array.from(written.matchAll(SET), ({ groups }) => [groups?.['name'] ?? '', groups?.['value'] ?? '']));
   const text = written.replaceAll(OWN_DIRECTORY, '').replaceAll(/\$\{(\w+)\}/g, (whole, name: string) => words.get(name) ?? whole);

@@ -84,7 +84,7 @@ function draftJavaScriptTripwires(path: string, text: string, ids: readonly stri
   });
 }
 
-/** Titles of the groups around a line, the outermost first. */
+/** Finds the titles of the groups around a line, the outermost first. */
 function findGroups(lines: readonly string[], at: number): readonly string[] {
   const titles: string[] = [];
   let width = /^\s*/.exec(lines[at] ?? '')?.[0].length ?? 0;

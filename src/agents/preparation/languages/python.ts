@@ -49,7 +49,7 @@ export const PYTHON: LanguageAdapter = {
 
 const ENTRY_POINTS = /^\.dependencies\/[^/]+\.dist-info\/entry_points\.txt$/;
 
-/** Modules of installed plug-ins. In a grading sandbox pytest loads none by itself, which excludes those of the machine. */
+/** Finds the modules of installed plug-ins. In a grading sandbox pytest loads none by itself, which excludes those of the machine. */
 function findPytestPlugins(files: SourceFiles): readonly string[] {
   return [...files.keys()]
     .filter((path) => ENTRY_POINTS.test(path))
@@ -104,7 +104,7 @@ function buildPytestSuite({ added = [] }: Framework, selection: TestSelection): 
 const FUNCTION = /^(?<indent>[ \t]*)def (?<name>test_\w+)\((?<self>[^)]*)\).*:$/;
 const ASSERTION = /^\s+(assert .* == [^#=]*|self\.assertEqual\(.*\))$/;
 
-/** Copies of undecorated tests whose last assertion compares with a literal. */
+/** Drafts copies of undecorated tests whose last assertion compares with a literal. */
 function draftPythonTripwires(path: string, text: string, ids: readonly string[]): readonly TripwireDraft[] {
   const lines = text.split('\n');
   const known = new Set(ids);

@@ -114,7 +114,7 @@ export interface RolloutStreams {
   /** Lists the latest first. @param principal undefined for all. */
   list(principal: string | undefined, limit: number): Promise<readonly StoredStream[]>;
 
-  /** Streams that run, oldest first. */
+  /** Lists the streams that run, oldest first. */
   listRunning(limit: number): Promise<readonly StoredStream[]>;
 
   /** Sums the concurrent trajectories that a principal's running streams may have. */
@@ -132,7 +132,7 @@ export interface RolloutStreams {
   /** Stores the latest problem; undefined when there is none any more. */
   note(hold: StreamHold, problem: string | undefined): Promise<void>;
 
-  /** Groups that were begun and are not settled, with what is known of their members. */
+  /** Lists the groups that were begun and are not settled, with what is known of their members. */
   listUnsettled(id: StreamId): Promise<readonly RunningGroup[]>;
 
   /** Lists the groups that were begun last, latest first, without their trajectories. */
@@ -173,6 +173,6 @@ export interface RolloutStreams {
 
   findLastReported(principal: string, policy: string): Promise<ReportedVersion | undefined>;
 
-  /** Versions behind an ordinal, in order. */
+  /** Lists the versions after an ordinal, in order. */
   listReported(principal: string, policy: string, after: number): Promise<readonly ReportedVersion[]>;
 }

@@ -5,7 +5,10 @@ import { addServerFlags, type Connect, type ServerFlags } from '../../flags/serv
 import { watchInterruption } from '../../terminal/interruption.ts';
 import { print, formatJson } from '../../terminal/output.ts';
 
-/** Branches of episodes: continue after a step, show what has changed, and repeat the same steps on the present version of the task. */
+/**
+ * Creates the commands for branches of episodes: continue after a step, show what has changed, and repeat the same steps on the present version of
+ * the task.
+ */
 export function createEpisodeBranchCommands(connect: Connect): readonly Command[] {
   return [fork(connect), diff(connect), replay(connect)];
 }

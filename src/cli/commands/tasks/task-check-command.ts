@@ -92,7 +92,7 @@ async function checkAndReport(check: CheckTasks, request: CheckRequest, isJson: 
   }
 }
 
-/** Progress for a person who watches. */
+/** Prints the progress for a person who watches. */
 function announce(what: string): void {
   if (process.stderr.isTTY) void print(process.stderr, `${escapeUnprintable(what)}\n`);
 }

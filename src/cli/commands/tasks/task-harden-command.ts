@@ -76,7 +76,7 @@ async function hardenAndReport(harden: HardenTask, request: HardenRequest, isJso
   }
 }
 
-/** Progress for a person who watches. */
+/** Prints the progress for a person who watches. */
 function announce(what: string): void {
   if (process.stderr.isTTY) void print(process.stderr, `${escapeUnprintable(what)}\n`);
 }

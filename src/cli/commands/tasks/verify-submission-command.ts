@@ -77,7 +77,7 @@ async function verifyAndReport(
   }
 }
 
-/** Progress for a person who watches. */
+/** Prints the progress for a person who watches. */
 function announceStage(stage: string): void {
   if (process.stderr.isTTY) void print(process.stderr, `${stage} …\n`);
 }

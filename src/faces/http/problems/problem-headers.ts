@@ -7,7 +7,7 @@ const RETRY_UNAVAILABLE = '5';
 /** Received bytes of an upload. */
 export const UPLOAD_OFFSET = 'upload-offset';
 
-/** Headers for programs, besides the problem itself. @param status of the answer. */
+/** Returns headers for programs, besides the problem itself. @param status of the answer. */
 export function getProblemHeaders(error: unknown, status: number): Readonly<Record<string, string>> {
   if (error instanceof UnauthenticatedError)
     return { 'www-authenticate': `Bearer realm="muster", code="${error.code}", error_description="${toHeaderText(error.message)}"` };

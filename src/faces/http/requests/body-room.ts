@@ -8,7 +8,7 @@ const GREATEST_BODIES = 64;
 
 export interface BodyRoomOptions {
   readonly maxBodyBytes: number;
-  /** Bodies that are taken in as they come need no room. By the route's URL. */
+  /** Whether a route, by its URL, reads its body as it comes: that needs no room. */
   readonly isStreamed: (route: string) => boolean;
 }
 

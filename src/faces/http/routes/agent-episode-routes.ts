@@ -38,7 +38,7 @@ export interface AgentEpisodeRoutesOptions {
 
 const TAGS = ['episodes of agents'];
 
-/** Agents play tasks: an episode, its steps, its reward. */
+/** Adds the calls with which agents play tasks: an episode, its steps, its reward. */
 export function addAgentEpisodeRoutes(instance: FastifyInstance, options: AgentEpisodeRoutesOptions): void {
   addPlayingRoutes(instance, options);
   addEndingRoutes(instance, options);

@@ -17,7 +17,7 @@ const readinessSchema = z.strictObject({
   reasons: z.array(z.strictObject({ code: z.string(), detail: z.string() })).describe('why it is not'),
 });
 
-/** Liveness and readiness. */
+/** Adds liveness and readiness. */
 export function addOperationRoutes(instance: FastifyInstance, readiness: Readiness): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(

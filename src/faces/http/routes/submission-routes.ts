@@ -108,7 +108,6 @@ function getIdempotency({ headers, body, routeOptions }: FastifyRequest): Idempo
 type NewEvaluation = z.infer<typeof newEvaluationSchema>;
 type NewComparison = z.infer<typeof newComparisonSchema>;
 
-/** Submissions, from the bodies of requests. */
 function toEvaluationSubmission({ checkpoint, baseline, stop, ...asked }: NewEvaluation): Submission {
   const question: Submission['question'] =
     baseline === undefined ? { kind: 'evaluation', checkpoint } : { kind: 'comparison', baseline, candidates: [checkpoint], terms: {} };

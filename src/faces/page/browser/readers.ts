@@ -25,7 +25,10 @@ function changeDetail({ state, update }: Store, id: string, change: Partial<Deta
 
 const PAGE_ITEMS = 100;
 
-/** Evaluations that the address selects: of several runs, the latest of each. @param after cursor of the next page; undefined to begin again. */
+/**
+ * Reads the evaluations that the address selects: of several runs, the latest of each. @param after cursor of the next page; undefined to begin
+ * again.
+ */
 export async function readList(store: Store, after: string | undefined): Promise<void> {
   const { route } = store.state;
   const filter = new Map(route.view === 'overview' ? Object.entries(route.filter).filter(([, value]) => value !== '') : []);

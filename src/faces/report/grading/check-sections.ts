@@ -37,7 +37,6 @@ function renderScored(rewards: readonly (number | null)[]): Content {
   return [...distinct, rewards.length > 1 ? ` (${formatQuantity(rewards.length, 'time')})` : ''];
 }
 
-/** Resources of the candidate's processes. */
 function getSeconds({ verdict: { evidence } }: GradedSubmission): number {
   return evidence.reduce((sum, one) => {
     const runs = 'cases' in one && one.stage === 'execute' ? one.cases.flatMap(({ runs: each }) => each) : 'runs' in one ? one.runs : [];

@@ -1,6 +1,6 @@
 import { markup, type Markup } from './markup.ts';
 
-/** Warnings about the figures; nothing when there are none. */
+/** Renders warnings about the figures; nothing when there are none. */
 export function renderWarningList(warnings: readonly string[]): Markup | undefined {
   if (warnings.length === 0) return undefined;
   const title = warnings.length === 1 ? 'A warning' : `${warnings.length} warnings`;

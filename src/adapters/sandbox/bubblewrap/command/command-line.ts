@@ -196,7 +196,7 @@ export function formatTmpfs(target: string, bytes: number): readonly string[] {
   return ['--perms', '1777', '--size', String(bytes), '--tmpfs', target];
 }
 
-/** Mounts in directories that every user may enter. Only its own user may enter those that bubblewrap makes by itself. */
+/** Builds mounts in directories that every user may enter. Only its own user may enter those that bubblewrap makes by itself. */
 export function bindWithDirectories(
   source: string,
   target: string,

@@ -136,7 +136,7 @@ function formatOutsideLimits({ diskBytes }: SandboxLimits): string {
   return `ulimit -c 0; ulimit -f ${Math.ceil(diskBytes / 512)} 2>/dev/null || :`;
 }
 
-/** Limits that a first process sets for itself. */
+/** Lists the limits that a first process sets for itself. */
 function limitArguments({ limits, rlimits }: Launch): readonly string[] {
   return [
     ...(rlimits.memory ? ['--address-space', `${limits.memoryBytes}`] : []),

@@ -145,8 +145,8 @@ const leaseSchema = z.object({
 type LeaseView = z.infer<typeof leaseSchema>;
 
 /**
- * Owners with a lease, by whether they are alive. All times are the API server's: of its last change and of its answer, so no other clock has to be
- * right.
+ * Lists owners with a lease, by whether they are alive. All times are the API server's: of its last change and of its answer, so no other clock has
+ * to be right.
  */
 export async function listOwners(cluster: Cluster, signal: AbortSignal): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
   let serverTime = Number.NaN;

@@ -45,7 +45,7 @@ async function remove(group: string, files: CgroupFiles, clock: Clock): Promise<
   }
 }
 
-/** Process ids of all processes, in every pid namespace that they are in. */
+/** Lists the ids of all processes, in every pid namespace that they are in. */
 async function listProcessIds(): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   for (const name of await readdir('/proc')) {

@@ -53,7 +53,7 @@ export function readStream(row: Row): StoredStream {
   };
 }
 
-/** Groups with their members, from rows that have one member each, or none. */
+/** Reads groups with their members, from rows that have one member each, or none. */
 export function readRunningGroups(rows: readonly Row[]): readonly RunningGroup[] {
   const groups = new Map<number, RunningGroup & { readonly ended: Map<number, z.infer<typeof memberResultSchema>> }>();
   for (const row of rows) {

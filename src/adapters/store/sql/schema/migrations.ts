@@ -210,8 +210,8 @@ export const MIGRATIONS: readonly Migration[] = [
 ];
 
 /**
- * Statements that give a principal the right to the checkpoints of its earlier evaluations, if it named them by URI or had sent all of their files.
- * Knowing the digest of another principal's checkpoint gives no right to it.
+ * Lists statements that give a principal the right to the checkpoints of its earlier evaluations, if it named them by URI or had sent all of their
+ * files. Knowing the digest of another principal's checkpoint gives no right to it.
  */
 function listEarlierEvaluations(json: JsonReading): readonly string[] {
   const contents = [

@@ -36,7 +36,7 @@ export interface RolloutRoutesOptions {
 
 const TAGS = ['rollouts'];
 
-/** Groups of trajectories for trainings: a stream, its groups, their acknowledgement, and the versions of a policy. */
+/** Adds the calls for groups of trajectories: a stream, its groups, their acknowledgement, and the versions of a policy. */
 export function addRolloutRoutes(instance: FastifyInstance, options: RolloutRoutesOptions): void {
   addStreamRoutes(instance, options);
   addRolloutBoardRoutes(instance, options);

@@ -121,7 +121,7 @@ export const listSteps = (id: string, after: number): Promise<{ readonly items: 
 export const getDiff = (id: string, step: number): Promise<EpisodeDiff> =>
   ask('GET', `${formatAgentEpisodePath(id)}/diff?from=${step - 1}&at=${step}`);
 
-/** Streams of groups, latest first. */
+/** Lists the streams of groups, latest first. */
 export const listStreams = (): Promise<{ readonly items: readonly RolloutsResource[] }> => ask('GET', '/v1/rollouts?limit=100');
 export const getBoard = (id: string): Promise<BoardResource> => ask('GET', `/v1/rollouts/${encodeURIComponent(id)}/board`);
 export const cancelStream = (id: string): Promise<RolloutsResource> => ask('DELETE', `/v1/rollouts/${encodeURIComponent(id)}`);
@@ -129,7 +129,7 @@ export const cancelStream = (id: string): Promise<RolloutsResource> => ask('DELE
 /** The server's latest time, and when it came on this page's monotonic clock. */
 let heard: { readonly time: number; readonly at: number } | undefined;
 
-/** Milliseconds since 1970 by the server's clock; undefined before its first answer. */
+/** Returns milliseconds since 1970 by the server's clock; undefined before its first answer. */
 export function readServerTime(): number | undefined {
   return heard && heard.time + performance.now() - heard.at;
 }

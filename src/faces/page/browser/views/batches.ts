@@ -8,7 +8,7 @@ import { formatEstimate, formatCheckpoint, renderState } from '../model/wording.
 import { toEvaluation } from '../model/route.ts';
 import { renderLink } from './link.ts';
 
-/** Jobs of many evaluations: the progress of each, and for one the table of checkpoints by suites. */
+/** Renders jobs of many evaluations: the progress of each, and for one the table of checkpoints by suites. */
 export function renderBatches(state: PageState, name: string, actions: Actions): TemplateResult {
   if (state.next === undefined) return html`<p class="muted">Reading …</p>`;
   const batches = groupBatches([...state.evaluations.values()]);

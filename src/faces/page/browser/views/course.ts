@@ -37,7 +37,7 @@ function toPoint({ episodes, ...point }: CoursePoint): Course['points'][number] 
   return { ...point, x: episodes };
 }
 
-/** Evaluations of the same suite that the page knows. */
+/** Lists evaluations of the same suite that the page knows. */
 function listOthers(
   { evaluations }: PageState,
   { id, suite }: EvaluationResource,

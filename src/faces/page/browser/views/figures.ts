@@ -16,7 +16,6 @@ export function renderFigures(figures: readonly (readonly [name: string, text: s
 /** A heading, or one with the class of its column: figures stand to the right, pictures take the width that is left. */
 export type Column = string | TemplateResult | { readonly name: string; readonly kind: 'number' | 'picture' };
 
-/** Headings of figures. */
 export function listNumbers(...names: readonly string[]): readonly Column[] {
   return names.map((name) => ({ name, kind: 'number' }));
 }

@@ -26,7 +26,7 @@ import { renderTable, listNumbers } from './figures.ts';
 
 type Place = Extract<Route, { view: 'overview' }>;
 
-/** Evaluations as they arrive, each with its interval on the scale of its suite; for one run also the curve over its versions. */
+/** Renders evaluations as they arrive, each with its interval on the scale of its suite; for one run also the curve over its versions. */
 export function renderOverview(state: PageState, place: Place, actions: Actions): TemplateResult {
   const { filter, beside } = place;
   const found = filterEvaluations(state);
