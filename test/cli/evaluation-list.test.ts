@@ -69,6 +69,7 @@ describe('a list of evaluations', () => {
       '0.250 ± 0.125',
       '32 d',
     ]);
+    expect(cells({ checkpoints: [{ part: 'subject', uri: 'ab'.repeat(32), digest: DIGEST }] })[1]).toBe('sha256:abababababab…');
   });
 
   it('has the names that callers gave, rather than paths and digests', () => {

@@ -1,3 +1,4 @@
+import { getCheckpointName } from '../../faces/checkpoint-name.ts';
 import { isComparisonSummary, isSummary } from '../../faces/client/answer-of.ts';
 import type { EvaluationItem, EvaluationResource } from '../../faces/http/schemas/evaluation-schemas.ts';
 import { formatAge, formatFigure } from '../../kernel/text/figures.ts';
@@ -34,19 +35,12 @@ function getCells(item: Listed, now: Date): readonly string[] {
 }
 
 export function formatCheckpoints({ checkpoints, run, version }: EvaluationItem): string {
-  const named = checkpoints.filter(({ part }) => part !== 'baseline').map(getName);
+  const named = checkpoints.filter(({ part }) => part !== 'baseline').map(getCheckpointName);
   const baseline = checkpoints.find(({ part }) => part === 'baseline');
   const label = run === null && version === null ? '' : ` (${run ?? ''}${version === null ? '' : `@${version}`})`;
   const [first = '', ...more] = named;
   const others = more.length === 0 ? '' : ` and ${more.length} more`;
-  return escapeUnprintableLine(`${first}${others}${baseline === undefined ? '' : ` against ${getName(baseline)}`}${label}`);
-}
-
-/** Returns a short name for people: the checkpoint's name, the end of its path, or enough of its digest to be distinct. */
-function getName({ name, uri }: EvaluationItem['checkpoints'][number]): string {
-  if (name !== undefined) return name;
-  const digest = /^sha256:([0-9a-f]{12})[0-9a-f]{52}$/.exec(uri)?.[1];
-  return digest === undefined ? (uri.split('/').findLast((part) => part !== '') ?? uri) : `sha256:${digest}…`;
+  return escapeUnprintableLine(`${first}${others}${baseline === undefined ? '' : ` against ${getCheckpointName(baseline)}`}${label}`);
 }
 
 function getAnswer({ state, summary, running }: Listed): string {

@@ -304,6 +304,8 @@ describe('the live page', () => {
     await page.getByLabel('Token').fill(place.token);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Evaluations' }).waitFor();
+    await page.getByRole('link', { name: 'Access' }).click();
+    await page.getByRole('row', { name: `token.revoke ${issued.id} principal guest, role viewer` }).waitFor();
   });
 
   it('draws rows that are far from the window every five seconds, when their state changes, and when one scrolls to them', async () => {

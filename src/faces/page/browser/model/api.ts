@@ -40,6 +40,7 @@ export interface AuditEntry {
   readonly principal: string;
   readonly action: string;
   readonly target: string;
+  readonly details: unknown;
 }
 
 export interface ListedToken {

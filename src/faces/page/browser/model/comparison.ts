@@ -1,3 +1,4 @@
+import { getCheckpointName } from '../../../checkpoint-name.ts';
 import type { CandidateStatistics, EvidencePoint, Verdict } from '../../../../aggregation/comparison/comparison-statistics.ts';
 import type { EpisodeLine } from '../../../http/schemas/episode-schemas.ts';
 import type { EvaluationResource } from '../../../http/schemas/evaluation-schemas.ts';
@@ -40,7 +41,7 @@ interface ComparisonAnswer {
 
 export function getComparedFigures(evaluation: EvaluationResource): ComparedFigures {
   const { summary, running, checkpoints } = evaluation;
-  const names = checkpoints.map(({ uri }) => uri.split('/').findLast((part) => part !== '') ?? uri);
+  const names = checkpoints.map(getCheckpointName);
   if (isComparisonAnswer(summary))
     return {
       margin: summary.official.margin,

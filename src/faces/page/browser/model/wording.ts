@@ -1,3 +1,4 @@
+import { getCheckpointName } from '../../../checkpoint-name.ts';
 import { html, type TemplateResult } from 'lit-html';
 import { formatAge, formatCount, formatDuration, formatFigure } from '../../../../kernel/text/figures.ts';
 import { isOpen } from '../../../client/live-board.ts';
@@ -68,10 +69,10 @@ export function formatLease(until: string, now: number): string {
   return seconds > 0 ? `${formatDuration(seconds)} left` : 'over';
 }
 
-/** Formats the last part of its address, with the version of its run. */
+/** Formats the checkpoint's name, with the version of its run. */
 export function formatCheckpoint({ checkpoints, run, version }: EvaluationItem): string {
   const subject = checkpoints.find(({ part }) => part !== 'baseline') ?? checkpoints[0];
-  const file = subject?.name ?? subject?.uri.split('/').findLast((part) => part !== '') ?? NONE;
+  const file = subject === undefined ? NONE : getCheckpointName(subject);
   const others = checkpoints.length - (checkpoints.some(({ part }) => part === 'baseline') ? 1 : 0);
   const name = others > 1 ? `${others} candidates` : file;
   return run === null ? name : `${run}${version === null ? '' : ` @ ${formatCount(version)}`} · ${name}`;

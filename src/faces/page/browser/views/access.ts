@@ -2,6 +2,7 @@ import { html, type TemplateResult } from 'lit-html';
 import { formatBytes, formatCount } from '../../../../kernel/text/figures.ts';
 import { describeTokenState } from '../../../token-state.ts';
 import type { Access, PageState } from '../model/state.ts';
+import { describeAuditDetails } from '../model/audit-details.ts';
 import { renderAge } from '../model/wording.ts';
 import { renderTable } from './figures.ts';
 
@@ -26,7 +27,7 @@ export function renderAccess({ access, session, now }: PageState): TemplateResul
     <h2>Audit</h2>
     ${renderTable(
       'Audit',
-      ['Principal', 'When', 'Action', 'Target'],
+      ['Principal', 'When', 'Action', 'Target', 'Details'],
       access.audit.map((entry) => renderAuditRow(entry, now)),
     )}
   </section>`;
@@ -68,11 +69,12 @@ function renderTokenRow({ id, principal, role, createdAt, expiresAt, revokedAt }
   </tr>`;
 }
 
-function renderAuditRow({ at, principal, action, target }: Access['audit'][number], now: number): TemplateResult {
+function renderAuditRow({ at, principal, action, target, details }: Access['audit'][number], now: number): TemplateResult {
   return html`<tr>
     <th scope="row" class="name"><bdi>${principal}</bdi></th>
     <td>${renderAge(at, now)}</td>
     <td>${action}</td>
     <td class="name"><bdi>${target}</bdi></td>
+    <td><bdi>${describeAuditDetails(details)}</bdi></td>
   </tr>`;
 }

@@ -43,13 +43,14 @@ export function renderEpisodeTable(
       ${evaluation.kind === 'comparison' ? renderArms(evaluation, place, actions) : nothing}
       ${renderRankings(evaluation.id, place, actions)} ${renderPages(episodes, evaluation.id, place, actions)}
     </div>
-    ${episodes.length === 0 ? html`<p class="muted">${formatEmpty(place)}</p>` : renderRows(episodes, evaluation.id, place.arm, actions)}
+    ${episodes.length === 0 ? html`<p class="muted">${formatEmpty(place, evaluation)}</p>` : renderRows(episodes, evaluation.id, place.arm, actions)}
   </section>`;
 }
 
-function formatEmpty({ from, ranking }: EpisodePage): string {
+function formatEmpty({ from, ranking }: EpisodePage, { endedAt }: EvaluationResource): string {
   if (from > 0) return 'There are no episodes from here on.';
-  return ranking === '' ? 'No episode has ended yet.' : `There are none (${RANKING_WORDS[ranking]}).`;
+  if (ranking === '') return endedAt === null ? 'No episode has ended yet.' : 'There are no episodes.';
+  return `There are none (${RANKING_WORDS[ranking]}).`;
 }
 
 function renderRankings(id: string, { arm, ranking, beside }: EpisodePage, actions: Actions): TemplateResult {
