@@ -123,7 +123,7 @@ def _line(current: Checkpointed, recent: float, training_seconds: float, evaluat
 
 
 def main(learner: Callable[[int], Learner], description: str | None, run: str) -> int:
-    """The command line of these examples. Returns its exit code: 0 certified, 1 not, 3 not evaluated.
+    """Runs the command line of these examples. Returns its exit code: 0 certified, 1 not, 3 not evaluated.
 
     @param learner: makes a learner from a seed.
     """

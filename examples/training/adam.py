@@ -20,7 +20,7 @@ class Adam:
         self._steps = 0
 
     def step(self, gradients: list[Array], learning_rate: float) -> None:
-        """One descent step; `gradients` in the order of the parameters."""
+        """Makes one descent step; `gradients` in the order of the parameters."""
         self._steps += 1
         norm = float(np.sqrt(sum(float(np.vdot(gradient, gradient)) for gradient in gradients)))
         shrink = np.float32(min(1.0, LARGEST_GRADIENT_NORM / (norm + 1e-8)))

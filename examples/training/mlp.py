@@ -19,7 +19,7 @@ class Mlp:
 
     @staticmethod
     def initialise(sizes: list[int], output_gain: float, rng: np.random.Generator) -> "Mlp":
-        """Orthogonal weights (Saxe et al. 2013, arXiv:1312.6120), zero biases.
+        """Draws orthogonal weights (Saxe et al. 2013, arXiv:1312.6120), zero biases.
 
         `sizes` are the widths from input to output. A small `output_gain` makes the first policy nearly uniform.
         """

@@ -113,7 +113,7 @@ class Collector:
 
 
 def advantages(rollout: Rollout, gamma: float, decay: float) -> Array:
-    """Generalised advantage estimates, [steps, environments] (Schulman et al. 2015, arXiv:1506.02438, equation 16)."""
+    """Computes generalised advantage estimates, [steps, environments] (Schulman et al. 2015, arXiv:1506.02438, equation 16)."""
     result = np.zeros_like(rollout.rewards)
     running = np.zeros_like(rollout.rewards[0])
     for step in reversed(range(len(result))):

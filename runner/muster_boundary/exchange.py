@@ -40,7 +40,7 @@ def answer_message(
 
 
 def write_args(error: BaseException, writer: Writer) -> Value:
-    """The arguments of an exception, or its text where they cannot pass."""
+    """Writes the arguments of an exception, or its text where they cannot pass."""
     try:
         return writer.write(tuple(error.args))
     except NotPlain:

@@ -36,7 +36,7 @@ class LoadedTask:
     _environment: Environment | None
 
     def environment(self) -> Environment:
-        """The task's environment. @raises whatever the environment's code raises when it is made."""
+        """Returns the task's environment. @raises whatever the environment's code raises when it is made."""
         if self._environment is None:
             self._environment = self.maker.make()
         return self._environment

@@ -203,7 +203,7 @@ class RunningCommand:
 
 
 def _open_process(pid: int) -> int:
-    """A pidfd, which shows the end of the process. `_NO_DESCRIPTOR` on kernels without pidfds, such as older versions of gVisor."""
+    """Opens a pidfd, which shows the end of the process. `_NO_DESCRIPTOR` on kernels without pidfds, such as older versions of gVisor."""
     try:
         return os.pidfd_open(pid)
     except OSError as error:

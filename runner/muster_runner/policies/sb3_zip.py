@@ -47,7 +47,7 @@ def load_model(path: Path, algorithm: str | None = None) -> Any:
 
 
 def find_sign_of_normalisation(model: Any) -> str | None:
-    """The sign that a model was trained on observations of VecNormalize, in words; None when it has no such sign."""
+    """Finds the sign that a model was trained on observations of VecNormalize, in words; None when it has no such sign."""
     from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
     original, last = model._last_original_obs, model._last_obs

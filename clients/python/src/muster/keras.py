@@ -44,7 +44,7 @@ KINDS: dict[str, ActivationKind] = {name: name for name in ("tanh", "relu", "sig
 
 @suggests_keywords
 def snapshot(model: Any, observation_space: Any, action_space: Any, observations: Sequence[Any], *, squash: Squash = "clip") -> Snapshot:
-    """A copy of a model's weights, and what it does with some observations; the training may go on.
+    """Copies a model's weights, and what it does with some observations; the training may go on.
 
     @param model: layers one after the other (Dense, Conv2D with the channels last, activations, LayerNormalization, Flatten, Dropout), from
         observations [n, …] to logits of a Discrete or MultiDiscrete action space, or to the means of a Box, [n, out].

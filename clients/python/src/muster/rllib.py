@@ -59,7 +59,7 @@ def export(module: Any, path: str | Path, *, environment: Any, normalise: Normal
 def snapshot(
     module: Any, observation_space: Any, action_space: Any, observations: Sequence[Any], *, normalise: Normalise | None = None
 ) -> Snapshot:
-    """A copy of a module's weights, and the best actions that its own inference and RLlib's connectors make of observations.
+    """Copies a module's weights, and the best actions that its own inference and RLlib's connectors make of observations.
 
     @param module: of PPO, APPO, IMPALA, SAC or DQN, whose encoder is a perceptron or a convolutional network.
     @param observations: single ones, as the environment gives them.

@@ -30,7 +30,7 @@ def snapshot(
     to_tensor_image: bool = False,
     normalise: Normalise | None = None,
 ) -> Snapshot:
-    """A copy of an actor's weights, and the actions that it takes itself in deterministic exploration.
+    """Copies an actor's weights, and the actions that it takes itself in deterministic exploration.
 
     @param actor: a ProbabilisticActor whose distribution is Categorical, OneHotCategorical, Normal or TanhNormal, or a QValueActor, over a
         TensorDictModule of known layers, such as ConvNet and MLP; NormalParamExtractor may follow.

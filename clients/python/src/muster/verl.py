@@ -20,7 +20,7 @@ from muster_client.arguments import suggests_keywords
 
 @suggests_keywords
 def to_data_proto(groups: Sequence[RolloutGroup], *, pad: int) -> DataProto:
-    """A row for each segment of each trajectory that has a part in its group: prompts padded on the left, responses on the right, with
+    """Makes a row of each segment of each trajectory that has a part in its group: prompts padded on the left, responses on the right, with
     the id `pad`.
 
     Tensors, (rows, tokens): prompts, responses, input_ids, attention_mask, position_ids, response_mask, rollout_log_probs,

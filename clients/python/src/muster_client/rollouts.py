@@ -117,7 +117,7 @@ def _deliver(
 
 
 def _describe_wait(stream: RolloutStream) -> str:
-    """What a stream has done, and what helps."""
+    """Describes what a stream has done, and what helps."""
     counts = stream.groups
     begun, filtered, stale = (counts.get(state, 0) for state in ("begun", "filtered", "stale"))
     text = f"{begun} begun, {filtered} filtered, {stale} stale, {counts.get('acknowledged', 0)} acknowledged"

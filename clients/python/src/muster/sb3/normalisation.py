@@ -16,7 +16,7 @@ NONE = "none"
 
 
 def find_normaliser(model: Any, given: Any, saved_at: Path | None = None) -> Any | None:
-    """The VecNormalize that the model's observations go through; None when there is none.
+    """Finds the VecNormalize that the model's observations go through; None when there is none.
 
     @param given: the path of what `VecNormalize.save` wrote, which is unpickled; a VecNormalize; "none"; or None: that of the model's
         environment.

@@ -29,7 +29,7 @@ class ObservationPath:
             raise _create_misfit_error("observation", self.environment_space, self.policy_space)
 
     def parts(self) -> dict[str, Part]:
-        """The parts in the environment's order, without layers. Raises ExportError for spaces that do not fit, naming both."""
+        """Returns the parts in the environment's order, without layers. Raises ExportError for spaces that do not fit, naming both."""
         policy = self._name_parts(self.policy_space)
         return {name: self._read_part(name, space, policy[name]) for name, space in self._name_parts(self.environment_space).items()}
 
@@ -85,7 +85,7 @@ class ObservationPath:
 
 
 def find_arrangement(given: tuple[int, ...], taken: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The order of an observation's dimensions before they are given the policy's shape; None where the two do not fit.
+    """Finds the order of an observation's dimensions before they are given the policy's shape; None where the two do not fit.
 
     Images come with their channels last, or stacked [frames, height, width, channels] as gymnasium.wrappers.FrameStackObservation
     has them; policies take [channels, height, width], the channels of the oldest frame first.

@@ -8,7 +8,7 @@ from muster.exporting.runner_policies import runner_module
 
 
 def load(path: str | Path, *, algorithm: str | None = None) -> Any:
-    """The model in a zip, on the CPU and without an environment: to be played, not to be trained further.
+    """Loads the model in a zip, on the CPU and without an environment: to be played, not to be trained further.
 
     What is pickled in it is run: load only what you trust.
 
