@@ -1,40 +1,13 @@
-import { createInterface } from 'node:readline';
-import type { Readable, Writable } from 'node:stream';
 import { createAbortError, raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError, InputError, getMessage, type MusterError } from '../../../kernel/errors.ts';
+import { InfrastructureError, InputError, type MusterError } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
-import { RecentText } from '../../../kernel/recent-text.ts';
 import type { ProgramEnd } from '../local/program/sandboxed-program.ts';
 import { AwaitedSandboxes } from './awaited-sandboxes.ts';
 import { ForkedProgram } from './forked-program.ts';
 import type { ProgramStreams, StreamGate } from './stream-gate.ts';
-import {
-  BASE_IMAGE,
-  type ForkedProgramOrder,
-  type ImageContent,
-  type PreloadedPolicy,
-  type WardenOrder,
-  type WardenReport,
-  wardenReportSchema,
-} from './warden-messages.ts';
-
-/** A warden's process, as it was spawned. */
-export interface WardenProcess {
-  readonly process: {
-    kill(signal: 'SIGKILL'): boolean;
-    /** When the event 'close' occurs, all of its output has been read. */
-    once(event: 'close', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown;
-  };
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-}
-
-/** Longest line that the warden writes: messages of errors are cut well below. */
-const REPORT_MAX_CHARACTERS = 64 * 1024;
-/** Characters of its error output that are kept for the message when it fails. */
-const SAID_MAX_CHARACTERS = 4096;
+import { WardenLine, type WardenProcess } from './warden-line.ts';
+import { BASE_IMAGE, type ForkedProgramOrder, type ImageContent, type PreloadedPolicy, type WardenReport } from './warden-messages.ts';
 
 /** A program to fork for a sandbox. */
 export interface WantedProgram {
@@ -55,37 +28,21 @@ interface Fork extends Disposable {
  * Muster's side of a warden (runner/muster_zygote): the process that forks the sandboxes of one template.
  *
  * When it ends, for whatever reason, the kernel ends all its sandboxes; they count as lost, and it makes no more.
- *
- * The file is long because orders, reports and the end of the process concern the same images and sandboxes. The awaited sandboxes are in
- * awaited-sandboxes.ts, the messages in warden-messages.ts.
  */
 export class Warden implements AsyncDisposable {
-  readonly #process: WardenProcess;
+  readonly #line: WardenLine;
   readonly #gate: Pick<StreamGate, 'expect'>;
   readonly #sandboxes: AwaitedSandboxes;
   /** The images that exist; each promise resolves when its image is ready. */
   readonly #images = new Map<string, PromiseWithResolvers<readonly PreloadedPolicy[]>>();
-  readonly #said = new RecentText(SAID_MAX_CHARACTERS);
-  readonly #gone: Promise<void>;
-  #problem: string | undefined;
-  #hasEnded = false;
   /** The base of its sandboxes cannot be made, now or later. */
   #isUnfit = false;
 
   constructor(process: WardenProcess, gate: Pick<StreamGate, 'expect'>, clock: Clock) {
-    this.#process = process;
     this.#gate = gate;
     this.#sandboxes = new AwaitedSandboxes(clock);
     this.#await(BASE_IMAGE);
-    process.stderr.setEncoding('utf8').on('data', (text: string) => this.#said.append(text));
-    process.stdin.on('error', () => {});
-    createInterface({ input: process.stdout, crlfDelay: Infinity }).on('line', (line) => this.#handleReport(line));
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#gone = promise;
-    process.process.once('close', (code, signal) => {
-      this.#onLost(`the zygote ended (${signal ?? `exit code ${code ?? 'unknown'}`})`);
-      resolve();
-    });
+    this.#line = new WardenLine(process, { onReport: (report) => this.#note(report), onEnd: (how) => this.#onLost(how) });
   }
 
   /** Whether it holds no sandbox. */
@@ -95,7 +52,7 @@ export class Warden implements AsyncDisposable {
 
   /** Whether it makes no more sandboxes. */
   get hasEnded(): boolean {
-    return this.#hasEnded;
+    return this.#line.hasEnded;
   }
 
   /**
@@ -105,7 +62,7 @@ export class Warden implements AsyncDisposable {
    */
   async makeImage(image: string, parent: string, content: ImageContent): Promise<readonly PreloadedPolicy[]> {
     const { promise } = this.#await(image);
-    this.#order({ type: 'image', image, parent, ...content });
+    this.#line.order({ type: 'image', image, parent, ...content });
     return await promise;
   }
 
@@ -116,7 +73,7 @@ export class Warden implements AsyncDisposable {
 
   /** Lets an image end with the last sandbox that was forked from it: nothing more will be. */
   retireImage(image: string): void {
-    this.#order({ type: 'retire', image });
+    this.#line.order({ type: 'retire', image });
   }
 
   /**
@@ -126,7 +83,7 @@ export class Warden implements AsyncDisposable {
    */
   async fork(wanted: WantedProgram, signal: AbortSignal): Promise<ForkedProgram> {
     using fork = this.#expect(wanted);
-    this.#order({ type: 'fork', ...fork.order });
+    this.#line.order({ type: 'fork', ...fork.order });
     return await this.#waitForStart(fork, signal);
   }
 
@@ -134,7 +91,7 @@ export class Warden implements AsyncDisposable {
   async forkPair(one: WantedProgram, other: WantedProgram, signal: AbortSignal): Promise<readonly [ForkedProgram, ForkedProgram]> {
     using first = this.#expect(one);
     using second = this.#expect(other);
-    this.#order({ type: 'fork', ...first.order, beside: second.order });
+    this.#line.order({ type: 'fork', ...first.order, beside: second.order });
     const failed = new AbortController();
     const either = AbortSignal.any([signal, failed.signal]);
     const waitForStart = async (fork: Fork): Promise<ForkedProgram> => {
@@ -152,7 +109,7 @@ export class Warden implements AsyncDisposable {
   }
 
   #expect({ sandbox, command, image }: WantedProgram): Fork {
-    if (this.#hasEnded) throw this.#createError(this.#problem ?? 'the zygote has ended');
+    if (this.#line.hasEnded) throw this.#createError(this.#line.problem ?? 'the zygote has ended');
     const admission = this.#gate.expect();
     return {
       order: { sandbox, token: admission.token, image, command },
@@ -180,21 +137,13 @@ export class Warden implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#problem ??= 'the sandbox provider has been closed';
-    this.#process.process.kill('SIGKILL');
-    await this.#gone;
+    this.#line.end('the sandbox provider has been closed');
+    await this.#line.gone;
   }
 
   #kill(sandbox: string): void {
-    const isNew = this.#sandboxes.expectEnd(sandbox, (problem) => {
-      this.#problem ??= problem;
-      this.#process.process.kill('SIGKILL');
-    });
-    if (isNew) this.#order({ type: 'kill', sandbox });
-  }
-
-  #order(order: WardenOrder): void {
-    if (!this.#hasEnded) this.#process.stdin.write(`${JSON.stringify(order)}\n`);
+    const isNew = this.#sandboxes.expectEnd(sandbox, (problem) => this.#line.end(problem));
+    if (isNew) this.#line.order({ type: 'kill', sandbox });
   }
 
   #await(image: string): PromiseWithResolvers<readonly PreloadedPolicy[]> {
@@ -204,18 +153,6 @@ export class Warden implements AsyncDisposable {
     awaited.promise.catch(() => {});
     this.#images.set(image, awaited);
     return awaited;
-  }
-
-  #handleReport(line: string): void {
-    // It has been killed, and its sandboxes with it: all of them get the reason when it has ended.
-    if (this.#problem !== undefined) return;
-    try {
-      if (line.length > REPORT_MAX_CHARACTERS) throw new RangeError(`a report of ${line.length} characters`);
-      this.#note(wardenReportSchema.parse(JSON.parse(line)));
-    } catch (error) {
-      this.#problem ??= `the zygote said what makes no sense: ${getMessage(error).slice(0, 500)}`;
-      this.#process.process.kill('SIGKILL');
-    }
   }
 
   #note(report: WardenReport): void {
@@ -238,18 +175,14 @@ export class Warden implements AsyncDisposable {
   #onImageLost({ image, message, lasting }: Extract<WardenReport, { readonly type: 'image-lost' }>): void {
     if (image === BASE_IMAGE) {
       this.#isUnfit = lasting === true;
-      this.#problem ??= `the zygote is gone: ${message}`;
-      this.#process.process.kill('SIGKILL');
-      return;
+      return this.#line.end(`the zygote is gone: ${message}`);
     }
     const awaited = this.#images.get(image);
     this.#images.delete(image);
-    awaited?.reject(this.#createError(this.#withOutput(message)));
+    awaited?.reject(this.#createError(this.#line.withOutput(message)));
   }
 
-  #onLost(how: string): void {
-    this.#hasEnded = true;
-    const detail = this.#withOutput(this.#problem ?? how);
+  #onLost(detail: string): void {
     this.#sandboxes.loseAll(detail, () => this.#createError(detail));
     for (const { reject } of this.#images.values()) reject(this.#createError(detail));
     this.#images.clear();
@@ -259,11 +192,6 @@ export class Warden implements AsyncDisposable {
     if (!this.#isUnfit) return new InfrastructureError('sandbox.zygote', `sandboxes cannot be forked: ${detail}`);
     const remedy = 'correct its packages or the imports of the template; "muster doctor" tries it';
     return new InputError('python.unusable', `the template's Python cannot start the runner: ${detail}; ${remedy}`);
-  }
-
-  #withOutput(problem: string): string {
-    const said = this.#said.take().trim();
-    return said === '' ? problem : `${problem}; it said: ${said.slice(-2000)}`;
   }
 }
 
