@@ -45,7 +45,6 @@ const reportSchema = z.object({
 
 /** What an interpreter reports about itself. */
 export type PythonEnvironment = z.infer<typeof reportSchema>;
-export type PythonModule = PythonEnvironment['modules'][string];
 
 /**
  * Starts the interpreter, as the sandboxes do (`-I`), and has it import the modules.

@@ -58,11 +58,6 @@ export function formatAgeOf(time: string, now: number): string {
   return formatAge(now - Date.parse(time));
 }
 
-/** @param now milliseconds since 1970. */
-export function isPast(time: string, now: number): boolean {
-  return Date.parse(time) <= now;
-}
-
 /** Formats how long something is still leased. @param now milliseconds since 1970. */
 export function formatLease(until: string, now: number): string {
   const seconds = (Date.parse(until) - now) / 1000;
