@@ -6,7 +6,7 @@ import { digestBytes } from '../../src/kernel/canonical-json.ts';
 import type { ServiceConfig } from '../../src/service/evaluation-service.ts';
 import { GrantService } from '../../src/service/checkpoints/grant-service.ts';
 import type { Library } from '../../src/service/orders/library.ts';
-import { grantRoutes } from '../../src/faces/http/routes/grant-routes.ts';
+import { addGrantRoutes } from '../../src/faces/http/routes/grant-routes.ts';
 import { addSuiteRoutes } from '../../src/faces/http/routes/suite-routes.ts';
 import { ServerFixture } from './server-fixture.ts';
 import { PAPER_LIBRARY, ServiceFixture } from './service-fixture.ts';
@@ -38,7 +38,7 @@ export class ClientFixture implements AsyncDisposable {
     };
     const server = await ServerFixture.open(
       config,
-      { checkpoints, more: [(app) => addSuiteRoutes(app, library), (app) => grantRoutes(app, grants)] },
+      { checkpoints, more: [(app) => addSuiteRoutes(app, library), (app) => addGrantRoutes(app, grants)] },
       fixture,
     );
     const url = await server.app.listen({ host: '127.0.0.1', port: 0 });

@@ -5,7 +5,7 @@ import type { FileAtStep } from './episode-files.ts';
 export interface ChangedFile {
   readonly path: string;
   readonly change: 'added' | 'changed' | 'removed';
-  /** Whether the patch shows it: no text, a large file, and what comes behind many changes is named only. */
+  /** Whether the patch shows it: no text, a large file, and what follows many changes are only named. */
   readonly isShown: boolean;
 }
 

@@ -44,7 +44,7 @@ export function wireTests(files: SourceFiles, drafts: readonly TripwireDraft[], 
   return wired;
 }
 
-/** Drafts that fail on the right code, and pass with only the literal restored. */
+/** Keeps drafts that fail on the right code, and pass with only the literal restored. */
 export function keepTripwires(drafts: readonly TripwireDraft[], outcomes: Outcomes): readonly TripwireDraft[] {
   const kept = drafts.filter(({ tripwire, restored }) => outcomes.get(tripwire.id) === 'failed' && outcomes.get(restored.id) === 'passed');
   return kept.slice(0, MOST_TRIPWIRES);

@@ -12,7 +12,7 @@ export const caseSchema = z
       .regex(/^[\w.-]{1,64}$/, 'expected 1 to 64 letters, digits, ".", "_" or "-"')
       .optional()
       .describe('name of the case in verdicts; its position when left out'),
-    arguments: z.array(z.string()).max(256).default([]).describe('behind those of the command'),
+    arguments: z.array(z.string()).max(256).default([]).describe('after those of the command'),
     stdin: z.string().optional().describe('standard input, as text'),
     stdinBase64: z.base64().optional().describe('standard input that is not UTF-8'),
     files: z.record(relativePath, z.string()).default({}).describe("in the process's working directory, by path"),

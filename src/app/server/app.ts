@@ -6,7 +6,7 @@ import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts
 import { addFigureRoutes } from '../../faces/http/figures.ts';
 import { createHttpServer } from '../../faces/http/http-server.ts';
 import { type Identify, identifyByToken, identifyLocal } from '../../faces/http/requests/identify.ts';
-import { grantRoutes } from '../../faces/http/routes/grant-routes.ts';
+import { addGrantRoutes } from '../../faces/http/routes/grant-routes.ts';
 import { addLiveRoutes } from '../../faces/http/routes/live-routes.ts';
 import type { Reason } from '../../faces/http/routes/operation-routes.ts';
 import { addPoolRoutes } from '../../faces/http/routes/pool-routes.ts';
@@ -74,7 +74,7 @@ export function createApp(parts: AppParts): ReturnType<typeof createHttpServer> 
       (routes) => addPoolRoutes(routes, pools),
       (routes, room) => addLiveRoutes(routes, { service, pools, use, clock: systemClock, room }),
       addPageRoutes,
-      (routes) => grantRoutes(routes, new GrantService({ rights: store.rights, use, audit: store.audit })),
+      (routes) => addGrantRoutes(routes, new GrantService({ rights: store.rights, use, audit: store.audit })),
       (routes) => addFigureRoutes(routes, registry),
       (routes) => addTokenRoutes(routes, (principal) => new TokenService(store, systemClock, principal)),
       (routes) => addAuditRoute(routes, store.audit),

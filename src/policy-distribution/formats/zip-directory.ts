@@ -31,7 +31,7 @@ const MOST_COMMENT_BYTES = 0xffff;
 const MOST_DIRECTORY_BYTES = 32 * 1024 * 1024;
 const MOST_ENTRIES = 200_000;
 const MOST_NAME_BYTES = 4096;
-/** Deflate shrinks nothing by more, and a header comes before the data. */
+/** Deflate cannot shrink data more, and a header comes before the data. */
 const MOST_RATIO = 1032;
 const PACKED_OVERHEAD_BYTES = 16;
 const ZIP64_FIELD = 1;

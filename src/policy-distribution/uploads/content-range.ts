@@ -31,7 +31,7 @@ export function parseCarriedBytes(contentRange: string | undefined, contentLengt
   throw new InputError('upload.range', `Content-Range: expected ${expected}, got ${JSON.stringify(contentRange.slice(0, 100))}`);
 }
 
-/** Whatever has no length cannot be counted against a quota before it has come. */
+/** A body without a length cannot be counted against a quota before it has arrived. */
 function parseLength(contentLength: string | undefined): number {
   const length = /^\d{1,16}$/.test(contentLength ?? '') ? Number(contentLength) : Number.NaN;
   if (Number.isSafeInteger(length)) return length;

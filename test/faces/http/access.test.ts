@@ -5,7 +5,7 @@ import { NEEDS } from '../../../src/service/access/permissions.ts';
 import { TokenService } from '../../../src/service/access/token-service.ts';
 import type { Role } from '../../../src/evaluation-store/tokens.ts';
 import { addFigureRoutes } from '../../../src/faces/http/figures.ts';
-import { grantRoutes } from '../../../src/faces/http/routes/grant-routes.ts';
+import { addGrantRoutes } from '../../../src/faces/http/routes/grant-routes.ts';
 import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
 import { addLiveRoutes } from '../../../src/faces/http/routes/live-routes.ts';
 import { addPoolRoutes } from '../../../src/faces/http/routes/pool-routes.ts';
@@ -160,7 +160,7 @@ describe('a server that takes tokens', () => {
       rollouts: PAPER_ROLLOUTS,
       more: [
         (app) => addSuiteRoutes(app, PAPER_LIBRARY),
-        (app) => grantRoutes(app, new GrantService({ rights: store.rights, use, audit: store.audit })),
+        (app) => addGrantRoutes(app, new GrantService({ rights: store.rights, use, audit: store.audit })),
         (app) => addPoolRoutes(app, new PoolService(NO_POOLS, store.audit, clock)),
         (app) => addFigureRoutes(app, new Registry()),
         (app) => addTokenRoutes(app, (principal) => new TokenService(store, clock, principal)),

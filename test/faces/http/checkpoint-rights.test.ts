@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { TokenService } from '../../../src/service/access/token-service.ts';
 import type { Role } from '../../../src/evaluation-store/tokens.ts';
 import { parseDigest } from '../../../src/kernel/ids.ts';
-import { grantRoutes } from '../../../src/faces/http/routes/grant-routes.ts';
+import { addGrantRoutes } from '../../../src/faces/http/routes/grant-routes.ts';
 import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
 import { GrantService } from '../../../src/service/checkpoints/grant-service.ts';
 import { encoded } from '../../policy-distribution/encoded-delta.ts';
@@ -31,7 +31,7 @@ class Fixture implements AsyncDisposable {
     const checkpoints = files.checkpointService(fixture, fixture.gate());
     const identify = identifyByToken(fixture.store.tokens, fixture.clock);
     const grants = new GrantService({ rights: fixture.store.rights, use: fixture.use, audit: fixture.store.audit });
-    const more = [(app: Parameters<typeof grantRoutes>[0]): void => grantRoutes(app, grants)];
+    const more = [(app: Parameters<typeof addGrantRoutes>[0]): void => addGrantRoutes(app, grants)];
     return new Fixture(await ServerFixture.open({}, { checkpoints, identify, more }, fixture), files);
   }
 

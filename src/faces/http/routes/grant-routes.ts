@@ -12,7 +12,7 @@ import { PROBLEMS } from '../problems/problem-responses.ts';
 const ROUTE = '/v1/checkpoints/:sha256/grants';
 
 /** Adds the calls that let other principals use a checkpoint. */
-export function grantRoutes(instance: FastifyInstance, grants: GrantService): void {
+export function addGrantRoutes(instance: FastifyInstance, grants: GrantService): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     ROUTE,

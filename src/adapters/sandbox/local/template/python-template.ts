@@ -25,12 +25,12 @@ const OLDEST_PACKAGES: Readonly<Record<(typeof RUNNER_MODULES)[number], readonly
 const OLDEST = [3, 11] as const;
 
 /**
- * Asks the interpreter where it lives and makes just that visible, at the same paths; what is under /usr is there anyway.
+ * Asks the interpreter for its directories and makes only those visible, at the same paths; what is under /usr is there anyway.
  *
  * @param projectDirectory holds `runner/` and, for `auto` in a checkout, `.venv/`.
  * @throws InputError `template.mounts`; InputError (a configured interpreter or import) or InfrastructureError (`auto`): `python.missing`, `python.too-old`,
- * `python.package-missing`,
- * `python.package-too-old`, `python.out-of-sight`, `python.unusable`; each with the remedy. InfrastructureError `python.no-answer`.
+ * `python.package-missing`, `python.package-too-old`, `python.out-of-sight`, `python.unusable`; each with the remedy. InfrastructureError
+ * `python.no-answer`.
  */
 export async function createPythonTemplate(
   name: string,
@@ -71,7 +71,7 @@ function describeZygote(python: string, imports: readonly string[], isRequired: 
 }
 
 function createUnforkableError(name: string): InputError {
-  const remedy = 'leave start at auto, or leave command away';
+  const remedy = 'leave start at auto, or leave command out';
   return new InputError(
     'template.unforkable',
     `template "${name}": start is "forked", but only Muster's Python runner can be forked; ${remedy}`,
