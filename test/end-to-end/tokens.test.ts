@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { authenticate } from '../../src/service/access/authenticate.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { openEvaluationStore } from '../../src/app/stores.ts';
+import { MusterServer } from './muster-server.ts';
 import { Stage } from './stage.ts';
 
 const listSchema = z.array(
@@ -52,6 +53,18 @@ describe('muster token', () => {
     expect((await stage.call(['token', 'list'])).stdout).toMatch(new RegExp(`${id} +pipeline +viewer .* revoked `));
     await using store = await openEvaluationStore({ store: { url: path.join(stage.stateDir, 'muster.db') } }, systemClock);
     expect(await authenticate(store.tokens, systemClock, `Bearer ${token}`)).toEqual({ kind: 'refused', why: 'revoked' });
+  });
+
+  it('is asked for by a server that has none', async () => {
+    await using stage = await Stage.open();
+    const config = await stage.write('server.json', { server: { port: 0, drainSeconds: 0, access: 'tokens' } });
+    for (const hint of [expect.stringContaining('the store has no token'), expect.not.stringContaining('token')]) {
+      const { command } = await MusterServer.start(stage, config);
+      expect(command.stderr).toEqual(hint);
+      command.signal('SIGTERM');
+      await command.ended;
+      await stage.token('ada', 'operator');
+    }
   });
 
   it('says that a server has the store open', async () => {

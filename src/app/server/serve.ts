@@ -6,6 +6,7 @@ import type { Config } from '../../config/config.ts';
 import type { FinalState } from '../../evaluation-store/evaluation-record.ts';
 import type { SqlStore } from '../../adapters/store/sql/sql-evaluation-store.ts';
 import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
+import type { Tokens } from '../../evaluation-store/tokens.ts';
 import { Runtime } from '../runtime.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, getMessage } from '../../kernel/errors.ts';
@@ -111,7 +112,7 @@ export async function serve(read: () => Config, starter?: Starter): Promise<Runn
   // Closed before the server, which waits for their streams.
   opening.use(uploads);
   opening.use(openServices({ webhooks, rollouts, service, runtime }));
-  const findProblems = createProblemFinder(runtime, library, templates);
+  const findProblems = createProblemFinder({ runtime, library, templates, tokens: starter ? undefined : store.tokens });
   const problems = await findProblems();
   const url = await listen(config, (host, port) => app.listen({ host, port }));
   const opened = opening.move();
@@ -146,13 +147,27 @@ function createLibrary(runtime: Runtime, source: CheckpointSource, pools: Checkp
   return new OrderLibrary(runtime, { source, findUploaded: (digest, principal) => pools.find(digest, principal) }, starter !== undefined);
 }
 
-/** Finds why suites, templates, directories and variables of the configuration in force cannot be used. */
-function createProblemFinder(runtime: Runtime, library: Library, templates: ServerTemplates): () => Promise<readonly string[]> {
+/** Finds why suites, templates, directories and variables of the configuration in force cannot be used, or the server by no caller. */
+function createProblemFinder(parts: {
+  readonly runtime: Runtime;
+  readonly library: Library;
+  readonly templates: ServerTemplates;
+  /** Undefined where the program that starts the server has its token. */
+  readonly tokens: Tokens | undefined;
+}): () => Promise<readonly string[]> {
+  const { runtime, library, templates, tokens } = parts;
   return async () => {
     const suites = await examineSuites(Object.keys(runtime.config.server.suites), library, runtime.joinSignals(undefined));
     const places = await examineNamedPlaces(runtime.config, process.env);
-    return [...suites.problems, ...places, ...(await templates.examine(suites.templates))];
+    return [...(await examineTokens(runtime, tokens)), ...suites.problems, ...places, ...(await templates.examine(suites.templates))];
   };
+}
+
+async function examineTokens({ config }: Runtime, tokens: Tokens | undefined): Promise<readonly string[]> {
+  if (config.server.access === 'off' || tokens === undefined) return [];
+  const { items } = await tokens.list({ limit: 1 });
+  const first = 'muster token create NAME --role operator --config FILE';
+  return items.length > 0 ? [] : [`server.access: "tokens", and the store has no token; with the server stopped, run ${first}`];
 }
 
 function createRegistry(): Registry {
