@@ -2,7 +2,7 @@ import { hasErrno } from '../../kernel/errno.ts';
 import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { createAbortError } from '../../kernel/abort.ts';
-import { getMessage } from '../../kernel/errors.ts';
+import { getMessage, InfrastructureError } from '../../kernel/errors.ts';
 import { formatExactBytes } from '../../kernel/text/figures.ts';
 import { UnavailableError } from './client-errors.ts';
 
@@ -19,8 +19,8 @@ export interface WireRequest {
 const MOST_ANSWER_BYTES = 64 * 2 ** 20;
 
 /**
- * Resolves with the answer's head; the caller reads its body, or destroys it. @throws UnavailableError when the connection fails; the signal's
- * reason.
+ * Resolves with the answer's head; the caller reads its body, or destroys it. @throws UnavailableError when the connection fails;
+ * InfrastructureError where no other attempt can succeed; the signal's reason.
  */
 export function openAnswer(url: string, { method, headers, body, signal }: WireRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -58,7 +58,7 @@ function createUnreachableError(url: string, error: unknown, signal: AbortSignal
   if (signal.aborted) return createAbortError(signal);
   const { origin } = new URL(url);
   if (hasErrno(error, 'EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'))
-    return new UnavailableError('server.unreachable', `${origin} speaks no TLS; did you mean ${origin.replace('https:', 'http:')}?`, {
+    return new InfrastructureError('server.unreachable', `${origin} speaks no TLS; did you mean ${origin.replace('https:', 'http:')}?`, {
       cause: error,
     });
   return new UnavailableError('server.unreachable', `${origin} cannot be reached: ${getReason(error)}; is "muster serve" running there?`, {

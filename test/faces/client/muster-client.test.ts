@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import nock from 'nock';
@@ -300,6 +302,16 @@ describe('a client of a server', () => {
       `the server at http://muster.test is Muster 7.2.0, and this client is ${PACKAGE_VERSION}; an answer may be one that this client ` +
         "does not know. Install the server's version: muster-eval 7.2.0",
     ]);
+  });
+
+  it('gives up at once a server without TLS that it was to ask with TLS', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    const at = typeof address === 'object' ? `127.0.0.1:${address?.port}` : '';
+    const asked = clientOf(callsOptions(`https://${at}`, new ManualClock())).pools();
+    await expect(asked).rejects.toThrow(`https://${at} speaks no TLS; did you mean http://${at}?`);
+    server.close();
   });
 
   it('says at which address no server listens, once as soon as it is found and once when it is given up', async () => {
