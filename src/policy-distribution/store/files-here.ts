@@ -46,7 +46,7 @@ export async function listRestoredFiles(
     if (object?.size === file.size) return { path: file.path, ...object };
     throw new InfrastructureError(
       'store.content-missing',
-      `${file.path} of the checkpoint ${checkpoint} (${file.digest}) is no longer in the checkpoint store; was its directory emptied? Request the evaluation again`,
+      `${file.path} of the checkpoint ${checkpoint} is not in the checkpoint store of this machine: the store was emptied, or another server of the database has the checkpoint; request the evaluation again`,
     );
   });
 }

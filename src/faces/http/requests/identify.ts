@@ -70,7 +70,7 @@ function createUnauthenticatedError(why: RefusedToken): UnauthenticatedError {
 
 function createTooManyTokensError(mostPerMinute: number, seconds: number): TooManyRequestsError {
   const what = `more than ${mostPerMinute} tokens that are not good came from this address within a minute (server.failedTokensPerMinute)`;
-  return new TooManyRequestsError('access.too-many', `${what}; try again in ${seconds} s, with a token of an operator`, seconds);
+  return new TooManyRequestsError('access.too-many', `${what}; try again in ${seconds} s, with a token that an operator made`, seconds);
 }
 
 /** Identifies every caller on this machine, where access is off. */

@@ -25,5 +25,5 @@ it.each([
     'MUSTER_PYTHON names it',
   ],
 ])('python: auto, %s', (_, root, environment, path, remedy) => {
-  expect(findOwnPython(root, environment)).toEqual({ path, remedy: expect.stringContaining(remedy) });
+  expect(findOwnPython(root, environment)).toMatchObject({ path, remedy: expect.stringContaining(remedy) });
 });

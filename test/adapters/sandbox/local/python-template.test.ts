@@ -132,6 +132,13 @@ describe('an unsuitable interpreter is refused before any sandbox is made', () =
     ['missing, from the configuration', () => '/nowhere/python', 'input', 'python.missing', '/nowhere/python'],
     ['not executable', () => notExecutable(), 'input', 'python.missing', 'may not be run by this user'],
     [
+      'not executable, from the project',
+      () => (notExecutable('.venv/bin/python'), 'auto'),
+      'infrastructure',
+      'python.missing',
+      'run PYTHON=/usr/bin/python3 npm run setup',
+    ],
+    [
       'too old, from the project',
       () => (interpreter('.venv/bin/python', old), 'auto'),
       'infrastructure',
@@ -223,8 +230,9 @@ describe('a real interpreter', () => {
   });
 });
 
-function notExecutable(): string {
-  const path = join(project, 'python');
+function notExecutable(name = 'python'): string {
+  const path = join(project, name);
+  mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, '');
   return path;
 }

@@ -7,6 +7,8 @@ export interface OwnPython {
   readonly path: string;
   /** The step that makes or repairs it: `run npm run setup`. */
   readonly remedy: string;
+  /** The step that makes it of another Python. */
+  readonly remake: string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -27,10 +29,14 @@ export function findOwnPython(projectDirectory: string, environment: Environment
     const remedy = existsSync(starter)
       ? `run ${starter} -m pip install --force-reinstall muster-eval`
       : `the variable ${PYTHON_VARIABLE} names it: unset that, or name a Python that is there`;
-    return { path: starter, remedy };
+    return { path: starter, remedy, remake: 'install muster-eval with /usr/bin/python3' };
   }
-  if (isCheckout(projectDirectory)) return { path: join(projectDirectory, '.venv', 'bin', 'python'), remedy: 'run npm run setup' };
-  return { path: join(findSetupDirectory(environment), 'bin', 'python'), remedy: `run ${SETUP_COMMAND} (npx muster-eval setup)` };
+  if (isCheckout(projectDirectory)) {
+    const path = join(projectDirectory, '.venv', 'bin', 'python');
+    return { path, remedy: 'run npm run setup', remake: 'run PYTHON=/usr/bin/python3 npm run setup' };
+  }
+  const path = join(findSetupDirectory(environment), 'bin', 'python');
+  return { path, remedy: `run ${SETUP_COMMAND} (npx muster-eval setup)`, remake: `run ${SETUP_COMMAND} --python /usr/bin/python3` };
 }
 
 /** A package does not hold what sets a checkout up. */

@@ -157,7 +157,7 @@ async function findHindrance(path: string, own: OwnPython | undefined): Promise<
 
 function describePythonAccessRemedy(own: OwnPython | undefined): string {
   if (own === undefined) return describeRemedy(own);
-  return `remove ${dirname(dirname(own.path))}, and make it of a Python that every user may run, such as /usr/bin/python3`;
+  return `remove ${dirname(dirname(own.path))}, and ${own.remake}, or the same with another Python that every user may run`;
 }
 
 /** Lists the directories of the interpreter and its packages, and the links by which it is reached from outside of them. */
