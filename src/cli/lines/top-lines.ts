@@ -1,5 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
-import { compareLatestFirst, isOpen, type LiveBoard } from '../../faces/client/live-board.ts';
+import { compareLatestFirst, isOpen, SANDBOX_STATES, type LiveBoard } from '../../faces/client/live-board.ts';
 import type { EvaluationItem } from '../../faces/http/schemas/evaluation-schemas.ts';
 import type { Pool } from '../../faces/http/schemas/pool-schemas.ts';
 import { formatCount, formatDuration, formatRate, formatWaiting } from '../../kernel/text/figures.ts';
@@ -24,18 +24,8 @@ const FITTING = { omitted: [7, 2, 5, 4], cut: 1, least: 20 } as const;
 /** The largest number of ended evaluations. The others get the remaining room. */
 const MOST_ENDED = 5;
 const BAR_CELLS = 32;
-/** States in the order of a bar's cells. */
-const POOL_STATES = ['leased', 'idle', 'warming', 'creating', 'destroying'] as const;
-type PoolState = (typeof POOL_STATES)[number];
-const WORDS: Readonly<Record<PoolState, string>> = {
-  leased: 'busy',
-  idle: 'idle',
-  warming: 'warming',
-  creating: 'creating',
-  destroying: 'ending',
-};
 /** Distinct even without colours. */
-const CELLS: Readonly<Record<PoolState, string>> = { leased: '█', idle: '▒', warming: '░', creating: '░', destroying: '×' };
+const CELLS = { leased: '█', idle: '▒', warming: '░', creating: '░', destroying: '×' } as const;
 
 /** Formats a server's pools and its evaluations, as many as fit. */
 export function formatTop({ url, board, connection, rows, columns }: TopView): readonly string[] {
@@ -67,7 +57,7 @@ function compareByState(a: EvaluationItem, b: EvaluationItem): number {
 }
 
 function formatPool({ name, phase, draining, max, sandboxes, waiting, obstacles, lost, lastErrors }: Pool): readonly string[] {
-  const known = POOL_STATES.filter((state) => sandboxes[state] > 0).map((state) => `${formatCount(sandboxes[state])} ${WORDS[state]}`);
+  const known = SANDBOX_STATES.filter(([state]) => sandboxes[state] > 0).map(([state, word]) => `${formatCount(sandboxes[state])} ${word}`);
   const counts = known.length === 0 ? 'none' : known.join(', ');
   const waits = waiting > 0 ? ` · ${formatWaiting(waiting)}` : '';
   const line = `pool ${escapeUnprintableLine(name)}  ${draining ? 'draining' : phase}  ${drawPool(sandboxes, max)} ${counts} of ${formatCount(max)}${waits}`;
@@ -84,10 +74,10 @@ function formatPool({ name, phase, draining, max, sandboxes, waiting, obstacles,
 function drawPool(sandboxes: Pool['sandboxes'], max: number): string {
   const most = Math.max(
     max,
-    POOL_STATES.reduce((sum, state) => sum + sandboxes[state], 0),
+    SANDBOX_STATES.reduce((sum, [state]) => sum + sandboxes[state], 0),
   );
   const cells = Math.min(BAR_CELLS, most);
-  const drawn = POOL_STATES.map((state) => CELLS[state].repeat(Math.ceil((sandboxes[state] / most) * cells))).join('');
+  const drawn = SANDBOX_STATES.map(([state]) => CELLS[state].repeat(Math.ceil((sandboxes[state] / most) * cells))).join('');
   return `[${drawn.slice(0, cells).padEnd(cells, '·')}]`;
 }
 

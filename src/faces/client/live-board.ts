@@ -8,6 +8,15 @@ export interface LiveBoard {
   readonly pools: readonly Pool[];
 }
 
+/** The states of a pool's sandboxes in the order in which they are shown, with their names for people. */
+export const SANDBOX_STATES = [
+  ['leased', 'busy'],
+  ['idle', 'idle'],
+  ['warming', 'warming'],
+  ['creating', 'creating'],
+  ['destroying', 'ending'],
+] as const;
+
 export const EMPTY_BOARD: LiveBoard = { evaluations: new Map(), pools: [] };
 
 /** Ended evaluations that are kept, so that a board that is open for days stays small. */

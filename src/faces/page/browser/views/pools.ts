@@ -2,18 +2,11 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { formatBytes, formatCount, formatWaiting } from '../../../../kernel/text/figures.ts';
 import type { Pool } from '../../../http/schemas/pool-schemas.ts';
 import type { Actions } from '../model/actions.ts';
+import { SANDBOX_STATES } from '../../../client/live-board.ts';
 import type { PageState } from '../model/state.ts';
 import { renderAge } from '../model/wording.ts';
 import { renderFigures } from './figures.ts';
 
-const STATES = ['leased', 'idle', 'warming', 'creating', 'destroying'] as const;
-const WORDS: Readonly<Record<(typeof STATES)[number], string>> = {
-  leased: 'busy',
-  idle: 'idle',
-  warming: 'warming',
-  creating: 'creating',
-  destroying: 'ending',
-};
 const LOST = 'lost in the last minute';
 /** The descriptions of lost sandboxes, which are often equal. */
 const MOST_LOST_TOLD = 3;
@@ -92,20 +85,20 @@ function renderPoolControls({ name, draining, max }: Pool, actions: Actions): Te
   </form>`;
 }
 
-/** Renders one cell a sandbox, in the order of `STATES`, then free slots up to the maximum, then lost sandboxes, which no longer take a slot. */
+/** Renders one cell a sandbox, in the order of `SANDBOX_STATES`, then free slots up to the maximum, then lost sandboxes, which no longer take a slot. */
 function renderCells({ sandboxes, lost, max }: Pool): TemplateResult {
-  const total = STATES.reduce((sum, state) => sum + sandboxes[state], 0);
+  const total = SANDBOX_STATES.reduce((sum, [state]) => sum + sandboxes[state], 0);
   const perCell = Math.ceil(Math.max(total, max) / MOST_CELLS);
-  const drawn = STATES.flatMap((state) => Array<string>(Math.ceil(sandboxes[state] / perCell)).fill(state));
+  const drawn = SANDBOX_STATES.flatMap(([state]) => Array<string>(Math.ceil(sandboxes[state] / perCell)).fill(state));
   const free = Math.max(0, Math.ceil(max / perCell) - drawn.length);
   const gone = Math.ceil(lost.length / perCell);
-  const words = [...STATES.map((state) => `${sandboxes[state]} ${WORDS[state]}`), `${lost.length} ${LOST}`].join(', ');
+  const words = [...SANDBOX_STATES.map(([state, word]) => `${sandboxes[state]} ${word}`), `${lost.length} ${LOST}`].join(', ');
   return html`<div class="cells" role="img" aria-label="${words}">
       ${drawn.map((state) => html`<i class=${state}></i>`)} ${Array.from({ length: free }, () => html`<i class="free"></i>`)}
       ${Array.from({ length: gone }, () => html`<i class="lost"></i>`)}
     </div>
     <ul class="legend">
-      ${STATES.map((state) => html`<li><i class=${state}></i>${formatCount(sandboxes[state])} ${WORDS[state]}</li>`)}
+      ${SANDBOX_STATES.map(([state, word]) => html`<li><i class=${state}></i>${formatCount(sandboxes[state])} ${word}</li>`)}
       <li><i class="lost"></i>${formatCount(lost.length)} ${LOST}</li>
       ${perCell > 1 ? html`<li>a cell stands for ${perCell} sandboxes</li>` : nothing}
     </ul>`;
