@@ -34,7 +34,7 @@ function writeChat({ id, created }: DialectTerms, withUsage: boolean): AnswerWri
   return {
     document: (completion) => ({
       ...base('chat.completion', completion),
-      choices: [{ index: 0, message: getMessage(completion), logprobs: null, finish_reason: completion.finishReason }],
+      choices: [{ index: 0, message: toAnswer(completion), logprobs: null, finish_reason: completion.finishReason }],
       usage: getUsage(completion),
     }),
     events: function* (completion): Generator<ServerEvent> {
@@ -55,15 +55,20 @@ function writeChat({ id, created }: DialectTerms, withUsage: boolean): AnswerWri
   };
 }
 
-function getMessage({ content, reasoning, toolCalls }: Completion): object {
+/** The model's answer as a message of a conversation. */
+export function toChatMessage({ content, reasoning, toolCalls }: Completion): object {
   const calls = toolCalls.map(({ id, name, arguments: text }) => ({ id, type: 'function', function: { name, arguments: text } }));
   return {
     role: 'assistant',
-    content: content === '' && calls.length > 0 ? null : content,
-    refusal: null,
+    content,
     ...(reasoning === null ? {} : { reasoning_content: reasoning }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
   };
+}
+
+function toAnswer(completion: Completion): object {
+  const hasOnlyCalls = completion.content === '' && completion.toolCalls.length > 0;
+  return { ...toChatMessage(completion), ...(hasOnlyCalls ? { content: null } : {}), refusal: null };
 }
 
 function getUsage({ usage: { promptTokens, completionTokens, cachedTokens } }: Completion): object {

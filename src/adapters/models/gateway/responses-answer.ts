@@ -1,4 +1,5 @@
 import type { Completion } from '../../../agents/acting/model/model-endpoint.ts';
+import { toChatMessage } from './chat-dialect.ts';
 import { cutPieces, type AnswerWriter, type DialectTerms, type ServerEvent } from './dialect.ts';
 
 type Said =
@@ -33,7 +34,7 @@ export function writeResponse(
     usage: status === 'in_progress' ? null : getUsage(completion),
   });
   const finished = (completion: Completion): object => {
-    keep(toMessage(completion));
+    keep(toChatMessage(completion));
     const status = completion.finishReason === 'length' ? 'incomplete' : 'completed';
     return response(completion, listItems(completion, id).map(formatItem), status);
   };
@@ -100,16 +101,6 @@ function formatItem(item: Said): object {
     case 'function_call':
       return { type, id, call_id: item.call, name: item.name, arguments: text, status: 'completed' };
   }
-}
-
-function toMessage({ content, reasoning, toolCalls }: Completion): object {
-  const calls = toolCalls.map(({ id, name, arguments: text }) => ({ id, type: 'function', function: { name, arguments: text } }));
-  return {
-    role: 'assistant',
-    content,
-    ...(reasoning === null ? {} : { reasoning_content: reasoning }),
-    ...(calls.length === 0 ? {} : { tool_calls: calls }),
-  };
 }
 
 function getUsage({ usage: { promptTokens, completionTokens, cachedTokens } }: Completion): object {
