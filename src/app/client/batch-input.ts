@@ -2,27 +2,13 @@ import { glob } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { suggestNearest } from '../../adapters/files/nearest-path.ts';
 import { readSuiteFile } from '../../adapters/files/suite-file.ts';
-import { parseBatch, type BatchFile } from '../../faces/client/batch/batch-file.ts';
-import {
-  planCheckpoints,
-  planSuites,
-  type BatchContext,
-  type PlannedCheckpoint,
-  type PlannedSuite,
-} from '../../faces/client/batch/batch-plan.ts';
+import type { OpenedBatch } from '../../faces/client/batch/batch.ts';
+import { parseBatch } from '../../faces/client/batch/batch-file.ts';
+import { planCheckpoints, planSuites, type BatchContext } from '../../faces/client/batch/batch-plan.ts';
 import { nameCheckpoint } from '../../faces/client/named-checkpoint.ts';
 import { readSuite } from './server-client.ts';
 
-/** A batch file together with all that it names on this machine. Part of the composition root. */
-export interface OpenedBatch {
-  readonly name: string;
-  readonly file: BatchFile;
-  readonly checkpoints: readonly PlannedCheckpoint[];
-  readonly suites: readonly PlannedSuite[];
-  readonly baseline: string | undefined;
-}
-
-/** @throws InputError when the file, or a suite or pattern in it, is wrong. */
+/** Reads a batch file and all that it names on this machine. Part of the composition root. @throws InputError when the file, or a suite or pattern in it, is wrong. */
 export async function openBatch(path: string): Promise<OpenedBatch> {
   const file = parseBatch(await suggestNearest(path, () => readSuiteFile(path, 'batch')));
   const context = buildContext(dirname(resolve(path)));

@@ -1,7 +1,7 @@
 import { Batch, type BatchItem } from '../../faces/client/batch/batch.ts';
 import type { MusterClient } from '../../faces/client/muster-client.ts';
 import { systemClock } from '../../kernel/clock.ts';
-import type { OpenedBatch } from '../../app/client/batch-input.ts';
+import type { OpenedBatch } from '../../faces/client/batch/batch.ts';
 import { createBatchDocument, formatBatchLines, createBatchView, isComplete, type BatchProgress } from '../lines/batch-lines.ts';
 import { formatNotice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
-import type { OpenedBatch } from '../../app/client/batch-input.ts';
+import type { OpenedBatch } from '../../faces/client/batch/batch.ts';
 import type { MusterClient, SubmitOptions } from '../../faces/client/muster-client.ts';
 import { nameCheckpoint, nameFile, type NamedCheckpoint } from '../../faces/client/named-checkpoint.ts';
 import type { NewEvaluation } from '../../faces/client/request-bodies.ts';

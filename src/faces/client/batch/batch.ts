@@ -18,10 +18,8 @@ export type BatchItem = { readonly checkpoint: string; readonly suite: string } 
   | { readonly kind: 'over'; readonly evaluation: EvaluationResource }
 );
 
-export interface BatchOptions {
-  readonly client: MusterClient;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
+/** A batch file together with all that it names. */
+export interface OpenedBatch {
   /** The label "batch" of its evaluations. */
   readonly name: string;
   readonly file: BatchFile;
@@ -29,6 +27,12 @@ export interface BatchOptions {
   readonly suites: readonly PlannedSuite[];
   /** The name in the form of `nameCheckpoint`, with an absolute path. */
   readonly baseline: string | undefined;
+}
+
+export interface BatchOptions extends OpenedBatch {
+  readonly client: MusterClient;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
   /** Called with all items whenever one of them has changed. */
   readonly onChange: (items: readonly BatchItem[]) => void;
   /** @param title of the checkpoint that is uploaded. */
