@@ -1,4 +1,6 @@
+import { formatNotice } from './error-report.ts';
 import { EXIT_CODES } from './exit-code.ts';
+import { print } from './output.ts';
 
 /**
  * Ctrl-C and `kill` end the work cleanly: the first signal aborts, so that a partial result can be given; the second ends the process at
@@ -57,4 +59,16 @@ export function watchInterruption(
       stdout.off('error', onUnread);
     },
   };
+}
+
+/** Runs work that has no partial result. @param notice printed when it was interrupted. @returns the exit code. */
+export async function runInterruptibly(notice: string, work: (signal: AbortSignal) => Promise<number>): Promise<number> {
+  using interrupt = watchInterruption(process);
+  try {
+    return await work(interrupt.signal);
+  } catch (error) {
+    if (!interrupt.signal.aborted) throw error;
+    await print(process.stderr, formatNotice(notice));
+    return EXIT_CODES.interrupted;
+  }
 }

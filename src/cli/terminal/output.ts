@@ -1,4 +1,5 @@
 import { getMessage } from '../../kernel/errors.ts';
+import { escapeUnprintable } from '../../kernel/text/printable.ts';
 import { formatNotice } from './error-report.ts';
 import { EXIT_CODES } from './exit-code.ts';
 import { hasErrno } from '../../kernel/errno.ts';
@@ -27,4 +28,9 @@ export function endOnClosedOutput(process: NodeJS.Process): void {
 
 export function formatJson(document: unknown): string {
   return `${JSON.stringify(document, undefined, 2)}\n`;
+}
+
+/** Prints what is under way, for a person who watches. */
+export function announce(what: string): void {
+  if (process.stderr.isTTY) void print(process.stderr, `${escapeUnprintable(what)}\n`);
 }

@@ -7,8 +7,7 @@ import type { PrepareListeners, PrepareTerms } from '../../../app/preparation/pr
 import { addNeededOption } from '../../flags/needed-option.ts';
 import { collect, parseWholeNumber, parseWholeNumberFromZero } from '../../flags/flag-values.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
-import { formatNotice } from '../../terminal/error-report.ts';
-import { watchInterruption } from '../../terminal/interruption.ts';
+import { runInterruptibly } from '../../terminal/interruption.ts';
 import { print, formatJson } from '../../terminal/output.ts';
 import { reportFile } from '../report-file.ts';
 import { PreparationProgress } from './preparation-progress.ts';
@@ -86,30 +85,25 @@ async function runPrepare(
   repository: string,
   flags: PrepareFlags,
 ): Promise<number> {
-  using interrupt = watchInterruption(process);
   const { out, json, config } = flags;
   await mkdir(out, { recursive: true });
   const page = await reportFile(join(out, 'report.html'), '--out');
   const terms = readTerms(repository, flags);
-  try {
-    const made = await showPreparation(json === true, (progress) => prepare(terms, config, progress, interrupt.signal));
+  return await runInterruptibly('interrupted; the same command continues from here', async (signal) => {
+    const made = await showPreparation(json === true, (progress) => prepare(terms, config, progress, signal));
     const tasks = made.candidates.filter(({ task }) => task !== null).length;
     const suite = join(out, 'suite.yaml');
     if (tasks > 0) {
       await writeWhole(suite, writeSuite(made));
       if (json !== true || process.stderr.isTTY) await print(process.stderr, 'Now oracle and nop play all tasks, as the last proof.\n');
     }
-    const prepared = tasks === 0 ? made : { ...made, proof: await prove(suite, config, interrupt.signal) };
+    const prepared = tasks === 0 ? made : { ...made, proof: await prove(suite, config, signal) };
     await page.write({ kind: 'preparation', preparation: prepared });
     await writeWhole(join(out, 'report.json'), formatJson(prepared));
     if (json) await print(process.stdout, formatJson(prepared));
     else await print(process.stdout, `${summarise(prepared, out).join('\n')}\n`);
     return chooseExitCode(tasks, prepared.proof);
-  } catch (error) {
-    if (!interrupt.signal.aborted) throw error;
-    await print(process.stderr, formatNotice('interrupted; the same command continues from here'));
-    return EXIT_CODES.interrupted;
-  }
+  });
 }
 
 /** The display ends with the preparation, before anything else is printed. */

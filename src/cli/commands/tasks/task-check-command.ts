@@ -5,10 +5,9 @@ import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { type ReportFile, reportFile } from '../report-file.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
 import { formatSoundness } from '../../lines/soundness-lines.ts';
-import { formatNotice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
-import { watchInterruption } from '../../terminal/interruption.ts';
-import { print, formatJson } from '../../terminal/output.ts';
+import { runInterruptibly } from '../../terminal/interruption.ts';
+import { announce, print, formatJson } from '../../terminal/output.ts';
 
 export interface CheckRequest {
   /** Directories. */
@@ -68,7 +67,6 @@ Example:
   muster task check tasks --keep --config arena.yaml`;
 
 async function checkAndReport(check: CheckTasks, request: CheckRequest, isJson: boolean, page: ReportFile | undefined): Promise<number> {
-  using interrupt = watchInterruption(process);
   const found: Soundness[] = [];
   const tasks: CheckedTask[] = [];
   const onTask = async (checkedTask: CheckedTask): Promise<void> => {
@@ -77,24 +75,15 @@ async function checkAndReport(check: CheckTasks, request: CheckRequest, isJson: 
     if (page) tasks.push(checkedTask);
     if (!isJson) await print(process.stdout, escapeUnprintable(`${formatSoundness(soundness).join('\n')}\n`));
   };
-  try {
-    const [ended] = await Promise.allSettled([check(request, { onVerdict: announce, onTask }, interrupt.signal)]);
-    interrupt.signal.throwIfAborted();
+  return await runInterruptibly('interrupted before all tasks were checked', async (signal) => {
+    const [ended] = await Promise.allSettled([check(request, { onVerdict: announce, onTask }, signal)]);
+    signal.throwIfAborted();
     // Findings are printed even when some tasks could not be checked.
     await page?.write({ kind: 'check', tasks });
     if (isJson) await print(process.stdout, formatJson(found));
     if (ended.status === 'rejected') throw ended.reason;
     return getExitCode(found);
-  } catch (error) {
-    if (!interrupt.signal.aborted) throw error;
-    await print(process.stderr, formatNotice('interrupted before all tasks were checked'));
-    return EXIT_CODES.interrupted;
-  }
-}
-
-/** Prints the progress for a person who watches. */
-function announce(what: string): void {
-  if (process.stderr.isTTY) void print(process.stderr, `${escapeUnprintable(what)}\n`);
+  });
 }
 
 function getExitCode(found: readonly Soundness[]): number {

@@ -4,10 +4,9 @@ import { InputError } from '../../../kernel/errors.ts';
 import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { parseWholeNumber } from '../../flags/flag-values.ts';
 import { formatHardening } from '../../lines/soundness-lines.ts';
-import { formatNotice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
-import { watchInterruption } from '../../terminal/interruption.ts';
-import { print, formatJson } from '../../terminal/output.ts';
+import { runInterruptibly } from '../../terminal/interruption.ts';
+import { announce, print, formatJson } from '../../terminal/output.ts';
 
 export interface HardenRequest extends Omit<HardenTerms, 'onVerdict'> {
   readonly config?: string;
@@ -62,23 +61,13 @@ Examples:
   muster task harden tasks/sort --cheat out/run-17 --name reads-the-stack
   muster task harden tasks/sort --twin out/run-18`;
 
-async function hardenAndReport(harden: HardenTask, request: HardenRequest, isJson: boolean): Promise<number> {
-  using interrupt = watchInterruption(process);
-  try {
-    const found = await harden(request, announce, interrupt.signal);
+function hardenAndReport(harden: HardenTask, request: HardenRequest, isJson: boolean): Promise<number> {
+  return runInterruptibly('interrupted before the submission was graded', async (signal) => {
+    const found = await harden(request, announce, signal);
     const text = isJson ? formatJson(found) : escapeUnprintable(`${formatHardening(found).join('\n')}\n`);
     await print(process.stdout, text);
     return getExitCode(found);
-  } catch (error) {
-    if (!interrupt.signal.aborted) throw error;
-    await print(process.stderr, formatNotice('interrupted before the submission was graded'));
-    return EXIT_CODES.interrupted;
-  }
-}
-
-/** Prints the progress for a person who watches. */
-function announce(what: string): void {
-  if (process.stderr.isTTY) void print(process.stderr, `${escapeUnprintable(what)}\n`);
+  });
 }
 
 function getExitCode({ trial: { finding } }: Hardening): number {

@@ -5,10 +5,9 @@ import type { TakenVerdict } from '../../../app/grading/task-grader.ts';
 import { escapeUnprintable } from '../../../kernel/text/printable.ts';
 import { addNeededOption } from '../../flags/needed-option.ts';
 import { alignColumns } from '../../lines/columns.ts';
-import { formatNotice } from '../../terminal/error-report.ts';
 import { EXIT_CODES } from '../../terminal/exit-code.ts';
-import { watchInterruption } from '../../terminal/interruption.ts';
-import { print, formatJson } from '../../terminal/output.ts';
+import { runInterruptibly } from '../../terminal/interruption.ts';
+import { announce, print, formatJson } from '../../terminal/output.ts';
 import { type ReportFile, reportFile } from '../report-file.ts';
 
 export interface VerifyRequest {
@@ -64,22 +63,12 @@ async function verifyAndReport(
   isJson: boolean,
   page: ReportFile | undefined,
 ): Promise<number> {
-  using interrupt = watchInterruption(process);
-  try {
-    const taken = await verify(request, announceStage, interrupt.signal);
+  return await runInterruptibly('interrupted before there was a verdict', async (signal) => {
+    const taken = await verify(request, (stage) => announce(`${stage} …`), signal);
     await page?.write({ kind: 'verdict', submission: taken });
     await print(process.stdout, isJson ? formatJson(taken) : escapeUnprintable(`${formatTakenVerdict(taken).join('\n')}\n`));
     return getExitCode(taken);
-  } catch (error) {
-    if (!interrupt.signal.aborted) throw error;
-    await print(process.stderr, formatNotice('interrupted before there was a verdict'));
-    return EXIT_CODES.interrupted;
-  }
-}
-
-/** Prints the progress for a person who watches. */
-function announceStage(stage: string): void {
-  if (process.stderr.isTTY) void print(process.stderr, `${stage} …\n`);
+  });
 }
 
 function getExitCode({ verdict: { problem } }: TakenVerdict): number {
