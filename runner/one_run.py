@@ -10,25 +10,29 @@ if TYPE_CHECKING:
     from typing import Any, Dict, List, Set
 
 
-def load(program: str) -> Dict[str, Any]:
-    """Compiles the program, as the module `__main__`. Returns the module's names; `__code__` is its code."""
-    try:
-        with open(program, "rb") as file:
-            source = file.read()
-    except OSError as error:
-        sys.stderr.write("%s: can't open file %r: [Errno %s] %s\n" % (sys.executable, program, error.errno, error.strerror))
-        os._exit(2)
-    main = type(sys)("__main__")
+def load(program: str, code: Any = None) -> Dict[str, Any]:
+    """Compiles the program, unless its code is given, as the module `__main__`. Returns the module's names; `__code__` is its code."""
     path = os.path.join(os.getcwd(), program)
+    source = _read(program) if code is None else b""
+    main = type(sys)("__main__")
     loader = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", path)
     main.__dict__.update(__file__=path, __loader__=loader, __builtins__=sys.modules["builtins"], __cached__=None, __annotations__={})
     sys.modules["__main__"] = main
     try:
-        main.__dict__["__code__"] = compile(source, path, "exec", dont_inherit=True)
+        main.__dict__["__code__"] = code or compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
         _show(sys.exc_info())
         os._exit(1)
     return main.__dict__
+
+
+def _read(program: str) -> bytes:
+    try:
+        with open(program, "rb") as file:
+            return file.read()
+    except OSError as error:
+        sys.stderr.write("%s: can't open file %r: [Errno %s] %s\n" % (sys.executable, program, error.errno, error.strerror))
+        os._exit(2)
 
 
 def execute(names: Dict[str, Any]) -> int:

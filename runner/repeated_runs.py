@@ -1,8 +1,8 @@
 """Runs a trusted program several times in one process, if a run can leave nothing in the process for the next.
 
 forked_python.py reads this file for an order with several runs. A program is harmless if it uses only the syntax, the builtins and the
-functions of modules that are listed here. Every run of another program gets its own process. A harmless program is compiled again for each
-run, and gets new streams. The modules that it imports stay loaded, and the listed functions keep nothing of a call. The lists are short on
+functions of modules that are listed here. Every run of another program gets its own process. Each run of a harmless program has new names
+and streams. Its code and the modules that it imports stay loaded, and the listed functions keep nothing of a call. The lists are short on
 purpose.
 """
 
@@ -130,7 +130,7 @@ def run_all(
     streams: List[int],
     list_left: Callable[[], List[str]],
     send: Callable[[bytes], object],
-    steps: Tuple[Callable[[str], Dict[str, Any]], Callable[[Dict[str, Any]], int], Callable[[Dict[str, Any]], None]],
+    steps: Tuple[Callable[..., Dict[str, Any]], Callable[[Dict[str, Any]], int], Callable[[Dict[str, Any]], None]],
 ) -> None:
     """Carries out each run, with its arguments and its three streams, and reports its end. Stops after a run that leaves a file.
 
@@ -141,6 +141,7 @@ def run_all(
 
     load, execute, forget = steps
     opened = [(stream.encoding, stream.errors) for stream in (sys.stdin, sys.stdout, sys.stderr)]
+    code = None
     for words in programs:
         before = process_time()
         for target in range(3):
@@ -150,7 +151,8 @@ def run_all(
             for at, (encoding, errors) in enumerate(opened)
         )
         sys.argv[:] = words
-        names = load(words[0])
+        names = load(words[0], code)
+        code = names["__code__"]
         status = execute(names)
         forget(names)
         send(b"%d %r %d" % (status << 8, process_time() - before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
