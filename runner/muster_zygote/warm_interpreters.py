@@ -33,8 +33,9 @@ from muster_zygote.site import open_groups
 
 PYTHON = "/usr/bin/python3"
 PROGRAM = "/muster/runner/warm_forked_python.py"
-# The other variables of a program are set later (muster_workspace/warm.py).
-ENVIRONMENT = {"LC_CTYPE": "C.UTF-8"}
+# The other variables of a program are set later (muster_workspace/warm.py). With LD_BIND_NOW, functions of libraries are looked up at the
+# start; otherwise each fork would look up those that it calls.
+ENVIRONMENT = {"LC_CTYPE": "C.UTF-8", "LD_BIND_NOW": "1"}
 _ORDERS = 3
 _MOST = 4
 _REQUEST_BYTES = 1 << 16
