@@ -23,6 +23,7 @@ _ipc_answer = ctypes.create_string_buffer(256)
 # Numbers of system calls on x86-64 and on 64-bit ARM.
 _SCHED_GETATTR, _IOPRIO_GET = (315, 252) if os.uname().machine == "x86_64" else (275, 31)
 _SCHEDULING_BYTES = 56
+_scheduling = ctypes.create_string_buffer(_SCHEDULING_BYTES)
 _libc.shmctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
 _libc.msgctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
 _libc.semctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int)
@@ -49,9 +50,8 @@ def seal() -> None:
 
 def read_scheduling(pid: int) -> tuple[bytes, int]:
     """Returns the scheduling of a process, and its priority for input and output. Raises OSError."""
-    scheduling = ctypes.create_string_buffer(_SCHEDULING_BYTES)
-    _check("sched_getattr", _libc.syscall(_SCHED_GETATTR, pid, scheduling, _SCHEDULING_BYTES, 0))
-    return scheduling.raw, _libc.syscall(_IOPRIO_GET, 1, pid)
+    _check("sched_getattr", _libc.syscall(_SCHED_GETATTR, pid, _scheduling, _SCHEDULING_BYTES, 0))
+    return _scheduling.raw, _libc.syscall(_IOPRIO_GET, 1, pid)
 
 
 def count_ipc(kind: str) -> int | None:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import select
 import selectors
 import signal
 import time
@@ -88,16 +89,7 @@ class RunningCommand:
 
     def _watch(self) -> dict[str, Any]:
         """Serves the streams until the command ends, or has to be ended."""
-        for name, stream in self._streams.items():
-            if name != "report" or self._line is None:
-                self._selector.register(stream.descriptor, selectors.EVENT_READ, stream)
-        if self._line is not None:
-            self._line.register(self._selector)
         self._write_input()
-        if self._left:
-            self._selector.register(self._input, selectors.EVENT_WRITE)
-        if self._calls is not None:
-            self._selector.register(self._calls.descriptor, selectors.EVENT_READ)
         # The interpreter reports how a forked program ended.
         exited = os.dup(self._interpreters.descriptor) if self._is_forked else _open_process(self._pid)
         if exited == _NO_DESCRIPTOR:
@@ -105,12 +97,36 @@ class RunningCommand:
         else:
             self._selector.register(exited, selectors.EVENT_READ)
         try:
+            status = self._wait_briefly(exited)
+            if status is not None:
+                return describe_end(status)
+            self._register_streams()
             return self._serve(exited)
         finally:
             if exited != _NO_DESCRIPTOR:
                 os.close(exited)
             self._selector.close()
             self._end_input()
+
+    def _wait_briefly(self, exited: int) -> int | None:
+        """Returns the status of a forked program that ends soon, as most do. Until then its output waits in the pipes, because serving them
+        takes time.
+        """
+        if not self._is_forked or self._left or self._beside is not None:
+            return None
+        ready, _, _ = select.select([exited], [], [], min(_SAMPLE_SECONDS, self._command.seconds))
+        return self._look_for_end(exited) if ready else None
+
+    def _register_streams(self) -> None:
+        for name, stream in self._streams.items():
+            if name != "report" or self._line is None:
+                self._selector.register(stream.descriptor, selectors.EVENT_READ, stream)
+        if self._line is not None:
+            self._line.register(self._selector)
+        if self._left:
+            self._selector.register(self._input, selectors.EVENT_WRITE)
+        if self._calls is not None:
+            self._selector.register(self._calls.descriptor, selectors.EVENT_READ)
 
     def _serve(self, exited: int) -> dict[str, Any]:
         is_alone = self._beside is None or not self._beside.runs
