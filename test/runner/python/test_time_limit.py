@@ -186,6 +186,8 @@ def crowd_on_one_processor(size: int, cpu_seconds: float) -> Iterator[list[int]]
                     pass
                 os.kill(os.getpid(), signal.SIGSTOP)
                 os._exit(0)
+            # A later process can only join the group once its leader is in it.
+            os.setpgid(crowd[-1], crowd[0])
         for pid in crowd:
             os.waitpid(pid, os.WUNTRACED)
         # All of them begin at the same time.
