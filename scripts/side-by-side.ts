@@ -22,7 +22,8 @@ async function run(script: string, isShownAsItComes: boolean, signal: AbortSigna
   if (isShownAsItComes) child.stdout.pipe(process.stdout, { end: false });
   const [output] = await Promise.all([isShownAsItComes ? '' : text(child.stdout), once(child, 'close')]);
   const { exitCode: code } = child;
-  process.stdout.write(`${output}${script}: ${code === 0 ? 'passed' : `failed (exit code ${code})`}\n`);
+  const failure = signal.aborted ? 'interrupted' : `failed (exit code ${code})`;
+  process.stdout.write(`${output}${script}: ${code === 0 ? 'passed' : failure}\n`);
   return code === 0;
 }
 
