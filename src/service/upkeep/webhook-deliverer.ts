@@ -115,10 +115,11 @@ export class WebhookDeliverer {
     if (this.#closing.signal.aborted) return;
     const fields = { evaluation: delivery.evaluation, webhook: delivery.id, attempt: delivery.attempt, failure: failure.text };
     if (failure.isFinal || delivery.attempt >= MOST_ATTEMPTS) {
-      log.warn(fields, 'a webhook was given up');
+      log.error(fields, 'a webhook was given up');
       return outbox.abandon(delivery, failure.text);
     }
-    log.info(fields, 'a webhook did not arrive, and is tried again');
+    // The operator hears of a receiver that is not there, once for each webhook.
+    log[delivery.attempt === 1 ? 'error' : 'info'](fields, 'a webhook did not arrive, and is tried again');
     const until = clock.date();
     until.setTime(until.getTime() + pauseAfter(delivery.attempt));
     return outbox.postpone(delivery, until);
@@ -129,7 +130,7 @@ export class WebhookDeliverer {
     const body = JSON.stringify(delivery.body);
     const createTimeoutError = (): Error => new InfrastructureError('webhook.late', `no answer within ${ANSWER_MILLISECONDS / 1000} s`);
     using deadline = new Deadline(clock, ANSWER_MILLISECONDS, createTimeoutError, this.#closing.signal);
-    const headers = createSignedHeaders(String(delivery.id), Math.floor(clock.date().getTime() / 1000), body, secret() ?? '');
+    const headers = createSignedHeaders(getWebhookId(delivery), Math.floor(clock.date().getTime() / 1000), body, secret() ?? '');
     try {
       const status = await sender.post(delivery.url, headers, body, deadline.signal);
       if (status >= 200 && status < 300) return undefined;
@@ -139,6 +140,11 @@ export class WebhookDeliverer {
       return { text: getMessage(error), isFinal: error instanceof InputError };
     }
   }
+}
+
+/** Makes the id that a receiver knows the delivery by: another store numbers its deliveries in the same way, for other evaluations. */
+function getWebhookId({ evaluation, id }: WebhookDelivery): string {
+  return `${evaluation}-${id}`;
 }
 
 /** @param timestamp seconds. */
