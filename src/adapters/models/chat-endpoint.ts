@@ -34,7 +34,7 @@ export class ChatEndpoint implements ModelEndpoint {
     const completion = readChatAnswer(answer);
     const { tokenIds } = this.#agent;
     if (tokenIds !== 'none' && completion.tokens?.logprobs === undefined) {
-      const remedy = 'take a server that does, or tokenIds: none';
+      const remedy = 'take a server that does, or, to evaluate, tokenIds: none';
       const asked = `which "tokenIds: ${tokenIds}" asks for`;
       throw new InputError('endpoint.no-tokens', `${this.#server.name} gives no token ids with log-probabilities, ${asked}; ${remedy}`);
     }

@@ -95,6 +95,7 @@ describe('what a stream of groups does next', () => {
       group(2, [member(1), member(0)]),
       group(3, [member(0)]),
     ];
+    expect(() => terms({ growTo: 1 })).toThrow('growTo: expected groupSize, which is 2, or more; got 1');
     const actions = planStream(view({ running, next: 4, acknowledged: 4 }), terms({ growTo: 6, concurrency: 6 }));
     expect(actions).toMatchObject([
       { kind: 'grow', number: 1, by: 1 },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { InputError } from '../../../kernel/errors.ts';
 import { ADVANTAGES, type AdvantageTerms } from '../groups/compute-advantages.ts';
 import type { StreamTerms } from '../groups/plan-starts.ts';
 
@@ -47,9 +48,12 @@ export const givenTermsSchema = z.strictObject({
 
 export type GivenTerms = z.infer<typeof givenTermsSchema>;
 
+/** @throws InputError `rollouts.grow-to` */
 export function completeTerms({ growTo, batch, ...rest }: GivenTerms): GroupTerms {
   const { groupSize, concurrency } = rest;
-  return { ...rest, growTo: Math.max(groupSize, growTo ?? groupSize), batch: batch ?? Math.max(1, Math.floor(concurrency / groupSize)) };
+  if (growTo !== undefined && growTo < groupSize)
+    throw new InputError('rollouts.grow-to', `growTo: expected groupSize, which is ${groupSize}, or more; got ${growTo}`);
+  return { ...rest, growTo: growTo ?? groupSize, batch: batch ?? Math.max(1, Math.floor(concurrency / groupSize)) };
 }
 
 /** Converts the terms for the planner. As many groups may wait as the trainer may get without a new version. */
