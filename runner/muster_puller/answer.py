@@ -76,11 +76,13 @@ def request_answer(url: str, headers: Mapping[str, str], seconds: float) -> Iter
         target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
         try:
             connection.request("GET", target, headers={"Accept-Encoding": "identity", **headers})
-            answer = Answer(connection.getresponse())
+            response = connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             raise Broken(f"{parts.hostname}:{parts.port or parts.scheme} cannot be reached: {error or type(error).__name__}") from error
-        _assert_given(answer)
-        yield answer
+        with response:  # The connection forgets a response that ends it, and leaves its socket open.
+            answer = Answer(response)
+            _assert_given(answer)
+            yield answer
     finally:
         connection.close()
 

@@ -1,11 +1,13 @@
 """Fetching checkpoints: whole and verified, or not at all."""
 
 import errno
+import gc
 import hashlib
 import io
 import json
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -111,6 +113,16 @@ def test_a_file_of_another_size_is_reported_before_it_is_read(tmp_path: Path, se
 def test_an_answer_shorter_than_announced_is_a_broken_connection(tmp_path: Path, server: WeightsServer) -> None:
     server.script = lambda _number, asked: Answered(body=b"short", said_length=len(WEIGHTS)) if not asked else Answered(status=500)
     assert refusal(tmp_path / "checkpoint", server.url).code == "unreachable"
+
+
+def test_a_refusal_that_is_not_read_to_its_end_leaves_no_socket_open(tmp_path: Path, server: WeightsServer) -> None:
+    server.script = lambda _number, _range: Answered(status=500)
+    gc.collect()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ResourceWarning)
+        refusal(tmp_path / "checkpoint", server.url)
+        gc.collect()
+    assert [str(each.message) for each in caught] == []
 
 
 def test_a_range_that_begins_elsewhere_is_refused(tmp_path: Path, server: WeightsServer) -> None:
