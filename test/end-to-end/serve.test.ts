@@ -224,7 +224,12 @@ describe('the commands that speak to a server', () => {
     );
     const against = ['--baseline', LATE.replace('late', 'early'), '--episodes', '50', '--watch'];
     const compared = await stage.call(['submit', CARTPOLE, '-c', LATE, ...against, ...at]);
-    expect(compared.stdout).toMatch(/against early\.safetensors\n .*promote late\.safetensors /);
+    expect(compared).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/against early\.safetensors\n .*promote late\.safetensors /),
+    });
+    const worse = await stage.call(['submit', CARTPOLE, '-c', LATE.replace('late', 'early'), '--baseline', LATE, '--watch', ...at]);
+    expect(worse).toMatchObject({ exitCode: 4, stdout: expect.stringContaining('regress early.safetensors') });
     const cancelled = await stage.call(['cancel', id, ...at]);
     expect(cancelled).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('finished') });
     expect(cancelled.stderr).toContain('had ended before: nothing was cancelled');

@@ -8,7 +8,7 @@ import type { ComparisonOptions, Muster } from '../../app/main.ts';
 import { escapeUnprintableLine } from '../../kernel/text/printable.ts';
 import { formatComparison } from '../lines/comparison-lines.ts';
 import { createComparisonView, type ComparisonTitle } from '../progress/comparison-progress.ts';
-import { EXIT_CODES } from '../terminal/exit-code.ts';
+import { EXIT_CODES, getVerdictCode } from '../terminal/exit-code.ts';
 import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { collect, parsePositiveNumber, parseProbability, parseWholeNumber } from '../flags/flag-values.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
@@ -103,23 +103,11 @@ async function compareOn(muster: Pick<Muster, 'compare'>, suite: string, flags: 
     const kept: ComparisonOptions =
       out === undefined ? {} : { out, onEarlier: (earlier) => process.stderr.write(formatEarlierRun(out, 'comparison', earlier)) };
     const summary = await muster.compare(input, { signal, onProgress, ...kept });
-    return { summary, exitCode: getCode(summary) };
+    return { summary, exitCode: getVerdictCode(summary) };
   } catch (error) {
     const summary = getPartialComparison(error);
     const failed = toFailedAttempt(error, signal, 'the first episode');
     return summary ? { ...failed, summary } : failed;
-  }
-}
-
-function getCode({ verdict }: ComparisonSummary): number {
-  switch (verdict) {
-    case 'promote':
-    case 'equivalent':
-      return EXIT_CODES.done;
-    case 'regress':
-      return EXIT_CODES.regress;
-    case 'inconclusive':
-      return EXIT_CODES.inconclusive;
   }
 }
 

@@ -88,6 +88,7 @@ Exit codes of --watch and --batch:
   0    finished, all of a batch
   2    bad input: a suite, checkpoint or flag; or all episodes failed
   3    the infrastructure failed, the server cannot be reached, or a quota is used up for now
+  4, 5 with --baseline: a candidate is worse; one has no verdict within the budget
   6    some of a batch were refused, failed or cancelled
   130  cancelled, or no longer watched
 

@@ -24,7 +24,7 @@ import { openProgressDisplay } from '../progress/progress-display.ts';
 import { createEvaluationView } from '../progress/progress-lines.ts';
 import { createFiguresView } from '../progress/remote-progress.ts';
 import { formatErrorReport, formatNotice } from '../terminal/error-report.ts';
-import { EXIT_CODES } from '../terminal/exit-code.ts';
+import { EXIT_CODES, getVerdictCode } from '../terminal/exit-code.ts';
 import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { watchInterruption } from '../terminal/interruption.ts';
 import { print, formatJson } from '../terminal/output.ts';
@@ -87,6 +87,7 @@ Exit codes:
   1    a defect of Muster
   2    bad input: an id, suite, checkpoint, configuration or flag; or all episodes failed; with --once: so it was with one of the checkpoints
   3    the evaluation, or the infrastructure, failed
+  4, 5 of a comparison: the candidate is worse; no verdict within the budget
   130  no longer watched; with --suite the same command goes on later where this one ended
 
 Example:
@@ -150,7 +151,8 @@ export async function followEvaluation(client: MusterClient, id: string, json: b
   const evaluation = await client.get(id, signal);
   await print(process.stdout, json ? formatJson(evaluation) : `${formatAnswerLines(evaluation).join('\n')}\n`);
   if (evaluation.failure) await print(process.stderr, formatNotice(`${evaluation.failure.code}: ${evaluation.failure.message}`));
-  return getExitCodeOfState(evaluation);
+  const { state, summary } = evaluation;
+  return state === 'finished' && isComparisonSummary(summary) ? getVerdictCode(summary) : getExitCodeOfState(evaluation);
 }
 
 function formatAnswerLines({ id, suite, state, summary, checkpoints }: EvaluationResource): readonly string[] {

@@ -1,3 +1,4 @@
+import type { Verdict } from '../../aggregation/comparison/comparison-statistics.ts';
 import { RefusedError } from '../../faces/client/client-errors.ts';
 import { MusterError } from '../../kernel/errors.ts';
 
@@ -29,6 +30,19 @@ export function getExitCode(error: unknown): number {
       return isPassing(error) ? EXIT_CODES.infrastructure : EXIT_CODES.badInput;
     case 'infrastructure':
       return EXIT_CODES.infrastructure;
+  }
+}
+
+/** Returns the exit code of a comparison that has finished. */
+export function getVerdictCode({ verdict }: { readonly verdict: Verdict }): number {
+  switch (verdict) {
+    case 'promote':
+    case 'equivalent':
+      return EXIT_CODES.done;
+    case 'regress':
+      return EXIT_CODES.regress;
+    case 'inconclusive':
+      return EXIT_CODES.inconclusive;
   }
 }
 
