@@ -11,7 +11,7 @@ import { limitSuite } from './time-scale.ts';
 import { quoteShellWord } from '../tasks/importing/repository-task.ts';
 
 export const WORKDIR = '/app';
-/** Room for the repository, its installed dependencies and what a build makes of them. */
+/** Room for the repository, its installed dependencies and the output of a build. */
 export const STORAGE_MEBIBYTES = 2048;
 const BUILD_FILES: ReadonlySet<string> = new Set(['Dockerfile', 'docker-compose.yaml', 'docker-compose.yml', '.dockerignore']);
 /** Installed dependencies, and leftovers of tools. */

@@ -73,7 +73,7 @@ export class EpisodeSimulation {
       episodes += 1;
     }
     this.#simulated += episodes;
-    this.#runs.push(this.#end(Math.ceil(episodes * factor), rule.isSatisfied()));
+    this.#runs.push(this.#decideEnding(Math.ceil(episodes * factor), rule.isSatisfied()));
   }
 
   /** @throws RangeError before the first run. */
@@ -82,19 +82,19 @@ export class EpisodeSimulation {
     const computeQuantile = (share: number): number => Math.round(quantileSorted(ascending, share));
     return {
       episodes: { low: computeQuantile(0.05), median: computeQuantile(0.5), high: computeQuantile(0.95) },
-      shareCut: this.#share('budget'),
-      shareGivenUp: this.#share('given-up'),
+      shareCut: this.#computeShare('budget'),
+      shareGivenUp: this.#computeShare('given-up'),
       simulation: { runs: this.#runs.length, episodes: this.#simulated, halfWidth: this.#affordable.stop.halfWidth },
     };
   }
 
-  #end(episodes: number, isSatisfied: boolean): { episodes: number; ending: Ending } {
+  #decideEnding(episodes: number, isSatisfied: boolean): { episodes: number; ending: Ending } {
     const { budgetEpisodes = Infinity } = this.#evaluation;
     if (isSatisfied && episodes <= budgetEpisodes) return { episodes, ending: 'rule' };
     return episodes >= budgetEpisodes ? { episodes: budgetEpisodes, ending: 'budget' } : { episodes, ending: 'given-up' };
   }
 
-  #share(ending: Ending): number {
+  #computeShare(ending: Ending): number {
     return this.#runs.filter((run) => run.ending === ending).length / this.#runs.length;
   }
 }

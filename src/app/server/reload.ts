@@ -58,7 +58,7 @@ function isResized(before: PoolSize, after: PoolSize): boolean {
   return before.min !== after.min || before.max !== after.max || before.warm !== after.warm;
 }
 
-/** A pool that an operator has scaled gets the configuration's size, which is newer. One that drains goes on draining. */
+/** Gives every pool the configuration's size, which is newer than what an operator has set. A pool that drains goes on draining. */
 async function resizeAll(pools: PoolService, { min, max, warm }: PoolSize): Promise<void> {
   for (const { name } of pools.list()) await pools.change(name, { min, max, warm }, PRINCIPAL);
 }

@@ -28,7 +28,7 @@ export async function openSqliteStore(path: string, clock: Clock): Promise<SqlSt
   }
 }
 
-/** No other process has the file: former owners are gone, and their ownerships need not expire first. */
+/** Ends the ownerships of former processes before they expire: no other process has the file now. */
 async function disown(database: SqliteDatabase): Promise<void> {
   await database.transact([
     toStep(sql`UPDATE ownerships SET expires_at = 0 WHERE expires_at <> 0`),
@@ -37,7 +37,7 @@ async function disown(database: SqliteDatabase): Promise<void> {
   ]);
 }
 
-/** SQLite gives the files beside it the permissions of the first. */
+/** Creates the file with access for its user alone. SQLite gives the files that it adds the same permissions. */
 async function makePrivate(path: string): Promise<void> {
   try {
     await makeDirectory(dirname(path));

@@ -7,7 +7,7 @@ const END = /^test result: /;
 
 /**
  * Reads the output of `cargo test` on stdout. The id is the test's path, `module::tests::name`; one that several binaries of a package share is
- * doubled.
+ * judged `doubled`.
  *
  * @throws ReportProblem when a binary did not finish, or none ran.
  */
@@ -16,7 +16,7 @@ export function* readCargoResults(text: string): Generator<TestResult> {
   for (const line of splitLines(text)) {
     if (BEGIN.test(line)) begun += 1;
     else if (END.test(line)) ended += 1;
-    // A line beyond any id's length is not tried: the expression looks for its end from each of its characters.
+    // Lines longer than any id are skipped: the expression would look for the end from each of their characters.
     const match = line.length > 4096 ? undefined : RESULT.exec(line)?.groups;
     if (match !== undefined) yield { id: match['name'] ?? '', status: parseStatus(match['status']) };
   }

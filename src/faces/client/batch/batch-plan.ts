@@ -74,7 +74,7 @@ function getTitle(named: { readonly uri: string } | { readonly sha256: string })
 /**
  * Builds the idempotency key of an evaluation of a batch: equal for the same question, so that a repeated request finds the earlier one.
  *
- * @param suiteDigest of a suite that the body only names, as it may change. @param attempt 1, 2, …: the next one after a failure.
+ * @param suiteDigest of a suite that the body only names, because the named suite may change. @param attempt 1, 2, …: the next one after a failure.
  */
 export function buildBatchKey(body: Readonly<Record<string, unknown>>, suiteDigest: string | undefined, attempt: number): string {
   const digest = getDigestHex(digestBytes(formatCanonicalJson([omitNames(body), suiteDigest ?? null])));

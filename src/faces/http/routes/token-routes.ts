@@ -22,13 +22,13 @@ import {
 /** Creates, lists and revokes a principal's tokens. */
 export type TokenServiceFor = (principal: string) => TokenService;
 
-export function addTokenRoutes(instance: FastifyInstance, officeOf: TokenServiceFor): void {
+export function addTokenRoutes(instance: FastifyInstance, getTokenService: TokenServiceFor): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/tokens',
     { schema: { summary: 'List tokens', tags: ['access'], querystring: pageQuerySchema, response: { 200: tokenPageSchema, ...PROBLEMS } } },
     async ({ query, caller }) => {
-      const { items, next } = await officeOf(requireCaller(caller).principal).list(query);
+      const { items, next } = await getTokenService(requireCaller(caller).principal).list(query);
       return { items: items.map(toTokenResource), next: next ?? null };
     },
   );
@@ -45,7 +45,7 @@ export function addTokenRoutes(instance: FastifyInstance, officeOf: TokenService
     async ({ body, caller }, reply) => {
       const { principal, role, lifetimeSeconds } = body;
       const lifetimeMs = lifetimeSeconds === undefined ? undefined : lifetimeSeconds * 1000;
-      const { token, text } = await officeOf(requireCaller(caller).principal).issue({ principal, role, lifetimeMs });
+      const { token, text } = await getTokenService(requireCaller(caller).principal).issue({ principal, role, lifetimeMs });
       reply.header('cache-control', 'no-store');
       return reply.code(201).send({ ...toTokenResource(token), token: text });
     },
@@ -60,7 +60,7 @@ export function addTokenRoutes(instance: FastifyInstance, officeOf: TokenService
         response: { 200: tokenSchema, ...PROBLEMS },
       },
     },
-    async ({ params, caller }) => toTokenResource(await officeOf(requireCaller(caller).principal).revoke(parseTokenId(params.id))),
+    async ({ params, caller }) => toTokenResource(await getTokenService(requireCaller(caller).principal).revoke(parseTokenId(params.id))),
   );
 }
 
@@ -82,7 +82,7 @@ export function addAuditRoute(instance: FastifyInstance, audit: Pick<AuditTrail,
   );
 }
 
-/** @param list of the principals that are known, with the caller's own. */
+/** @param list returns the use of the caller and of all known principals. */
 export function addQuotaRoute(instance: FastifyInstance, list: (caller: string) => Promise<readonly PrincipalUse[]>): void {
   instance.withTypeProvider<ZodTypeProvider>().get(
     '/v1/quotas',

@@ -14,7 +14,7 @@ export interface Bins {
 
 /** Units of the picture, which is stretched to its place. */
 const [WIDTH, HEIGHT] = [400, 100];
-/** A few episodes beside many do not vanish. */
+/** The least height of a bar, so that a few episodes remain visible beside many. */
 const LOWEST = 1.5;
 const ONLY_BAR = 16;
 
