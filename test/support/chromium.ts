@@ -21,6 +21,10 @@ export async function openBrowser(): Promise<Browser> {
     const context = await chromium.launchPersistentContext(join(directory, 'profile'), {
       executablePath,
       chromiumSandbox: process.getuid?.() !== 0,
+      // The signal ends this process at once, and Chromium ends with it.
+      handleSIGINT: false,
+      handleSIGTERM: false,
+      handleSIGHUP: false,
       env: { PATH: process.env['PATH'] ?? '', HOME: directory, TMPDIR: directory, LANG: 'C.UTF-8' },
     });
     return {
