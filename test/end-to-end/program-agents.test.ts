@@ -167,7 +167,10 @@ describe('an agent that is a program', () => {
     await using muster = await fixture.muster(1);
     await using server = await ScriptedModelServer.start(says());
     await expect(play(muster, 'missing', { endpoint: server.url, command: ['/opt/agent'] })).rejects.toThrow(
-      'task test/answer: command: /opt/agent cannot be started in the workspace: No such file or directory; put it into the image, or mount it',
+      'task test/answer: command: /opt/agent cannot be started in the workspace: No such file or directory; put it, or the interpreter that its first line names, into the image, or mount it',
+    );
+    await expect(play(muster, 'closed', { endpoint: server.url, command: ['/etc/passwd'] })).rejects.toThrow(
+      /\/etc\/passwd cannot be started in the workspace: Permission denied; make it executable$/,
     );
   });
 

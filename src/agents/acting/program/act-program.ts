@@ -110,7 +110,7 @@ function assertStarted({ command: [name] }: ProgramAgent, { end }: CommandResult
   if (problem !== undefined)
     throw new InputError(
       'agent.command',
-      `command: ${name} cannot be started in the workspace: ${problem}; put it into the image, or mount it`,
+      `command: ${name} cannot be started in the workspace: ${problem}; ${problem.includes('Permission denied') ? 'make it executable' : 'put it, or the interpreter that its first line names, into the image, or mount it'}`,
     );
   if (end.kind === 'unstartable')
     throw new InfrastructureError('workspace.relay', `the relay to the model cannot be started: ${end.detail}`);
