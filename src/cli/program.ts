@@ -135,10 +135,11 @@ function chooseCommands([first = '']: readonly string[]): readonly (() => Promis
   return named === undefined ? Object.values(COMMANDS) : [named];
 }
 
-/** The explanation of commands that take a suite as their argument where others have a flag, or take no checkpoint. */
-const CHECKPOINT_FLAGS: Readonly<Record<string, string>> = {
+/** The explanation of commands whose first argument stands by itself while all else has a flag. */
+const FORMS: Readonly<Record<string, string>> = {
   eval: 'the suite stands by itself, and each checkpoint has a --checkpoint before it: muster eval SUITE -c A -c B',
   compare: 'the suite stands by itself, and checkpoints have their flags: muster compare SUITE --baseline A --candidate B',
+  verify: 'the task stands by itself, and the submission has its flag: muster verify TASK --submission DIRECTORY',
 };
 
 const IS_OF_FORM = /too many arguments|missing required argument|unknown option '--suite/;
@@ -147,7 +148,7 @@ const IS_OF_FORM = /too many arguments|missing required argument|unknown option 
 function passSettingsOn(command: Command): void {
   for (const inner of command.commands) {
     inner.copyInheritedSettings(command);
-    const form = CHECKPOINT_FLAGS[inner.name()];
+    const form = FORMS[inner.name()];
     if (form !== undefined)
       inner.configureOutput({ outputError: (text, write) => write(IS_OF_FORM.test(text) ? `${text}(${form})\n` : text) });
     passSettingsOn(inner);

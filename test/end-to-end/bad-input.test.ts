@@ -273,6 +273,7 @@ describe('a flag', () => {
     await using stage = await Stage.open();
     expect(await stage.call(['eval', CARTPOLE, LATE])).toEqual(refusal('too many arguments', 'muster eval SUITE -c A -c B'));
     expect(await stage.call(['compare', CARTPOLE, LATE, LATE])).toEqual(refusal('muster compare SUITE --baseline A --candidate B'));
+    expect(await stage.call(['verify', CARTPOLE, LATE])).toEqual(refusal('muster verify TASK --submission DIRECTORY'));
     expect(await stage.call(['evaluate', '--suite', CARTPOLE])).toEqual(refusal("unknown option '--suite'", 'the suite stands by itself'));
     const other = await stage.call(['eval', CARTPOLE, '-c', LATE, '--sandboxs', '2']);
     expect(other).toEqual(refusal('Did you mean --sandboxes?'));
