@@ -229,11 +229,13 @@ describe('the summary', () => {
         reported,
         { ...reported, name: 'clicks', count: 1000, missing: 234 },
         { name: 'typo', count: 0, missing: 1234, mean: null, standardDeviation: null, min: null, max: null },
+        { name: 'early', count: 0, missing: 0, mean: null, standardDeviation: null, min: null, max: null },
       ],
     });
     expect(text).toMatch(/metric fillRate +0\.969, standard deviation 0\.025$/m);
     expect(text).toMatch(/metric clicks +0\.969, standard deviation 0\.025, missing in 234 episodes$/m);
     expect(text).toMatch(/metric typo +never reported: no episode ended with it in its info$/m);
+    expect(text).toMatch(/metric early +none: no episode was completed$/m);
   });
 
   it.each<[Ending, string]>([

@@ -103,7 +103,7 @@ describe('muster compare', () => {
     expect(refused.stderr).toContain('it holds a comparison with another margin, budget or confidence; name a new directory');
     await stage.openGates(gate);
     const done = await stage.call(command('out'));
-    expect(done.stderr).toContain('continues with the episodes that an earlier run kept there');
+    expect(done.stderr).toContain('continues the run that was interrupted there, with the episodes that it kept');
     const summary = comparisonOf(done);
     const undisturbed = comparisonOf(await stage.call(command('undisturbed')));
     expect(JSON.stringify(summary.official)).toBe(JSON.stringify(undisturbed.official));

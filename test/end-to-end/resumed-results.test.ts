@@ -44,7 +44,7 @@ describe('an evaluation with --out that was interrupted', () => {
 
     const interrupted = stage.start(command(out));
     await interrupted.until('it goes on', () =>
-      interrupted.stderr.includes(`${out}: continues with the episodes that an earlier run kept there`),
+      interrupted.stderr.includes(`${out}: continues the run that was interrupted there, with the episodes that it kept`),
     );
     await untilBlocked(interrupted);
     interrupted.signal('SIGINT');

@@ -25,7 +25,10 @@ export async function readSummaries(path: string): Promise<readonly RecordedSumm
     () => false,
   );
   if (!isThere) throw new InputError('results.missing', `${path} does not exist, or may not be read: ${expected}`);
-  throw new InputError('results.missing', `${path} has no summary: ${expected}; a killed evaluation has none; run it again`);
+  throw new InputError(
+    'results.missing',
+    `${path} has no summary: ${expected}; a killed evaluation has none; the same command as before continues it`,
+  );
 }
 
 async function listSummaryFiles(path: string): Promise<readonly string[]> {

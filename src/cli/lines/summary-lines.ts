@@ -116,7 +116,11 @@ function formatTaskRows({ official }: Summary): Row[] {
 
 function formatMetricRows({ official }: Summary): Row[] {
   return official.metrics.map((metric): Row => {
-    if (metric.mean === null) return [`metric ${metric.name}`, 'never reported: no episode ended with it in its info'];
+    if (metric.mean === null)
+      return [
+        `metric ${metric.name}`,
+        metric.missing === 0 ? 'none: no episode was completed' : 'never reported: no episode ended with it in its info',
+      ];
     const deviation = metric.standardDeviation ?? Math.abs(metric.mean);
     const figures = `${formatFigure(metric.mean, deviation)}, standard deviation ${formatFigure(deviation, deviation)}`;
     const missing = metric.missing === 0 ? '' : `, missing in ${formatEpisodes(metric.missing)}`;

@@ -1,7 +1,7 @@
 import { formatNotice } from './error-report.ts';
 
 const EARLIER = {
-  resumed: () => 'continues with the episodes that an earlier run kept there',
+  resumed: () => 'continues the run that was interrupted there, with the episodes that it kept',
   'begun-anew': () => 'every episode of an earlier run failed there; they are played again',
   complete: (run: string) => `this ${run} is complete; its summary is shown again, and nothing is played`,
 } as const;
