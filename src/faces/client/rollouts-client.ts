@@ -48,6 +48,8 @@ export class RolloutsClient {
         yield group;
         await this.#acknowledgeOwn(stream, group, signal);
       }
+      // Without a message, a training that gets no groups seems to hang.
+      if (items.length === 0 && state === 'running') this.#calls.options.warn(describeWait(await this.get(stream, signal)));
       if (items.length > 0 || state === 'running') continue;
       if (state === 'failed')
         throw new InfrastructureError('rollouts.failed', `stream ${stream} has failed: ${problem ?? 'without a reason'}`);
@@ -91,6 +93,17 @@ export class RolloutsClient {
     const why = 'its lease ended before it was acknowledged, and another trainer may have it; request a longer lease';
     throw new InfrastructureError('rollouts.lease-lost', `${group.group}: ${why}`);
   }
+}
+
+/** What a stream has done, and what helps. */
+function describeWait({ id, policy, problem, groups: { begun, filtered, stale, acknowledged } }: RolloutsResource): string {
+  return [
+    `${id}: no group for ${WAIT_SECONDS} s`,
+    `${begun} begun, ${filtered} filtered, ${stale} stale, ${acknowledged} acknowledged`,
+    ...(filtered > begun / 2 ? ['the rewards of a filtered group were all the same, so it has no signal: keepFiltered delivers it'] : []),
+    ...(begun - filtered - stale === acknowledged ? [`no other group begins before the next reportVersion('${policy}', …)`] : []),
+    ...(problem === null ? [] : [problem]),
+  ].join('; ');
 }
 
 function buildPath(stream: string): string {

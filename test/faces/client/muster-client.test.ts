@@ -10,6 +10,7 @@ import type { FollowedEvent } from '../../../src/faces/client/streams.ts';
 import { VERSION_HEADER } from '../../../src/faces/server-version.ts';
 import { PACKAGE_VERSION } from '../../../src/kernel/package-root.ts';
 import type { RunningFigures } from '../../../src/service/orders/running-figures.ts';
+import { completeTerms, givenTermsSchema } from '../../../src/agents/rollouts/streams/stream-order.ts';
 import { callsOptions, clientOf, ClientFixture } from '../../support/client-fixture.ts';
 import { ManualClock, settle } from '../../support/manual-clock.ts';
 import { ServiceFixture } from '../../support/service-fixture.ts';
@@ -286,6 +287,27 @@ describe('a client of a server', () => {
     await expect(clock.advanceFor(follow(), 60_000, 100)).rejects.toThrow('enough');
     expect(received).toEqual([{ pools: [] }]);
     expect(clock.pending).toBe(0);
+  });
+
+  it('warns a training that gets no groups, and says why', async () => {
+    const warnings: string[] = [];
+    const warn = (message: string): void => void warnings.push(message);
+    const client = clientOf({ ...callsOptions('http://muster.test', new ManualClock()), warn });
+    const terms = { ...completeTerms(givenTermsSchema.parse({ groupSize: 2, concurrency: 4, maxStaleness: 1 })), total: undefined };
+    const groups = { begun: 9, ready: 0, acknowledged: 2, filtered: 7, stale: 0, trajectories: 18 };
+    const times = { createdAt: '2026-01-01T00:00:00.000Z', endedAt: null };
+    const facts = { id: 'ro-1', principal: 'p', suite: 's', agent: 'sha256:a', policy: 'm', state: 'running', problem: 'it is slow' };
+    nock('http://muster.test')
+      .get(/^\/v1\/rollouts\/ro-1\/groups/)
+      .reply(200, { items: [], state: 'running', problem: null })
+      .get('/v1/rollouts/ro-1')
+      .reply(200, { ...facts, ...times, terms, groups })
+      .get(/^\/v1\/rollouts\/ro-1\/groups/)
+      .reply(200, { items: [], state: 'cancelled', problem: null });
+    expect(await Array.fromAsync(client.rollouts.groups('ro-1'))).toEqual([]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^ro-1: no group for 20 s; 9 begun, 7 filtered, .* keepFiltered .* reportVersion\('m', …\); it is slow$/),
+    ]);
   });
 
   it('warns once of a server of another version, also where it is refused', async () => {
