@@ -83,7 +83,7 @@ export class RunnerSession implements Occupant {
    */
   async load(request: Omit<LoadFrame, 'type' | 'load'>, terms: PlayTerms, signal: AbortSignal): Promise<readonly string[]> {
     if (request.batching) assertPlaysBlocks(this.#runner, request.batching);
-    const load = this.#nextId();
+    const load = this.#takeNextId();
     this.#past = addExposure(this.#past, terms.exposure);
     this.#isSpoiled = true;
     this.#playing.agree(terms, request);
@@ -99,7 +99,7 @@ export class RunnerSession implements Occupant {
       this.#closed.unplayed.push(...episodes);
       return;
     }
-    const id = this.#nextId();
+    const id = this.#takeNextId();
     this.#playing.add({ id, episodes });
     const fields = episodes.map(({ index, task, environmentSeed, policySeed }) => [index, task, environmentSeed, policySeed] as const);
     this.#channel.send({ type: 'play', range: id, episodes: fields });
@@ -149,7 +149,7 @@ export class RunnerSession implements Occupant {
 
   /** @throws InfrastructureError when the session closes before the runner has answered. */
   async ping(signal: AbortSignal): Promise<void> {
-    const ping = this.#nextId();
+    const ping = this.#takeNextId();
     await this.#ask(`ping ${ping}`, { type: 'ping', ping }, signal);
   }
 
@@ -170,7 +170,7 @@ export class RunnerSession implements Occupant {
     return raceWithAbort(answer, signal);
   }
 
-  #nextId(): number {
+  #takeNextId(): number {
     return (this.#sequence += 1);
   }
 

@@ -73,13 +73,13 @@ export class CandidateComparison {
   /** Adds the next pair. @throws RangeError when there is a verdict already. */
   fold(task: number, baseline: Score, candidate: Score): void {
     if (this.#verdict !== undefined) throw new RangeError(`the verdict on ${this.#name} is reached, it takes no further pair`);
-    const low = this.#share(candidate.low - baseline.high);
-    const high = this.#share(candidate.high - baseline.low);
+    const low = this.#computeShare(candidate.low - baseline.high);
+    const high = this.#computeShare(candidate.high - baseline.low);
     this.#sample.add(task, baseline, candidate);
     this.#evidence.fold(low, high);
     this.#sequence.fold(low, high);
     this.#verdict = this.#decide();
-    this.#course.note(this.#sample.pairs, () => this.#point());
+    this.#course.note(this.#sample.pairs, () => this.#computePoint());
   }
 
   get pairs(): number {
@@ -104,7 +104,7 @@ export class CandidateComparison {
   }
 
   getRunning(): RunningCandidate {
-    const { promote, regress, low, high } = this.#point();
+    const { promote, regress, low, high } = this.#computePoint();
     return {
       name: this.#name,
       pairs: this.pairs,
@@ -136,7 +136,7 @@ export class CandidateComparison {
 
   #assembleOfficial(improvement: ProbabilityOfImprovement | undefined, failed: number): CandidateFigures {
     const sample = this.#sample;
-    const { promote, regress, low, high } = this.#point();
+    const { promote, regress, low, high } = this.#computePoint();
     const { intervalConfidence, needed } = this.#terms;
     return {
       name: this.#name,
@@ -151,7 +151,7 @@ export class CandidateComparison {
       standardError: toFigure(sample.differences.standardError),
       interval: this.pairs === 0 ? null : createInterval('certified', low, high, intervalConfidence),
       evidence: { promote, regress, needed: needed / Math.LN10 },
-      course: this.#course.listPoints(this.pairs, () => this.#point()),
+      course: this.#course.listPoints(this.pairs, () => this.#computePoint()),
       discordant: sample.discordant,
       smallestEffect: this.#verdict === undefined ? toFigure(sample.smallestEffect) : null,
       probabilityOfImprovement: improvement ?? null,
@@ -183,11 +183,11 @@ export class CandidateComparison {
   }
 
   /** Returns a difference as a share of the range, kept within [−1, 1] despite rounding. */
-  #share(difference: number): number {
+  #computeShare(difference: number): number {
     return Math.min(1, Math.max(-1, difference / this.#terms.range));
   }
 
-  #point(): EvidencePoint {
+  #computePoint(): EvidencePoint {
     const { range } = this.#terms;
     return {
       pairs: this.pairs,

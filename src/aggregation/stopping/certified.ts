@@ -149,13 +149,13 @@ export class ConfidenceSequence {
     const highest = Math.ceil((centre + this.#halfWidth) * this.#grid) - 1;
     const needed = { low: 0, high: 0 };
     if (lowest >= this.#first && lowest > 1)
-      needed.low = this.#valuesToDrop(this.#upward, this.#computeUpwardStake(), lowest, mean - lowest / this.#grid);
+      needed.low = this.#estimateValuesToDrop(this.#upward, this.#computeUpwardStake(), lowest, mean - lowest / this.#grid);
     if (highest <= this.#last && highest < this.#grid - 1)
-      needed.high = this.#valuesToDrop(this.#downward, this.#computeDownwardStake(), highest, highest / this.#grid - mean);
+      needed.high = this.#estimateValuesToDrop(this.#downward, this.#computeDownwardStake(), highest, highest / this.#grid - mean);
     return Math.max(1, Math.ceil((needed.low + needed.high) / 2));
   }
 
-  #valuesToDrop(capital: Capital, stake: Stake, point: number, distance: number): number {
+  #estimateValuesToDrop(capital: Capital, stake: Stake, point: number, distance: number): number {
     const bet = placeBet(capital, point, stake);
     const win = bet * distance;
     const values = this.#resolved + this.#unresolved + 1;
@@ -166,15 +166,15 @@ export class ConfidenceSequence {
   }
 
   #computeUpwardStake(): Stake {
-    return this.#stake(this.#cubesBelow, this.#computeMean() - this.#range.low);
+    return this.#computeStake(this.#cubesBelow, this.#computeMean() - this.#range.low);
   }
 
   #computeDownwardStake(): Stake {
-    return this.#stake(this.#cubesAbove, this.#range.high - this.#computeMean());
+    return this.#computeStake(this.#cubesAbove, this.#range.high - this.#computeMean());
   }
 
   /** @param cubes of the deviations on the losing side. @param fromWorst distance of the mean from the worst value for the bets. */
-  #stake(cubes: number, fromWorst: number): Stake {
+  #computeStake(cubes: number, fromWorst: number): Stake {
     const values = this.#resolved + this.#unresolved + 1;
     const aim = (AIM * this.#halfWidth) / (1 + this.#unresolved / (2 * this.#halfWidth * values));
     const worst = SUPPOSED_LOSSES + this.#unresolved;

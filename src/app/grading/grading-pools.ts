@@ -94,7 +94,7 @@ export class GradingPools implements AsyncDisposable {
 
   /** Keeps one more sandbox warm than the pool otherwise would, until the result is disposed. */
   #keepReady(task: OpenTask, template: GradingTemplate): Disposable {
-    const opening = Promise.allSettled([this.#pool(task, template)]);
+    const opening = Promise.allSettled([this.#openPool(task, template)]);
     const change = async (by: number): Promise<void> => {
       const [opened] = await opening;
       // If the pool cannot be started, opening a sandbox reports the reason.
@@ -124,7 +124,7 @@ export class GradingPools implements AsyncDisposable {
   }
 
   async #lease(task: OpenTask, template: GradingTemplate, signal: AbortSignal): Promise<GradingSandbox> {
-    const pool = await this.#pool(task, template);
+    const pool = await this.#openPool(task, template);
     const lease = await pool.acquire(ONE_HOLDER, signal);
     lease.occupant.expose(ONE_HOLDER);
     return { session: lease.occupant, signal: lease.signal, [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose]() };
@@ -147,18 +147,18 @@ export class GradingPools implements AsyncDisposable {
     await provider?.[Symbol.asyncDispose]();
   }
 
-  #pool(open: OpenTask, template: GradingTemplate): Promise<Pool<WorkspaceSession>> {
+  #openPool(open: OpenTask, template: GradingTemplate): Promise<Pool<WorkspaceSession>> {
     const key = template.root.kind === 'dockerfile' ? `${open.task.digest} ${formatTemplateKey(template)}` : formatTemplateKey(template);
     let opening = this.#pools.get(key);
     if (!opening) {
-      opening = this.#start(open, template);
+      opening = this.#startPool(open, template);
       opening.catch(() => this.#pools.delete(key));
       this.#pools.set(key, opening);
     }
     return opening;
   }
 
-  async #start(open: OpenTask, { root, writable, limits, tools }: GradingTemplate): Promise<Pool<WorkspaceSession>> {
+  async #startPool(open: OpenTask, { root, writable, limits, tools }: GradingTemplate): Promise<Pool<WorkspaceSession>> {
     const settings = this.#config.templates['local'];
     const plugin = getPlugin({ provider: settings?.provider ?? 'bubblewrap' });
     if (!plugin.workspace || !settings) {

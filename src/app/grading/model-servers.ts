@@ -55,7 +55,7 @@ export class ModelServers implements Disposable {
   }
 
   #getServer(agent: ServedModel): ModelServer {
-    const { url, keyVariable } = this.#address(agent);
+    const { url, keyVariable } = this.#getAddress(agent);
     const id = `${url} ${keyVariable ?? ''}`;
     let server = this.#servers.get(id);
     if (!server) {
@@ -67,7 +67,7 @@ export class ModelServers implements Disposable {
     return server;
   }
 
-  #address({ endpoint, keyVariable }: ServedModel): Address {
+  #getAddress({ endpoint, keyVariable }: ServedModel): Address {
     const named = Object.hasOwn(this.#config.endpoints, endpoint) ? this.#config.endpoints[endpoint] : undefined;
     if (named) return { url: named.url, keyVariable: named.keyVariable };
     if (!endpoint.includes('://')) throw this.#createUnknownError(endpoint);

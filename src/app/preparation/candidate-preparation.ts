@@ -102,10 +102,10 @@ export class CandidatePreparation {
 
   #run(setup: TestSetup, suite: SuiteCommand, step: PreparationStep, files: SourceFiles, more: Partial<RunRequest> = {}): Promise<TestRun> {
     this.#context.onStep(this.#candidate.id, step);
-    return this.#context.runs.run(this.#request(setup, suite, step, files, more), this.#signal);
+    return this.#context.runs.run(this.#buildRequest(setup, suite, step, files, more), this.#signal);
   }
 
-  #request(setup: TestSetup, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): RunRequest {
+  #buildRequest(setup: TestSetup, suite: SuiteCommand, step: string, files: SourceFiles, more: Partial<RunRequest> = {}): RunRequest {
     const { detected, dependencies } = setup;
     const environment = detected.language.environment(files, WORKDIR, dependencies);
     const asked = { step, files, dependencies, suite, environment, ids: [], twist: 'none', seed: 1, seconds: this.#seconds } as const;
@@ -169,7 +169,7 @@ export class CandidatePreparation {
   async #runRepeats(setup: TestSetup, all: SuiteCommand): Promise<ReturnType<typeof readRepeats>> {
     const bounds = { runs: MOST_REPEATS, seconds: MOST_REPEAT_SECONDS };
     if (all.runner !== 'pytest')
-      return await this.#context.runs.repeat(this.#request(setup, all, 'steadiness', this.#states.solved), bounds, this.#signal);
+      return await this.#context.runs.repeat(this.#buildRequest(setup, all, 'steadiness', this.#states.solved), bounds, this.#signal);
     const environment = { MUSTER_REPEATS: `${MOST_REPEATS}`, MUSTER_REPEAT_SECONDS: `${MOST_REPEAT_SECONDS}`, MUSTER_REPEAT_FILE: FIGURES };
     const seconds = this.#seconds + 2 * MOST_REPEAT_SECONDS;
     const run = await this.#run(setup, all, 'steadiness', this.#states.solved, { plugin: { name: 'muster_repeat', environment }, seconds });

@@ -94,7 +94,7 @@ export class SandboxTimeline {
     let end = this.#computeSecondsSinceStart(now);
     while (end >= MOST_SLICES * this.#sliceSeconds) this.#coarsen();
     for (const { outcome, seconds, usage } of played.toReversed()) {
-      const slice = this.#sliceAt(lane, end);
+      const slice = this.#getSliceAt(lane, end);
       slice.episodes += 1;
       if (outcome.kind === 'failed') slice.failed += 1;
       if (outcome.kind === 'lost') lane.lost += 1;
@@ -114,7 +114,7 @@ export class SandboxTimeline {
   #readLane({ name, from, until, lost, usage, slices }: Lane): SandboxTimelineDocument['lanes'][number] {
     const all = [...slices.values()];
     const last = Math.max(-1, ...slices.keys());
-    const first = this.#indexOf(from);
+    const first = this.#computeIndex(from);
     return {
       name,
       from,
@@ -132,22 +132,22 @@ export class SandboxTimeline {
   }
 
   #spread(lane: Lane, begin: number, end: number): void {
-    for (let at = this.#indexOf(begin); at <= this.#indexOf(end); at += 1) {
+    for (let at = this.#computeIndex(begin); at <= this.#computeIndex(end); at += 1) {
       const [from, to] = [at * this.#sliceSeconds, (at + 1) * this.#sliceSeconds];
       const seconds = Math.min(end, to) - Math.max(begin, from);
-      if (seconds > 0) this.#sliceAt(lane, from).busySeconds += seconds;
+      if (seconds > 0) this.#getSliceAt(lane, from).busySeconds += seconds;
     }
   }
 
-  #sliceAt({ slices }: Lane, seconds: number): Slice {
-    const at = this.#indexOf(seconds);
+  #getSliceAt({ slices }: Lane, seconds: number): Slice {
+    const at = this.#computeIndex(seconds);
     const slice = slices.get(at) ?? { busySeconds: 0, episodes: 0, failed: 0 };
     slices.set(at, slice);
     return slice;
   }
 
   /** @param seconds since the start; a sum of rounded times may be slightly below the border of a slice. */
-  #indexOf(seconds: number): number {
+  #computeIndex(seconds: number): number {
     return Math.floor(seconds / this.#sliceSeconds + 1e-9);
   }
 

@@ -81,7 +81,7 @@ export class EpisodeService {
     const closing = this.#closing.signal;
     this.#creation = new EpisodeCreation(options);
     this.#brought = new BroughtFiles(options.getSandboxes);
-    this.#history = new EpisodeHistory({ ...options, broughtFiles: (episode) => this.#broughtFiles(episode) });
+    this.#history = new EpisodeHistory({ ...options, broughtFiles: (episode) => this.#readBroughtFiles(episode) });
     this.#measurements = new SubmissionMeasurements({ ...options, tasks: options.taskRecords, closing });
     this.#watch = new EpisodeWatch({ ...options, closing });
     this.#open = new OpenEpisodes({
@@ -214,7 +214,7 @@ export class EpisodeService {
     return this.#watch.follow(id, after, signal);
   }
 
-  async #broughtFiles({ task, taskDigest }: StoredAgentEpisode): Promise<readonly WorkspaceFile[] | undefined> {
+  async #readBroughtFiles({ task, taskDigest }: StoredAgentEpisode): Promise<readonly WorkspaceFile[] | undefined> {
     const found = await this.#options.findTask(task);
     return found?.task.digest === taskDigest ? await this.#brought.read(found, this.#closing.signal) : undefined;
   }

@@ -111,7 +111,7 @@ export class RunningEvaluation {
     if (!stored) return undefined;
     if (stored.cancelRequestedAt) stop.stopNow('cancelled');
     await turns.next();
-    const order = this.#order(stored);
+    const order = this.#parseOrder(stored);
     if ('state' in order) return order;
     if (order.deadline !== undefined) stop.stopAt(order.deadline);
     if (stored.state === 'waiting' && stop.reason !== undefined) return this.#concludeStopped(order, undefined);
@@ -145,8 +145,8 @@ export class RunningEvaluation {
     };
   }
 
-  /** An unreadable order will not be readable the next time either. */
-  #order(stored: StoredEvaluation): EvaluationOrder | Conclusion {
+  /** Parses the order. An unreadable one fails the evaluation, as it will not be readable the next time either. */
+  #parseOrder(stored: StoredEvaluation): EvaluationOrder | Conclusion {
     try {
       return parsePlayableOrder(stored);
     } catch (error) {

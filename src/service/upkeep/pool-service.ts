@@ -74,7 +74,7 @@ export class PoolService {
   }
 
   list(): readonly PoolReport[] {
-    return this.#pools.templates.map((name) => this.#report(name));
+    return this.#pools.templates.map((name) => this.#buildReport(name));
   }
 
   /**
@@ -89,7 +89,7 @@ export class PoolService {
   async #change(name: string, { draining, ...sizes }: PoolChange, principal: string): Promise<PoolReport> {
     if (!this.#pools.templates.includes(name))
       throw new InputError('pool.not-found', `there is no pool ${name}; the templates are ${this.#pools.templates.join(', ')}`);
-    const before = this.#report(name);
+    const before = this.#buildReport(name);
     const after = { min: before.min, max: before.max, warm: before.warm, ...dropUndefined(sizes) };
     assertSize(after);
     const drains = draining ?? before.draining;
@@ -101,7 +101,7 @@ export class PoolService {
       details: { before: formatSize(before), after: { ...after, draining: drains } },
     });
     this.#apply(name, after, drains);
-    return this.#report(name);
+    return this.#buildReport(name);
   }
 
   #apply(name: string, size: PoolSize, drains: boolean): void {
@@ -117,7 +117,7 @@ export class PoolService {
     return known;
   }
 
-  #report(name: string): PoolReport {
+  #buildReport(name: string): PoolReport {
     const state = this.#pools.getState(name);
     const waiting = (this.#slots.get(name)?.waiting ?? 0) + (state?.waiting ?? 0);
     const usage = state && this.#getMeter(name).latest;

@@ -76,12 +76,12 @@ export class WebhookDeliverer {
     if (secret() === undefined) return LOOK_AGAIN_MILLISECONDS;
     try {
       while (this.#looking.isOpen && this.#underWay.size < MOST_UNDER_WAY) {
-        const deliveries = await outbox.take(TAKEN_AT_A_TIME, TAKEN_MILLISECONDS, this.#slowReceivers());
+        const deliveries = await outbox.take(TAKEN_AT_A_TIME, TAKEN_MILLISECONDS, this.#listSlowReceivers());
         for (const delivery of deliveries) this.#begin(delivery);
         if (deliveries.length < TAKEN_AT_A_TIME) break;
       }
       // When none is free, the next delivery that ends calls `look`.
-      const due = this.#underWay.size < MOST_UNDER_WAY ? await outbox.findNextDue(this.#slowReceivers()) : undefined;
+      const due = this.#underWay.size < MOST_UNDER_WAY ? await outbox.findNextDue(this.#listSlowReceivers()) : undefined;
       const left = due === undefined ? Infinity : due.getTime() - clock.date().getTime();
       return Math.max(0, Math.min(left, LOOK_AGAIN_MILLISECONDS));
     } catch (error) {
@@ -91,7 +91,7 @@ export class WebhookDeliverer {
   }
 
   /** Lists URLs that get nothing more until they have answered. */
-  #slowReceivers(): readonly string[] {
+  #listSlowReceivers(): readonly string[] {
     const counts = new Map<string, number>();
     for (const { url } of this.#underWay.keys()) counts.set(url, (counts.get(url) ?? 0) + 1);
     return [...counts].filter(([, count]) => count >= MOST_TO_ONE_RECEIVER).map(([url]) => url);

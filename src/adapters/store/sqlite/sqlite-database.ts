@@ -83,12 +83,12 @@ export class SqliteDatabase implements Database {
   }
 
   async query(statement: Sql): Promise<readonly Row[]> {
-    const reply = await this.#ask({ kind: 'query', id: this.#nextId(), ...this.#render(statement) });
+    const reply = await this.#ask({ kind: 'query', id: this.#takeNextId(), ...this.#render(statement) });
     return reply.kind === 'done' ? (reply.rows[0] ?? []) : [];
   }
 
   async transact(steps: readonly Step[]): Promise<readonly (readonly Row[])[] | undefined> {
-    const reply = await this.#ask({ kind: 'transact', id: this.#nextId(), steps: steps.map((step) => this.#renderStep(step)) });
+    const reply = await this.#ask({ kind: 'transact', id: this.#takeNextId(), steps: steps.map((step) => this.#renderStep(step)) });
     return reply.kind === 'done' ? reply.rows : undefined;
   }
 
@@ -128,7 +128,7 @@ export class SqliteDatabase implements Database {
     for (const { reject } of this.#waiting.values()) reject(this.#ended);
   }
 
-  #nextId(): number {
+  #takeNextId(): number {
     this.#lastId += 1;
     return this.#lastId;
   }

@@ -118,7 +118,7 @@ export class NodeCaches implements Disposable {
     if (!nodeCache) throw fetchError('its template does not say where the nodes have caches');
     const { owner, clock, exec } = this.#options;
     const { signal } = this.#closing;
-    const pod = await this.#cacheOn(node, nodeCache, signal);
+    const pod = await this.#findCacheOn(node, nodeCache, signal);
     const releases = this.#releaseUnused(node, order.digest);
     const until = Math.ceil(clock.date().getTime() / 1000) + HOLD_SECONDS;
     const run = (words: readonly string[], running: AbortSignal): Promise<ProgramChannel> =>
@@ -140,7 +140,7 @@ export class NodeCaches implements Disposable {
     return unused;
   }
 
-  async #cacheOn(node: string, { namespace }: NodeCacheTemplate, signal: AbortSignal): Promise<string> {
+  async #findCacheOn(node: string, { namespace }: NodeCacheTemplate, signal: AbortSignal): Promise<string> {
     const { clock } = this.#options;
     if (!this.#pods.has(node) && clock.now() - this.#lookedAt >= LOOK_AGAIN_MS) {
       this.#looking ??= this.#look(namespace, signal).finally(() => (this.#looking = undefined));
