@@ -33,6 +33,12 @@ describe('a comparison', () => {
     expect(text).not.toMatch(/failed|unresolved/);
   });
 
+  it('that ended because all episodes of a checkpoint failed shows no verdict', () => {
+    const text = plain({}, { ended: 'failures' });
+    expect(text).toMatch(/^ {2}runs\/step-0000\.safetensors {2}no verdict$/m);
+    expect(text).not.toMatch(/promote|regress|evidence/);
+  });
+
   it('with a recorded baseline is marked as such', () => {
     expect(plain({}, { baseline: { uri: 'kept', files: 0, bytes: 0, recorded: true } })).toContain('against kept (recorded)');
   });

@@ -19,7 +19,10 @@ export function formatComparison(summary: ComparisonSummary, suite: string, isEr
   return [
     styleText('bold', escapeUnprintableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
     ...official.candidates.flatMap((candidate, i) =>
-      formatCandidateLines(candidate, summary, summary.candidates[i]?.uri ?? candidate.name),
+      // Where all episodes of one checkpoint failed, the scores of the failures decide nothing.
+      summary.ended === 'failures'
+        ? [`  ${styleText('bold', escapeUnprintableLine(nameCandidate(summary, i)))}  no verdict`]
+        : formatCandidateLines(candidate, summary, nameCandidate(summary, i)),
     ),
     ...formatTable([
       [
@@ -34,6 +37,10 @@ export function formatComparison(summary: ComparisonSummary, suite: string, isEr
     ...formatErrors(summary.run, isErrorShown),
     ...formatWarnings([...official.warnings, ...summary.warnings]),
   ];
+}
+
+function nameCandidate({ candidates, official }: ComparisonSummary, position: number): string {
+  return candidates[position]?.uri ?? official.candidates[position]?.name ?? '';
 }
 
 function formatCandidateLines(candidate: Candidate, { official }: ComparisonSummary, uri: string): string[] {
