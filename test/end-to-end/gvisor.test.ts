@@ -21,9 +21,9 @@ describe('a template that names gVisor', () => {
     await using stage = await Stage.open();
     const local = { provider: 'gvisor' };
     const config = await stage.write('gvisor.json', { stateDir: stage.stateDir, templates: { local } });
-    // All that ./muster itself looks for.
+    // All that ./muster itself, and this test to start it, look for.
     await mkdir(stage.path('bin'));
-    for (const tool of ['dirname', 'readlink']) await symlink(`/usr/bin/${tool}`, stage.path(`bin/${tool}`));
+    for (const tool of ['dirname', 'readlink', 'setpriv']) await symlink(`/usr/bin/${tool}`, stage.path(`bin/${tool}`));
     const { exitCode, stderr } = await stage.run([...EVALUATION, '--config', config], { environment: { PATH: stage.path('bin') } });
     expect(stderr).toMatch(/template "local" wants gVisor.*runsc is not installed; install gVisor/);
     expect(exitCode).toBe(3);

@@ -115,7 +115,7 @@ describe('muster replay', () => {
     await muster.evaluate({ suite: await falling('careless', { careless: true }), checkpoint: ANYTHING }, { out });
     const page = stage.path('episode.html');
     const { stdout, exitCode } = await stage.call(['replay', out, '5', '--html', page]);
-    expect(stdout).toMatch(/another one: .*not deterministic/);
+    expect(stdout).toMatch(/outcome differs: .*not deterministic/);
     expect(stdout).toMatch(/12 rewards and 13 pictures/);
     expect(exitCode).toBe(7);
     const html = await readFile(page, 'utf8');
