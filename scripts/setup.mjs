@@ -14,22 +14,65 @@ import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const forTests = process.argv.includes('--test');
-const forBenchmarks = process.argv.includes('--bench');
-const forTraining = process.argv.includes('--training');
-const forAgentic = process.argv.includes('--agentic');
+const { test: forTests, bench: forBenchmarks, training: forTraining, agentic: forAgentic } = readOptions();
 const asRoot = process.getuid?.() === 0;
 
 function say(text) {
   process.stderr.write(`setup: ${text}\n`);
 }
 
+/** @returns the options that are listed at the top of this file. */
+function readOptions() {
+  const flag = { type: 'boolean' };
+  try {
+    return parseArgs({ options: { bench: flag, test: flag, training: flag, agentic: flag } }).values;
+  } catch (error) {
+    say(`${error.message}; expected --bench, --test, --training or --agentic, or none: what Muster needs to run`);
+    process.exit(2);
+  }
+}
+
+/** What ends the set-up, as its last line says it. */
+class Failure extends Error {}
+
 function fail(text) {
-  say(text);
-  process.exit(3);
+  throw new Failure(text);
+}
+
+/**
+ * Goes through the steps. A signal of the terminal also reaches the program of a step, and npm takes back what it has installed before it
+ * ends. So the set-up ends only after that program: another set-up would otherwise install into the same directory beside it.
+ */
+async function goThrough(steps) {
+  for (const [signal, code] of [
+    ['SIGHUP', 129],
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ]) {
+    process.once(signal, () => {
+      say('interrupted; the next set-up goes on from here');
+      process.exit(code);
+    });
+  }
+  let failure;
+  for (const step of steps) {
+    try {
+      step();
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      failure = error;
+    }
+    // Steps run without the event loop, in which signals are received.
+    await setImmediate();
+    if (failure === undefined) continue;
+    say(failure.message);
+    process.exit(3);
+  }
 }
 
 /** Runs a step whose output matters only when it fails. */
@@ -320,30 +363,30 @@ function installBare(environment, packages) {
   });
 }
 
-refuseLinks();
-installPackages();
-installPython();
-installTestTools();
-compileRunner();
-installBubblewrap();
-if (forTests) {
-  installTorch();
-  installGvisor();
-  installDocker();
-  installGradingTools();
-  installBrowser();
-  installPostgres();
-  installRedis();
+const forTestsOnly = [
+  installTorch,
+  installGvisor,
+  installDocker,
+  installGradingTools,
+  installBrowser,
+  installPostgres,
+  installRedis,
   // The real TensorFlow, for a training loop and Keras models: 1.6 GB.
-  installBeside('.venv-keras', 'test/runner/python/requirements-keras.txt');
-  installBeside('.venv-moto', 'test/adapters/checkpoints/requirements-moto.txt');
-  installOpenEnv();
-  installFakeGcs();
-}
-if (forTraining) installBeside('.venv-training', 'clients/python/tests/training/requirements.txt');
-if (forAgentic) {
-  installAgentic();
-  // Programs that are agents. Most of their size is clients of providers of models.
-  installBeside('.venv-programs', 'test/end-to-end/requirements-programs.txt');
-}
+  () => installBeside('.venv-keras', 'test/runner/python/requirements-keras.txt'),
+  () => installBeside('.venv-moto', 'test/adapters/checkpoints/requirements-moto.txt'),
+  installOpenEnv,
+  installFakeGcs,
+];
+await goThrough([
+  refuseLinks,
+  installPackages,
+  installPython,
+  installTestTools,
+  compileRunner,
+  installBubblewrap,
+  ...(forTests ? forTestsOnly : []),
+  ...(forTraining ? [() => installBeside('.venv-training', 'clients/python/tests/training/requirements.txt')] : []),
+  // Also programs that are agents. Most of their size is clients of providers of models.
+  ...(forAgentic ? [installAgentic, () => installBeside('.venv-programs', 'test/end-to-end/requirements-programs.txt')] : []),
+]);
 say(`ready (Node ${execFileSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).trim()})`);

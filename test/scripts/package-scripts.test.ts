@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -53,6 +53,15 @@ describe('a script of package.json in a fresh clone', () => {
       status: 0,
       stderr: expect.stringMatching(/making a Python environment in \.venv\n[^]*ready \(Node v24\)/),
     });
+  });
+
+  test('a set-up that is interrupted ends after the step that it is in, and refuses options that it does not have', async () => {
+    await writeFile(path.join(clone, 'scripts/setup.mjs'), await readFile('scripts/setup.mjs', 'utf8'));
+    await writeFile(path.join(oldNode, 'npm'), '#!/bin/sh\nkill -INT $PPID; echo > taken-back; exit 1', { mode: 0o755 });
+    const { status, stderr } = run('node scripts/setup.mjs');
+    expect({ status, stderr }).toEqual({ status: 130, stderr: expect.stringMatching(/setup: interrupted; [^\n]*\n$/) });
+    expect(await readdir(clone)).toContain('taken-back');
+    expect(run('node scripts/setup.mjs --help')).toMatchObject({ status: 2, stderr: expect.stringContaining('expected --bench') });
   });
 
   const inTypeScript = Object.entries(scripts).filter(([, command]) => /^[^&]*&& [^&(]*node \S+\.ts/.test(command));
